@@ -1,7 +1,8 @@
 """Times of messages in compiled functions beside mpi4py's own: `mpiexec -n 2 python mpi_beside.py`.
 
 In: the ranks that mpiexec starts. Out: a table, printed by rank 0; with `--scaling`, that of a wave equation whose grid
-grows with the ranks, to be compared with that of one rank. Called by hand.
+grows with the ranks, to be compared with that of one rank; with `--beside`, that of messages with work beside them.
+Called by hand.
 
 Each line is the median over rounds of the shortest time of a few; in each round, both do the same messages in turn.
 """
@@ -80,12 +81,41 @@ def wave(rows: int, columns: int, steps: int) -> float:
     return statistics.median(shortest(lambda: gradient(speed), 1) for _ in range(5))
 
 
+def beside(length: int) -> tuple[float, float, float]:
+    """Seconds of work on a block, after halos have come and beside them, by mpi4py; and of the work alone."""
+    sent, got, block = np.ones(length), np.empty(length), np.ones((1000, 100))
+    out = np.empty_like(block)
+
+    def work() -> None:
+        for _ in range(5):
+            np.sin(block, out=out)
+
+    def after() -> None:
+        WORLD.Sendrecv(sent, OTHER, 0, got, OTHER)
+        work()
+
+    def together() -> None:
+        requests = [WORLD.Irecv(got, OTHER), WORLD.Isend(sent, OTHER)]
+        work()
+        MPI.Request.Waitall(requests)
+
+    rounds = [[shortest(call, 5) for call in (after, together, work)] for _ in range(9)]
+    first, second, third = (statistics.median(column) for column in zip(*rounds, strict=True))
+    return first, second, third
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scaling", action="store_true")
+    parser.add_argument("--beside", action="store_true")
     lines: list[str] = []
-    if parser.parse_args().scaling:
+    asked = parser.parse_args()
+    if asked.beside:
+        for length in (128, 1024, 8192, 65_536, 1 << 20):
+            after, together, alone = (1e6 * seconds for seconds in beside(length))
+            lines.append(f"{length:8} float64: work {alone:.0f} us, after {after:.0f}, beside {together:.0f}")
+    elif asked.scaling:
         lines.append(f"wave equation, {WORLD.size} ranks: {1e3 * wave(512, 512, 50):.1f} ms")
     else:
         for length, count in ((8, 2000), (1000, 500), (4_000_000, 2)):

@@ -112,11 +112,14 @@ if _TYPE_CHECKING:
     from .autograd.grad_modes import is_grad_enabled as is_grad_enabled
     from .autograd.grad_modes import no_grad as no_grad
     from .autograd.grad_modes import set_grad_enabled as set_grad_enabled
+    from .blockwise.map_reduce import map_reduce as map_reduce
+    from .blockwise.row_blocks import blocks as blocks
     from .compiled.compiler_marks import jit_class as jit_class
     from .compiled.compiler_marks import lazy_inline as lazy_inline
     from .compiled.compiler_marks import mutable as mutable
     from .extend.custom_kernels import primitive as primitive
     from .extend.elementwise_functions import elementwise as elementwise
+    from .extend.plain_functions import callback as callback
     from .nn.checkpoint import load_checkpoint as load_checkpoint
     from .nn.checkpoint import load_param_into_net as load_param_into_net
     from .nn.checkpoint import save_checkpoint as save_checkpoint
@@ -160,6 +163,8 @@ if _TYPE_CHECKING:
 
 _LATER = {
     "transforms.check": "check_grads",
+    "blockwise.map_reduce": "map_reduce",
+    "blockwise.row_blocks": "blocks",
     "adjoints.kernel": "kernel",
     "adjoints.device_function": "device_function",
     "autograd.grad_modes": "enable_grad inference_mode is_grad_enabled no_grad set_grad_enabled",
@@ -182,6 +187,7 @@ _LATER = {
     "transforms.jacobians": "hessian hvp jacfwd jacrev jvp vjp",
     "transforms.ravel": "ravel",
     "tensors.generator": "Generator get_seed set_seed",
+    "extend.plain_functions": "callback",
     "extend.custom_kernels": "primitive",
     "extend.elementwise_functions": "elementwise",
     "source.rebinding": "differentiable_source",

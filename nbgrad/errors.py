@@ -197,6 +197,10 @@ class CheckpointError(NbgradError, ValueError):
     """A checkpoint cannot be read, or does not fit the Parameters that it is loaded into."""
 
 
+class BlockError(NbgradError, RuntimeError):
+    """A block of data cannot be read, or the function of it has failed."""
+
+
 class NoSamplesError(NbgradError, RuntimeError):
     """A metric is asked for before it has seen a sample."""
 

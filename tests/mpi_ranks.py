@@ -6,6 +6,8 @@ In: the name of a check. Out: nothing, or an exception, which ends all ranks. Ca
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -250,6 +252,30 @@ def check_short() -> None:
             except nb.errors.NbgradError as error:
                 text = str(error)
             assert ("fewer elements" in text) == bool(RANK), (name, text)
+
+
+def check_waiting() -> None:
+    """A compiled program that waits for a message lets other threads of Python run."""
+    received = nb.jit(lambda x: mpi.recv(x, 0))
+    for turn in range(2):
+        WORLD.Barrier()
+        if RANK == 0:
+            time.sleep(0.3 * turn)
+            mpi.send(np.arange(3.0), 1)
+            continue
+        ticks: list[float] = []
+        done = threading.Event()
+
+        def tick(ticks: list[float] = ticks, done: threading.Event = done) -> None:
+            while not done.wait(0.01):
+                ticks.append(time.monotonic())
+
+        thread = threading.Thread(target=tick)
+        thread.start()
+        close(received(np.ones(3)), np.arange(3.0), "waiting", "received")
+        done.set()
+        thread.join()
+        assert len(ticks) >= 4 * turn, ticks
 
 
 def check_failing() -> None:

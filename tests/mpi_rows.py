@@ -141,6 +141,26 @@ def rows(rank: int, size: int, comm: Any) -> list[Row]:
             of_all,
             lambda r: (sum(sends[r]), 2),
         ),
+        Row(
+            "reduce_scatter",
+            mpi.reduce_scatter,
+            lambda xs, r: sum(xs)[r],
+            lambda r: (size, 2),
+            dtypes="dF",
+        ),
+        Row(
+            "reduce_scatter of unequal parts",
+            lambda x: mpi.reduce_scatter(x, counts=counts),
+            lambda xs, r: sum(xs)[starts[r] : starts[r + 1]],
+            lambda r: (total, 2),
+        ),
+        Row(
+            "reduce_scatter max",
+            lambda x: mpi.reduce_scatter(x, "max", counts),
+            lambda xs, r: np.max(xs, axis=0)[starts[r] : starts[r + 1]],
+            lambda r: (total, 2),
+            slope=lambda xs, vs, r: _winner(xs, vs, np.argmax)[starts[r] : starts[r + 1]],
+        ),
         Row("scan", mpi.scan, lambda xs, r: sum(xs[: r + 1]), dtypes="dF"),
         Row(
             "scan max",

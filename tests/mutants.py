@@ -54,6 +54,11 @@ TESTS: dict[str, str] = {
     "graph/loops/repetition": "random_loops rolling",
     "graph/loops/rolling": "random_loops rolling",
     "graph/loops/segments": "memory_budget",
+    "record/chosen_arrays": "writes_in_branches control_flow",
+    "record/journal": "writes_in_branches control_flow",
+    "source/chosen_values": "writes_in_branches control_flow control",
+    "source/sides": "writes_in_branches control_flow",
+    "source/turned_loops": "writes_in_branches control_flow",
     "compiler/fuse": "fuse simplify pieces components rows matmul_pieces own_kernels structural_primitives "
     "random_graphs arbitrary_fusion",
     "compiler/movements": "fuse simplify pieces components rows matmul_pieces products structural_primitives "

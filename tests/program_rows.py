@@ -177,7 +177,7 @@ STATEMENTS = """
 """
 
 WRITES = """
-{x}[{index}] = {e}
+{x}[{index}] = +({e})
 {x}[{basic}] = {e}
 {x}[...] = {e}
 {x}[{index}] += {e}

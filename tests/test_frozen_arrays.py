@@ -125,3 +125,13 @@ def test_without_the_check_values_stay() -> None:
     assert compiled(np.ones(1))[0] == 1.0
     with pytest.raises(ValueError, match="frozen must be 'trust' or 'check', but got 'often'"):
         nb.jit(np.sin, frozen="often")
+
+
+def test_an_array_behind_a_view_is_noticed_by_its_only_other_holder() -> None:
+    """The view is gone after the recording, and the array is held by one variable."""
+    held = [np.arange(5000.0)]
+    compiled = nb.jit(lambda x: x + held[0][10:12], frozen="check")
+    np.testing.assert_array_equal(compiled(X), [11.0, 13.0])
+    held[0][10] = 0.5
+    with pytest.raises(nb.errors.TracedValueError, match="changed in place"):
+        compiled(X)

@@ -48,18 +48,19 @@ LAYERS = """
     scipy
     solvers
     optim
+    blockwise
     source
     extend
     adjoints adjoints.machine adjoints.reading adjoints.threads adjoints.turns
     sparse
     mpi
+    communication
     autograd
     tape
     interop
     ops
     nn
     common
-    communication
     amp
     train
     dataset

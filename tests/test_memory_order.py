@@ -108,6 +108,7 @@ w = b.T * 1.0; v = w.T.reshape(-1); v[1] = 9.0; r = w
 w = b.T + b.T; w[0] = 7; w.T.ravel()[2] = 1; r = w
 w = np.concatenate([b.T, b.T]); w.reshape(-1)[1] = 5.0; r = w
 w = np.stack([b.T, b.T], -1); w.reshape(-1)[1] = 5.0; r = w
+c = (b.T * 1.0).astype(complex, order="A"); w = np.stack([c, c * 2.0]); w.reshape(-1)[1] = 9.0; r = np.real(w)
 w = np.roll(b.T, 1, 0); w.reshape(-1)[1] = 5.0; r = w
 w = np.pad(b.T, 1); w.reshape(-1)[1] = 5.0; r = w
 w = b.T @ b; w.reshape(-1)[1] = 5.0; r = w

@@ -178,7 +178,7 @@ def nothing_remembers() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("argument", "most", "files"), [(np.ones(3), 40, 12), (nb.Tensor(np.ones(3)), 48, 14)], ids=["array", "Tensor"]
+    ("argument", "most", "files"), [(np.ones(3), 40, 12), (nb.Tensor(np.ones(3)), 47, 13)], ids=["array", "Tensor"]
 )
 @pytest.mark.usefixtures("nothing_remembers")
 def test_a_warm_gradient_takes_few_calls(argument: Any, most: int, files: int) -> None:

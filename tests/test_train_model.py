@@ -265,6 +265,16 @@ def test_levels_of_mixed_precision(level: str) -> None:
     assert {name: p.dtype for name, p in net.parameters_dict().items()} == before
 
 
+@pytest.mark.parametrize("level", ["O2", "O3"])
+def test_moving_statistics_in_mixed_precision(level: str) -> None:
+    net = nn.SequentialCell(nn.BatchNorm1d(1, momentum=0.5), nn.Dense(1, 1))
+    step = amp.build_train_network(net, nn.SGD(net.trainable_params(), 0.01), nn.MSELoss(), level)
+    step(nb.Tensor(X[:8]), nb.Tensor(Y[:8]))
+    moving = net[0].moving_mean
+    assert moving.dtype == nb.float32
+    np.testing.assert_allclose(moving.asnumpy(), 0.5 * X[:8].mean(axis=0), rtol=2e-3, atol=1e-3)
+
+
 def test_managers_choose_the_step() -> None:
     for manager, cell in (
         (amp.FixedLossScaleManager(8.0), nn.TrainOneStepWithLossScaleCell),

@@ -25,7 +25,11 @@ GROUPS = {
     ),
     "Code and kernels of others": (
         "Derivatives of code that cannot be changed, and of compiled code.",
-        "differentiable_source kernel elementwise primitive device_function",
+        "differentiable_source callback kernel elementwise primitive device_function",
+    ),
+    "Data larger than memory": (
+        "Sums over blocks of files and of arrays of other libraries.",
+        "blocks map_reduce",
     ),
     "Arrays and containers": (
         "Tensors, Parameters, containers as vectors, random numbers.",
@@ -79,7 +83,7 @@ MODULES = {
     "nbgrad.train": "Model, callbacks, checkpoints and metrics.",
     "nbgrad.amp": "Mixed precision.",
     "nbgrad.dataset": "Data sets, samplers and image files.",
-    "nbgrad.communication": "MindSpore's groups of processes, for one process.",
+    "nbgrad.communication": "MindSpore's groups of processes, by MPI.",
     "nbgrad.log": "Messages at MindSpore's levels.",
     "nbgrad.context": "MindSpore's options of a process.",
     "nbgrad.numpy": "NumPy's functions on recorded values.",

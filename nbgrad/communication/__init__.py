@@ -1,7 +1,7 @@
-"""MindSpore's `communication` for one process: rank 0 of 1.
+"""MindSpore's `communication`: ranks and groups of the processes that `mpiexec` has started; without it, rank 0 of 1.
 
 In: nothing, or names of groups. Out: ranks and sizes. Called by users, mostly in scripts that may run on many devices,
-and by the operations of `ops` that talk to other processes. Every group has this process only.
+and by the operations of `ops` that talk to other processes. MPI connects them: pip install "nbgrad[mpi]".
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from ..errors import ArgumentError, DtypeError
+from . import process_groups as _processes
+from .process_groups import WORLD_GROUP
 
 __all__ = [
     "WORLD_GROUP",
@@ -20,16 +22,14 @@ __all__ = [
     "get_group_size",
     "get_local_rank",
     "get_local_rank_size",
+    "get_process_group_ranks",
     "get_rank",
     "get_world_rank_from_group_rank",
     "init",
     "release",
 ]
 
-WORLD_GROUP = "mccl_world_group"
-"""The group of all processes."""
 _BACKENDS = ("hccl", "nccl", "mccl")
-_groups = {WORLD_GROUP, "hccl_world_group", "nccl_world_group"}
 
 
 class GlobalComm:
@@ -41,17 +41,19 @@ class GlobalComm:
 
 
 def init(backend_name: str | None = None) -> None:
-    """Begin to communicate; with one process there is nothing to set up.
+    """Connect all processes that `mpiexec` has started; all of them call it. One process alone is rank 0 of 1.
 
     Parameters
     ----------
     backend_name : {"hccl", "nccl", "mccl"}, optional
-        Accepted; no library of a device is used.
+        Accepted; MPI is used in any case.
 
     Raises
     ------
     DtypeError, ArgumentError
         If the backend is no string, or does not exist.
+    NbgradError
+        If there are several processes, and mpi4py or its MPI library is missing.
 
     Examples
     --------
@@ -66,75 +68,84 @@ def init(backend_name: str | None = None) -> None:
     if backend_name is not None and backend_name not in _BACKENDS:
         message = f"backend_name must be one of {', '.join(_BACKENDS)}, but got {backend_name!r}."
         raise ArgumentError(message)
+    _processes.begin()
     GlobalComm.INITED = True  # pyright: ignore[reportAttributeAccessIssue, reportConstantRedefinition]
 
 
 def release() -> None:
-    """End communication."""
+    """End communication, and forget all groups."""
+    _processes.end()
     GlobalComm.INITED = False
 
 
-def check_group(group: str) -> None:
-    """Raise unless a group exists.
+def get_rank(group: str = WORLD_GROUP) -> int:
+    """The number of this process in a group.
 
     Raises
     ------
-    DtypeError, ArgumentError
-        If the name is no string, or no group has it.
+    DtypeError, ArgumentError, NbgradError
+        If there is no such group, this process is no member, or `init` was not called under mpiexec.
     """
-    if not isinstance(group, str):
-        message = f"group must be the name of a group, but got {type(group).__name__}."
-        raise DtypeError(message)
-    if group not in _groups:
-        message = f"There is no group {group!r}. Make it with create_group({group!r}, [0])."
-        raise ArgumentError(message)
-
-
-def get_rank(group: str = WORLD_GROUP) -> int:
-    """The number of this process in a group: 0."""
-    check_group(group)
-    return 0
+    return _processes.rank(group)
 
 
 def get_group_size(group: str = WORLD_GROUP) -> int:
-    """The number of processes in a group: 1."""
-    check_group(group)
-    return 1
+    """The number of processes in a group.
+
+    Raises
+    ------
+    DtypeError, ArgumentError, NbgradError
+        As `get_rank`.
+    """
+    return _processes.size(group)
 
 
-get_local_rank = get_rank
-get_local_rank_size = get_group_size
+def get_local_rank(group: str = WORLD_GROUP) -> int:
+    """The number of this process among those of a group on this machine."""
+    return _processes.on_this_machine(group)[0]
 
 
-def _one(rank: int, name: str) -> int:
-    if isinstance(rank, bool) or not isinstance(rank, int):
-        message = f"{name} must be an integer, but got {type(rank).__name__}."
-        raise DtypeError(message)
-    if rank != 0:
-        message = f"There is one process, of rank 0, but {name} is {rank}."
-        raise ArgumentError(message)
-    return 0
+def get_local_rank_size(group: str = WORLD_GROUP) -> int:
+    """The number of processes of a group on this machine."""
+    return _processes.on_this_machine(group)[1]
+
+
+def get_process_group_ranks(group: str = WORLD_GROUP) -> list[int]:
+    """The ranks among all processes of the members of a group.
+
+    Examples
+    --------
+    >>> from nbgrad import communication
+    >>> communication.get_process_group_ranks()
+    [0]
+    """
+    return [get_world_rank_from_group_rank(group, rank) for rank in range(get_group_size(group))]
 
 
 def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
-    """The rank among all processes of a rank in a group: 0 for 0."""
-    check_group(group)
-    return _one(group_rank_id, "group_rank_id")
+    """The rank among all processes of a rank in a group."""
+    return _processes.translated(group_rank_id, "group_rank_id", group, WORLD_GROUP)
 
 
 def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
-    """The rank in a group of a rank among all processes: 0 for 0."""
-    check_group(group)
-    return _one(world_rank_id, "world_rank_id")
+    """The rank in a group of a rank among all processes."""
+    return _processes.translated(world_rank_id, "world_rank_id", WORLD_GROUP, group)
 
 
 def create_group(group: str, rank_ids: Sequence[int]) -> None:
-    """Make a group of ranks; only rank 0 exists.
+    """Make a group of some of all processes; each member calls it, and the others may.
+
+    Parameters
+    ----------
+    group : str
+        Its name.
+    rank_ids : sequence of int
+        The ranks of its members among all processes, in their order in the group.
 
     Raises
     ------
     DtypeError, ArgumentError
-        If the name is no string, or the ranks are not [0].
+        If the name is no string or is taken, or if the ranks are none.
 
     Examples
     --------
@@ -144,17 +155,9 @@ def create_group(group: str, rank_ids: Sequence[int]) -> None:
     1
     >>> communication.destroy_group("pair")
     """
-    if not isinstance(group, str) or not group:
-        message = f"group must be a name, but got {group!r}."
-        raise DtypeError(message)
-    if list(rank_ids) != [0]:
-        message = f"There is one process, of rank 0, so that a group has the ranks [0], but got {list(rank_ids)}."
-        raise ArgumentError(message)
-    _groups.add(group)
+    _processes.create(group, rank_ids)
 
 
 def destroy_group(group: str) -> None:
     """Forget a group."""
-    check_group(group)
-    if group != WORLD_GROUP:
-        _groups.discard(group)
+    _processes.destroy(group)

@@ -1,8 +1,8 @@
-"""MindSpore's options of parallel training: accepted where they change nothing in one process, and refused otherwise.
+"""MindSpore's options of parallel training: in data parallel mode, steps of training sum gradients over all processes.
 
-In: options. Out: their values. Called by users, by context.py, and under MindSpore's paths `parallel`,
-`parallel._utils` and `parallel._auto_parallel_context`. All parallel modes are the same with one device: each trains
-on all of the batch with all of the weights.
+In: options. Out: their values. Called by users, by context.py, by the steps of training, and under MindSpore's paths
+`parallel`, `parallel._utils` and `parallel._auto_parallel_context`. All parallel modes are the same in one process:
+each trains on all of the batch with all of the weights. With several, those that split weights are refused.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ArgumentError
+from .process_groups import rank, size
 
 __all__ = [
     "ParallelMode",
@@ -64,8 +65,10 @@ _DEFAULTS: dict[str, Any] = {
     "comm_fusion": {},
     "mirror_mean": False,
 }
-_ONE_PROCESS = {"device_num": 1, "global_rank": 0, "pipeline_stages": 1}
-"""Options that say how many processes there are."""
+_PROCESSES = {"device_num": size, "global_rank": rank, "pipeline_stages": lambda: 1}
+"""Options that say which processes there are, and their values."""
+_SUMMED = (ParallelMode.DATA_PARALLEL, ParallelMode.HYBRID_PARALLEL)
+_SPLIT = (ParallelMode.SEMI_AUTO_PARALLEL, ParallelMode.AUTO_PARALLEL)
 _ALGORITHM: dict[str, Any] = {
     "fully_use_devices": False,
     "elementwise_op_strategy_follow": False,
@@ -90,16 +93,20 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
     Parameters
     ----------
     parallel_mode : str, optional
-        One of `ParallelMode`.
+        One of `ParallelMode`. In `DATA_PARALLEL`, steps of training that are made from now on sum the gradients of all
+        processes.
+    gradients_mean : bool, optional
+        Whether they divide the sums by the number of processes.
     device_num, global_rank, pipeline_stages : int, optional
-        1, 0 and 1: there is one process.
+        The number of processes, the rank of this one, and 1.
     **kwargs
-        MindSpore's other options.
+        MindSpore's other options, without effect.
 
     Raises
     ------
     ArgumentError
-        For an unknown option or mode, and for more than one process.
+        For an unknown option or mode, and for numbers of other processes than there are. A mode that splits weights is
+        an error of the step of training, if there are several.
 
     Examples
     --------
@@ -112,8 +119,8 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
     """
     for name, value in kwargs.items():
         _known(name, _DEFAULTS, "set_auto_parallel_context")
-        if name in _ONE_PROCESS and value != _ONE_PROCESS[name]:
-            message = f"nbgrad trains in one process, so that {name} must be {_ONE_PROCESS[name]}, but got {value!r}."
+        if name in _PROCESSES and value != _PROCESSES[name]():
+            message = f"{name} must be {_PROCESSES[name]()}, as mpiexec has started this process, but got {value!r}."
             raise ArgumentError(message)
         if name == "parallel_mode" and value not in ParallelMode.MODE_LIST:
             message = f"parallel_mode must be one of {', '.join(ParallelMode.MODE_LIST)}, but got {value!r}."
@@ -130,7 +137,7 @@ def get_auto_parallel_context(attr_key: str) -> Any:
         For an unknown option.
     """
     _known(attr_key, _DEFAULTS, "set_auto_parallel_context")
-    return _options[attr_key]
+    return _PROCESSES[attr_key]() if attr_key in _PROCESSES else _options[attr_key]
 
 
 def reset_auto_parallel_context() -> None:
@@ -172,7 +179,7 @@ class _Context:
             message = f"The context of parallel training has no method {name!r}."
             raise AttributeError(message)
         if verb == "get":
-            return lambda: _options[option]
+            return lambda: get_auto_parallel_context(option)
         return lambda value: set_auto_parallel_context(**{option: value})
 
     def get_device_num_is_set(self) -> bool:
@@ -188,11 +195,11 @@ class _Context:
         reset_auto_parallel_context()
 
     def set_all_reduce_fusion_split_indices(self, indices: Any, group: str = "") -> None:
-        """Note at which weights gradients would be exchanged; there is no exchange with one process."""
+        """Note at which weights to cut the list of gradients; nbgrad cuts it by bytes."""
         _options["all_reduce_fusion_config"] = list(indices)
 
     def get_all_reduce_fusion_split_indices(self, group: str = "") -> Any:
-        """The weights at which gradients would be exchanged."""
+        """The weights that were noted."""
         return _options["all_reduce_fusion_config"]
 
 
@@ -220,11 +227,11 @@ def _get_gradients_mean() -> bool:
 
 
 def _get_device_num() -> int:
-    return 1
+    return size()
 
 
 def _get_global_rank() -> int:
-    return 0
+    return rank()
 
 
 def _get_parameter_broadcast() -> bool:
@@ -241,3 +248,18 @@ def _get_pipeline_stages() -> int:
 
 def _is_in_auto_parallel_mode() -> bool:
     return _options["parallel_mode"] in (ParallelMode.SEMI_AUTO_PARALLEL, ParallelMode.AUTO_PARALLEL)
+
+
+def sums_gradients() -> bool:
+    """Whether steps of training sum the gradients of all processes.
+
+    Raises
+    ------
+    ArgumentError, NbgradError
+        In a mode that splits weights, if there are several processes, and if these are not connected yet.
+    """
+    mode = _options["parallel_mode"]
+    if mode in _SPLIT and size() > 1:
+        message = f"nbgrad does not split weights over processes, as {mode!r} does. Use 'data_parallel'."
+        raise ArgumentError(message)
+    return mode in _SUMMED and size() > 1

@@ -6,6 +6,7 @@ of them has changed. Called by jit.py, for `jit(f, frozen="check")`.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from types import CodeType
@@ -36,12 +37,8 @@ class FrozenArrays:
         known = {id(array) for array, _ in (*self._kept, *self._named.values())}
         while self.met:
             array, values = self.met.pop()
-            owner = array
-            while isinstance(owner.base, np.ndarray):
-                owner = owner.base
-            # Held by this name and the call below, and by `array` or by the view that is `array`.
-            is_ours = sys.getrefcount(owner) <= 3 and owner.base is None
-            if not is_ours and id(array) not in known:
+            owns, references = _references(array)
+            if references > _ALONE[owns] and id(array) not in known:
                 known.add(id(array))
                 self._kept.append((array, values))
 
@@ -79,6 +76,23 @@ class FrozenArrays:
             f"{name}(), or compile again with nb.jit({name})."
         )
         raise TracedValueError(message)
+
+
+def _references(array: np.ndarray) -> tuple[bool, float]:
+    """Whether an array owns its memory, and the number of references to the array that does."""
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    return owner is array, sys.getrefcount(owner) if owner.base is None else math.inf
+
+
+def _when_alone(met: list[np.ndarray]) -> tuple[bool, float]:
+    array = met.pop()
+    return _references(array)
+
+
+_ALONE = dict([_when_alone([np.zeros(2)]), _when_alone([np.zeros(2)[:1]])])
+"""The numbers of references where nothing else holds an array that `take` looks at."""
 
 
 def _is_as(array: np.ndarray, values: np.ndarray) -> bool:

@@ -20,6 +20,7 @@ from ..graph.trace import CELLS, Trace, recording
 from ..process.modes import KEEPS, leaves_made
 from ..process.object_layout import scalar_values
 from ..record.call_order import all_waiting
+from ..record.chosen_arrays import RecordAgain
 from ..record.foreign_arrays import computes_itself, described_output, full_name
 from ..record.shared_memory import strides_in_memory
 from ..record.tensor import Tensor
@@ -68,17 +69,22 @@ def specialize(
         If it keeps or writes values where a compiled function cannot.
     """
     finish_pending()
-    inputs = _lifted(leaves)
-    arguments, callers = inputs.arguments, inputs.callers
-    args, kwargs = optree.tree_unflatten(treespec, inputs.lifted)
-    # What another thread changes from now on, the next call finds out.
-    version = CELLS.token
-    with recording(arguments, jit=True, callers=callers, rolls=strides_of, of=fn) as trace:
+    while True:
+        inputs = _lifted(leaves)
+        arguments, callers = inputs.arguments, inputs.callers
+        args, kwargs = optree.tree_unflatten(treespec, inputs.lifted)
+        # What another thread changes from now on, the next call finds out.
+        version = CELLS.token
         try:
-            output = fn(*args, **kwargs)
-        finally:
-            # The recorded function writes when it runs.
-            written = trace.undo_writes()
+            with recording(arguments, jit=True, callers=callers, rolls=strides_of, of=fn) as trace:
+                try:
+                    output = fn(*args, **kwargs)
+                finally:
+                    # The recorded function writes when it runs.
+                    written = trace.undo_writes()
+            break
+        except RecordAgain:
+            continue
     _refuse_lost_writes(fn, trace)
     assert trace.guards is not None
     results, kept, out_spec = _results(fn, output, trace)

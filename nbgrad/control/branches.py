@@ -16,6 +16,7 @@ from ..graph.builders import cast, reshape
 from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise
 from ..graph.trace import current_trace
 from ..record.as_node import as_node
+from ..record.journal import Journal, undone_writes
 from ..runtime.evaluate import concrete
 from ..runtime.memory_order import copied, like_array, same_order
 from ..transforms.argument_positions import check_function
@@ -138,7 +139,12 @@ def stands_for_many(node: Node) -> bool:
 
 def _selected(name: str, tests: Sequence[Node], branches: Sequence[Callable[..., Any]], operands: Sequence[Any]) -> Any:
     """The results of the function whose test holds; all are recorded."""
-    found = [Arrays.of(branch(*operands), f"The result of {name_of(branch)}()") for branch in branches]
+    found: list[Arrays] = []
+    journals: list[Journal] = []
+    for branch in branches:
+        with undone_writes() as journal:
+            found.append(Arrays.of(branch(*operands), f"The result of {name_of(branch)}()"))
+        journals.append(journal)
     one = found[0]
     for branch, other in zip(branches, found, strict=True):
         same = other.tree == one.tree and [(n.shape, n.dtype) for n in other.nodes] == [
@@ -151,6 +157,7 @@ def _selected(name: str, tests: Sequence[Node], branches: Sequence[Callable[...,
                 f"{name_of(branch)}() gives {shown[1]}."
             )
             raise ShapeError(message)
+    _write(tests, journals)
     results = Results()
     tensors = results_as([leaf for operand in operands for leaf in Arrays.of(operand, f"{name}()").leaves])
     slots: list[Any] = []
@@ -161,6 +168,17 @@ def _selected(name: str, tests: Sequence[Node], branches: Sequence[Callable[...,
         value = _laid_out(value, [arrays.nodes[position] for arrays in found])
         slots.append(results.add(value, kind_as(tensors, "array" if value.ndim else "value")))
     return results.fill(one.filled(slots))[0]
+
+
+def _write(tests: Sequence[Node], journals: Sequence[Journal]) -> None:
+    """Write to the arrays that some of the functions have written to."""
+    written = [{id(tensor): (tensor, after) for tensor, after in journal.arrays()} for journal in journals]
+    for tensor, _ in {key: one for each in written for key, one in each.items()}.values():
+        ends = [each[id(tensor)][1] if id(tensor) in each else tensor._node for each in written]
+        value = ends[0]
+        for test, other in zip(tests[1:], ends[1:], strict=True):
+            value = value if other is value else _where(test, other, value)
+        tensor._replace(value)
 
 
 def _laid_out(value: Node, sides: Sequence[Node]) -> Node:

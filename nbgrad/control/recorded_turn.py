@@ -7,7 +7,7 @@ In: a function of users, the values that its first turn gets, and the arrays of 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import optree
@@ -19,6 +19,7 @@ from ..graph.loops.loop_body import LoopNodes, like, make_loop, turns_of
 from ..graph.trace import current_trace, recording
 from ..record.call_order import FLOAT64, first_token, last_token
 from ..record.foreign_arrays import described_output
+from ..record.journal import undone_writes
 from ..record.tensor import Tensor
 from ..runtime.evaluate import require
 from ..runtime.memory_order import like_array
@@ -181,7 +182,8 @@ def _recorded(body: Body, fn: Callable[..., Any], name: str, first: Arrays, scan
         stand_ins = [like_array(inside, node) for inside, node in zip(carried, first.nodes, strict=True)]
         given = [[Tensor._of(node) for node in nodes] for nodes in (stand_ins, slices)]
         try:
-            found = body(first.filled(given[0]), scanned.filled(given[1]))
+            with undone_writes() as journal:
+                found = body(first.filled(given[0]), scanned.filled(given[1]))
         finally:
             written = trace.undo_writes()
         if written or trace.outside:
@@ -203,9 +205,24 @@ def _recorded(body: Body, fn: Callable[..., Any], name: str, first: Arrays, scan
             )
             raise ShapeError(message)
         results = Arrays.of(result, f"The result of {name_of(fn)}()")
+    # What the turn has made itself is gone without these.
+    del found, after, result, given
+    following, results = (replace(arrays, leaves=_shape_only(arrays.leaves)) for arrays in (following, results))
+    ours = journal.arrays()
+    if ours:
+        message = (
+            f"{name_of(fn)}() writes to a Tensor of shape {ours[0][0].shape} from outside in a turn of {name}(). Carry "
+            "it from turn to turn instead."
+        )
+        raise TracedValueError(message)
     checks, ends = trace.turn_checks or [], trace.turn_ends or []
     tokens = (token, trace.tokens[-1]) if len(trace.tokens) > 1 else None
     return Turn(name, first, scanned, following, results, (carried, slices), checks, ends, tokens)
+
+
+def _shape_only(leaves: Sequence[Any]) -> list[Any]:
+    """Leaves without the arrays: None where there is none."""
+    return [None if leaf is None else ... for leaf in leaves]
 
 
 def _shown(arrays: Arrays) -> str:

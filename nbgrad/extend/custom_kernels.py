@@ -62,6 +62,8 @@ class Primitive:
         self.kernel = kernel
         self.shape = shape
         self.rules = {"vjp": vjp, "jvp": jvp}
+        self.made_by, self.writes = "nb.primitive", "writes"
+        """The words of messages."""
         self.__name__ = kernel.title
 
     def __repr__(self) -> str:
@@ -168,10 +170,9 @@ class Primitive:
             if self.shape is None:
                 instead = f"It is a plain function; to differentiate it, too, give nb.primitive(...) with a {which}"
             else:
-                moved = (
-                    "cotangents and writes the gradients" if which == "vjp" else "tangents and writes those of results"
-                )
-                instead = f"Give nb.primitive(..., {which}=...): a function that gets inputs, results and {moved}"
+                given, made = ("cotangents", "the gradients") if which == "vjp" else ("tangents", "those of results")
+                moved = f"{given} and {self.writes} {made}"
+                instead = f"Give {self.made_by}(..., {which}=...): a function that gets inputs, results and {moved}"
             message = (
                 f"{self.kernel.title} has no {which}, but {why}. {instead} (or cut the derivative off with "
                 "nb.stop_gradient)."

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DeviceError
+from ..errors import ArgumentError, BlockError, DeviceError, NbgradError
 from ..process.once import computed_once
 from .builders import reshape, slice_axes
 from .host_functions import HostFunction, host
@@ -224,7 +224,11 @@ def invoke(call: Call, function: Callable[..., Any], arrays: Sequence[Any], keyw
     """Call a user's function; an error in it becomes one that names the function."""
     try:
         returned = function(*arrays, **keywords)
+    except BlockError:
+        raise  # it names the function and the block
     except Exception as error:
+        if isinstance(error, NbgradError) and str(error).startswith(call.kernel.title):
+            raise
         text = str(error).strip() or type(error).__name__
         lines = text.splitlines()
         shown = lines[0] if len(lines) == 1 else f"{lines[0]} [...] {lines[-1]}"

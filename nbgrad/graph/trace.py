@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,15 @@ from .loops.window import Window
 _current: ContextVar[Trace | None] = ContextVar("nbgrad_trace", default=None)
 current_trace: Callable[[], Trace | None] = _current.get
 """The innermost recording, or None."""
+
+
+class Written(NamedTuple):
+    """A Tensor that was written to, its nodes before and after that, and the class that it had before."""
+
+    tensor: Any
+    before: Node
+    after: Node
+    kind: type
 
 
 class Trace:
@@ -55,7 +64,9 @@ class Trace:
     arguments that it has read, and `taken` has NumPy's arrays that it has met last, by `id`: references to their
     nodes. `tokens` are those of the calls whose order counts (call_order.py), in the order of their making, and
     `batch` is the `Batch` for each value of which they are made. `met` is a list where somebody wants to know which
-    arrays from outside became constants, with the values that they had.
+    arrays from outside became constants, with the values that they had. `chosen` has the arrays that statements have
+    chosen by a value (record/chosen_arrays.py). `journal` is a dict where a side of a branch or a turn of a loop is
+    recorded: by `id`, each Tensor that it has written to, with the node and the class that it had before.
     """
 
     __slots__ = (
@@ -73,11 +84,13 @@ class Trace:
         "callers",
         "cells",
         "checks",
+        "chosen",
         "collects",
         "elements",
         "fn",
         "frozen",
         "guards",
+        "journal",
         "mapping",
         "met",
         "nodes",
@@ -148,6 +161,8 @@ class Trace:
         self._known: KnownValues | None = None
         self.budgets: list[Any] = [] if parent is None else parent.budgets
         self.met: list[tuple[Any, Any]] | None = None if parent is None else parent.met
+        self.chosen: Any = None if parent is None else parent.chosen
+        self.journal: dict[int, tuple[Any, Node, type]] | None = None if parent is None or jit else parent.journal
         if parent is not None and not jit:
             self.guards, self.checks, self.cells = parent.guards, parent.checks, parent.cells
             self.orders = parent.orders
@@ -156,6 +171,8 @@ class Trace:
             if not self.collects:
                 self.collects, self.written = parent.collects, parent.written
                 self.outside, self.start = parent.outside, parent.start
+            elif turn and parent.collects:
+                self.start = parent.start  # a journal has the writes to what the function around has made
 
     def __enter__(self) -> Trace:
         self._token = _current.set(self)
@@ -183,6 +200,8 @@ class Trace:
             # Not before: CPython may lose the value of a context variable that a finalizer reads while it is reset.
             if self._collection is not None:
                 self._collection.__exit__(kind, error, traceback)
+        if error is None and self.chosen is not None:
+            self.chosen.check_containers()
         if error is not None:
             hidden = _hidden_behind(error, self)
             self.refused = None
@@ -253,6 +272,10 @@ class Trace:
             if trace.callers and node in trace.callers:
                 trace.callers.check_write(node)
             trace = trace.parent
+        if self.chosen is not None:
+            self.chosen.check_write(tensor)
+        if self.journal is not None:
+            self.journal.setdefault(id(tensor), (tensor, node, type(tensor)))
         if not self.collects or node.value is None or node.serial >= self.start:
             return
         trace = self
@@ -266,6 +289,15 @@ class Trace:
         """Note that the recording depends on how arguments lie in memory."""
         if not self.orders:
             self.orders.append(True)
+
+    def undo_journal(self) -> list[Written]:
+        """Give Tensors in the journal the values back that they had before the recording."""
+        assert self.journal is not None
+        found = [Written(tensor, before, tensor._node, kind) for tensor, before, kind in self.journal.values()]
+        for one in found:
+            one.tensor._node = one.before
+        self.journal = {}
+        return found
 
     def undo_writes(self) -> list[tuple[Any, Node]]:
         """Give Parameters and outside Tensors their values back; the Parameters, and the node written to each."""

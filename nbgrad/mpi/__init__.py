@@ -8,6 +8,8 @@ When this module is imported, an exception that ends one process ends all of the
 
 from .abort import install as _install
 from .call_check import check_calls as check_calls
+from .checkpoints import load_checkpoint as load_checkpoint
+from .checkpoints import save_checkpoint as save_checkpoint
 from .collectives import allgather as allgather
 from .collectives import allreduce as allreduce
 from .collectives import alltoall as alltoall
@@ -15,6 +17,7 @@ from .collectives import barrier as barrier
 from .collectives import bcast as bcast
 from .collectives import gather as gather
 from .collectives import reduce as reduce
+from .collectives import reduce_scatter as reduce_scatter
 from .collectives import replicated as replicated
 from .collectives import scan as scan
 from .collectives import scatter as scatter
@@ -42,10 +45,13 @@ __all__ = [
     "gather",
     "irecv",
     "isend",
+    "load_checkpoint",
     "norm",
     "recv",
     "reduce",
+    "reduce_scatter",
     "replicated",
+    "save_checkpoint",
     "scan",
     "scatter",
     "send",

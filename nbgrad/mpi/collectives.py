@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import DtypeError, ShapeError
 from ..graph.builders import reduce as reduced
-from ..graph.builders import slice_axes
+from ..graph.builders import reshape, slice_axes
 from ..graph.ir import Node, zeros
 from .arrays_given import (
     checked_counts,
@@ -350,6 +350,58 @@ def alltoall(x: Any, counts: Any = None, received: Any = None, comm: Any = None)
         result = ((sum(back), *node.shape[1:]), node.dtype)
     message = Message("alltoall", group.number, data, result, counts=there, given_counts=back, line=line())
     return sent_from(message, node, x)
+
+
+def reduce_scatter(x: Any, op: str = "sum", counts: Any = None, comm: Any = None) -> Any:
+    """The sum, maximum, minimum or product over all ranks, of which each rank gets a part.
+
+    Parameters
+    ----------
+    x : array
+        Of one shape and dtype on all ranks: a row for each rank; with `counts`, as many rows as they say together.
+    op : {"sum", "max", "min", "prod"}
+    counts : sequence of int, optional
+        The rows of each rank, on all ranks the same.
+    comm : mpi4py.MPI.Comm, optional
+
+    Returns
+    -------
+    array
+        Of shape x.shape[1:]; with `counts` `(counts[rank], *x.shape[1:])`.
+
+    Raises
+    ------
+    ArgumentError, DtypeError, ShapeError
+        For arrays and counts that do not fit.
+
+    Notes
+    -----
+    The cotangent of `x` is the cotangents of all results, one after the other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nbgrad import mpi
+    >>> mpi.reduce_scatter(np.array([[1.0, 2.0]]))
+    array([1., 2.])
+    """
+    node, group = _reducible(x, op, "reduce_scatter"), group_of(comm)
+    if counts is None:
+        known, shape = (), rows_for_ranks(node, "reduce_scatter", group)
+    else:
+        known = checked_counts(counts, "counts", group, rows_of(node, "reduce_scatter"))
+        shape = (known[group.rank], *node.shape[1:])
+    data, result = (node.shape, node.dtype), (shape, node.dtype)
+    if op == "sum":
+        message = Message("reduce_scatter", group.number, data, result, op, counts=known, line=line())
+        return sent_from(message, node, x)
+    own, every = len(known) and known[group.rank], (group.size * (shape[0] if known else 1), *node.shape[1:])
+    received = (own,) * len(known)
+    message = Message(
+        "alltoall", group.number, data, (every, node.dtype), counts=known, given_counts=received, line=line()
+    )
+    parts = reshape(sent(message, node), (group.size, *shape))
+    return returned(reduced(op, parts, (0,)), x)
 
 
 def scan(x: Any, op: str = "sum", comm: Any = None) -> Any:

@@ -3,8 +3,8 @@
 In: a `Message`, arrays or their layouts. Out: the result in an array; the code of a kernel that calls the library.
 Called by message_nodes.py.
 
-Both ways give the library the memory of the arrays, without a copy. mpi4py lets other threads of Python run meanwhile;
-a compiled program holds the interpreter's lock or not as for its other kernels. A signal waits until the call is done.
+Both ways give the library the memory of the arrays, without a copy, and let other threads of Python run meanwhile. A
+signal waits until the call is done.
 """
 
 from __future__ import annotations

@@ -44,7 +44,8 @@ NAMES: dict[str, str] = {
         "WarmUpLR piecewise_constant_lr exponential_decay_lr natural_exp_decay_lr inverse_decay_lr cosine_decay_lr "
         "polynomial_decay_lr warmup_lr"
     ),
-    "training": "TrainOneStepCell WithLossCell WithEvalCell ForwardValueAndGrad DistributedGradReducer",
+    "training": "TrainOneStepCell WithLossCell WithEvalCell ForwardValueAndGrad",
+    "data_parallel": "DistributedGradReducer",
     "loss_scaling": ("TrainOneStepWithLossScaleCell DynamicLossScaleUpdateCell FixedLossScaleUpdateCell"),
     "exported": "GraphCell",
     "metrics_base": "Metric Loss MAE MSE rearrange_inputs names get_metric_fn",

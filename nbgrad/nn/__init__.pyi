@@ -137,7 +137,7 @@ from .training import TrainOneStepCell as TrainOneStepCell
 from .training import WithLossCell as WithLossCell
 from .training import WithEvalCell as WithEvalCell
 from .training import ForwardValueAndGrad as ForwardValueAndGrad
-from .training import DistributedGradReducer as DistributedGradReducer
+from .data_parallel import DistributedGradReducer as DistributedGradReducer
 from .loss_scaling import TrainOneStepWithLossScaleCell as TrainOneStepWithLossScaleCell
 from .loss_scaling import DynamicLossScaleUpdateCell as DynamicLossScaleUpdateCell
 from .loss_scaling import FixedLossScaleUpdateCell as FixedLossScaleUpdateCell

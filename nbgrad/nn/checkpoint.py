@@ -7,16 +7,14 @@ A file is replaced as a whole or not at all, and a Cell is written to only after
 
 from __future__ import annotations
 
-import contextlib
 import os
-import stat
 from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, CheckpointError, DtypeError
+from ..record.array_files import read_arrays, write_arrays
 from ..record.numbers import supported
 from ..record.tensor import Tensor
 from ..tensors.parameter import Parameter
@@ -83,7 +81,7 @@ def save_checkpoint(
     if not arrays:
         message = f"There is nothing to save in {os.fspath(ckpt_file_name)}: no Parameters were given or chosen."
         raise CheckpointError(message)
-    _replace_file(_with_suffix(ckpt_file_name), arrays)
+    write_arrays(_with_suffix(ckpt_file_name), arrays)
 
 
 def load_checkpoint(
@@ -134,7 +132,7 @@ def load_checkpoint(
     if not all(isinstance(prefix, str) and prefix for prefix in left_out):
         message = f"filter_prefix must be a string that is not empty, or a list of them, but got {filter_prefix!r}."
         raise ArgumentError(message)
-    found = _read(path)
+    found = read_arrays(path)
     chosen: dict[str, Parameter] = {}
     for name, array in found.items():
         if not name.startswith(left_out) and (choice_func is None or choice_func(name)):
@@ -279,19 +277,6 @@ def _listing(names: Iterable[str]) -> str:
 # ----- Files -----
 
 
-def _safetensors() -> Any:
-    """The package, or a message that says how to get it."""
-    try:
-        safetensors = import_module("safetensors")
-        import_module("safetensors.numpy")
-    except ImportError:
-        message = (
-            "Checkpoints need the package safetensors. Install it with: python -m pip install 'nbgrad[checkpoint]'"
-        )
-        raise CheckpointError(message) from None
-    return safetensors
-
-
 def _with_suffix(name: str | os.PathLike[str]) -> str:
     """A file name with a suffix."""
     if not isinstance(name, str | os.PathLike):
@@ -316,46 +301,3 @@ def _existing(name: str | os.PathLike[str]) -> str:
         message = f"{path!r} is a folder, not a checkpoint."
         raise CheckpointError(message)
     return path
-
-
-def _replace_file(path: str, arrays: dict[str, np.ndarray]) -> None:
-    """Write a file beside the one that is to be replaced, and put it in its place when it is complete."""
-    save_file = _safetensors().numpy.save_file
-    path = os.path.realpath(path)
-    folder, base = os.path.split(path)
-    if not os.path.isdir(folder):
-        message = f"There is no folder {folder!r} to save {base!r} in."
-        raise FileNotFoundError(message)
-    temporary = os.path.join(folder, f".{base}.{os.urandom(6).hex()}.part")
-    try:
-        with open(temporary, "xb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-        save_file(arrays, temporary, metadata={"format": "np"})
-        # Some versions of the package make files that only their owner can read.
-        os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode if os.path.exists(path) else mode))
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-
-
-def _read(path: str) -> dict[str, np.ndarray]:
-    """The arrays of a file."""
-    package = _safetensors()
-    try:
-        with package.safe_open(path, framework="np") as file:
-            found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (package.SafetensorError, TypeError, ValueError, KeyError, AttributeError) as error:
-        message = (
-            f"{path!r} ({os.path.getsize(path)} bytes) cannot be read as a checkpoint in the safetensors format: "
-            f"{error}. It is damaged, or another program wrote it in another format. (MindSpore writes this format "
-            "with format='safetensors'.)"
-        )
-        raise CheckpointError(message) from None
-    for name, array in found.items():
-        if not supported(array.dtype):
-            message = f"{name} in {path!r} has dtype {array.dtype}, which nbgrad does not compute with."
-            raise CheckpointError(message)
-    return found

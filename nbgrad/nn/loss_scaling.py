@@ -97,6 +97,8 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
     optimizer : Optimizer
     scale_sense : Cell or Tensor
         A rule for the scale, such as `DynamicLossScaleUpdateCell`, or a fixed scale.
+    communicator : str or mpi4py.MPI.Comm, optional
+        As for `TrainOneStepCell`.
 
     Raises
     ------
@@ -119,10 +121,10 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
     1.0 False 1024.0 [1.]
     """
 
-    def __init__(self, network: Cell, optimizer: Optimizer, scale_sense: Any) -> None:
-        super().__init__(network, optimizer)
+    def __init__(self, network: Cell, optimizer: Optimizer, scale_sense: Any, communicator: Any = None) -> None:
+        super().__init__(network, optimizer, communicator=communicator)
         self.base = 1.0
-        self.is_distributed = False
+        self.is_distributed = self.reducer_flag
         self.loss_scaling_manager: Any = None
         if isinstance(scale_sense, Cell):
             self.loss_scaling_manager = scale_sense
@@ -165,6 +167,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         seed = (loss * 0 + 1) * scale.astype(loss.dtype)
         gradients = self.grad(self.network, self.weights)(*inputs, seed, **kwargs)
         gradients = tuple([gradient / scale.astype(gradient.dtype) for gradient in gradients])
+        gradients = self.grad_reducer(gradients)
         overflow = self.get_overflow_status(None, gradients)
         written = [*self.optimizer.parameters, *self.optimizer.get_parameters()]
         before = [parameter.value() for parameter in written]

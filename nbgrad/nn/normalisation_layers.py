@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..communication.process_groups import communicator, communicator_of_ranks, rank
 from ..errors import ArgumentError, ShapeError
 from ..ops.normalisation import batch_norm, batch_norm_training, group_norm, layer_norm_from, rms_norm
-from ..record.as_node import as_node
+from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import only
 from ..record.tensor import Tensor
 from .cell import Cell
@@ -68,13 +69,19 @@ class _BatchNorm(Cell):
             )
             raise ShapeError(message)
         by_batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
-        moving = (self.moving_mean, self.moving_variance)
         if not by_batch:
-            return batch_norm(x, *moving, self.gamma, self.beta, eps=self.eps)
-        y, mean, variance = batch_norm_training(x, *moving, self.gamma, self.beta, 1.0 - self.momentum, self.eps)
-        self.moving_mean.set_data(mean)
-        self.moving_variance.set_data(variance)
+            return batch_norm(x, self.moving_mean, self.moving_variance, self.gamma, self.beta, eps=self.eps)
+        y, mean, variance = self._by_batch(x)
+        for name, value in (("moving_mean", mean), ("moving_variance", variance)):
+            # Where `to_float` casts Parameters, the attribute is a cast copy.
+            kept = self._params[name]
+            kept.set_data(value.astype(kept.dtype))
         return y
+
+    def _by_batch(self, x: Any) -> tuple[Tensor, Any, Any]:
+        """The input standardised by its own statistics, and the new moving ones."""
+        moving = (self.moving_mean, self.moving_variance)
+        return batch_norm_training(x, *moving, self.gamma, self.beta, 1.0 - self.momentum, self.eps)
 
     def extend_repr(self) -> str:
         """The arguments."""
@@ -334,20 +341,45 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation by the batches of all processes: with one process, by its own; arrays of 2 to 5 axes.
+    """Batch normalisation by the batches of all processes; with one process, by its own. Arrays of 2 to 5 axes.
 
     Parameters
     ----------
     num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init, use_batch_statistics
         As for `BatchNorm1d`.
-    process_groups : list, optional
-        Has no effect.
+    process_groups : list of list of int, optional
+        Ranks of the processes whose batches belong together; by default all. Each process makes the layer.
     """
 
     forms: ClassVar = {2: "(N, C)", 3: "(N, C, L)", 4: "(N, C, H, W)", 5: "(N, C, D, H, W)"}
 
     def __init__(self, num_features: int, *args: Any, process_groups: Any = None, **kwargs: Any) -> None:
         super().__init__(num_features, *args, **kwargs)
+        own = [list(ranks) for ranks in process_groups or [] if rank() in ranks]
+        self._comm = communicator_of_ranks(own[0]) if own else None if process_groups else communicator()
+
+    def _by_batch(self, x: Any) -> tuple[Tensor, Any, Any]:
+        if self._comm is None:
+            return super()._by_batch(x)
+        x = wrap(as_node(x))
+        axes, shape = (0, *range(2, x.ndim)), (1, -1, *[1] * (x.ndim - 2))
+        wide = x.astype(np.promote_types(np.dtype(x.dtype), np.float32))
+        own = np.array([x.size // self.num_features], wide.dtype)
+        sums = self._summed(np.concatenate([wide.sum(axes), own]))
+        # Batches of other lengths compile nothing new on other processes: their lengths are among the data.
+        count = sums[-1]
+        mean = sums[:-1] / count
+        variance = self._summed(((wide - mean.reshape(shape)) ** 2).sum(axes)) / count
+        y = batch_norm(x, mean, variance, self.gamma, self.beta, eps=self.eps)
+        new = (mean, variance * (count / np.maximum(count - 1, 1)))
+        old = (self.moving_mean, self.moving_variance)
+        moved = [self.momentum * was + (1 - self.momentum) * now for was, now in zip(old, new, strict=True)]
+        return y, moved[0], moved[1]
+
+    def _summed(self, x: Any) -> Any:
+        from ..mpi import allreduce
+
+        return allreduce(x, comm=self._comm)
 
 
 class _InstanceNorm(Cell):

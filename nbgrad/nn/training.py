@@ -10,8 +10,9 @@ from contextlib import nullcontext
 from typing import Any
 
 from ..compiled.jit import jit
-from ..errors import ArgumentError, DtypeError
+from ..errors import DtypeError
 from ..graph.trace import current_trace
+from ..ops.python_values import identity
 from ..process.modes import leaves_made
 from ..record.container_leaves import map_leaves
 from ..record.tensor import Tensor
@@ -22,7 +23,7 @@ from ..transforms.arguments import Results
 from ..transforms.grad import GradOperation, Request, _run, value_and_grad
 from ..transforms.mapped_structures import HyperMap
 from .cell import Cell
-from .layer_arguments import positive
+from .data_parallel import DistributedGradReducer, group_to_sum_over, make_equal
 from .optimizer import Optimizer, real_number
 
 
@@ -95,43 +96,6 @@ class WithEvalCell(Cell):
         return self._loss_fn(outputs, label), outputs, label
 
 
-class DistributedGradReducer(Cell):
-    """The gradients of all processes together: with one process, its own.
-
-    Parameters
-    ----------
-    parameters : list of Parameter
-    mean : bool, optional
-        Whether sums would be divided by the number of processes.
-    degree : int, optional
-        The number of processes: 1.
-    **kwargs
-        MindSpore's other options have no effect.
-
-    Raises
-    ------
-    ArgumentError
-        For more than one process, of which the others do not exist.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
-    >>> reducer = nb.nn.DistributedGradReducer(nb.nn.Dense(1, 1).trainable_params())
-    >>> print(*reducer((nb.Tensor([2.0]),)))
-    [2.]
-    """
-
-    def __init__(self, parameters: Any, mean: bool | None = None, degree: int | None = None, **kwargs: Any) -> None:
-        super().__init__(auto_prefix=False)
-        if degree is not None and positive(degree, "degree") != 1:
-            message = f"There is one process, so that degree must be 1, but got {degree}."
-            raise ArgumentError(message)
-
-    def construct(self, grads: Any) -> Any:
-        """The gradients."""
-        return grads
-
-
 class TrainOneStepCell(Cell):
     """One step of training: the loss, its gradients and the update of the weights, compiled together.
 
@@ -143,9 +107,23 @@ class TrainOneStepCell(Cell):
         Its Parameters are trained.
     sens : number
         The factor of the loss before it is differentiated; the optimizer divides by its `loss_scale`.
+    communicator : str or mpi4py.MPI.Comm, optional
+        A group of processes that train together, each on its part of a batch, by its name or communicator. By default
+        all of them in the mode `DATA_PARALLEL` of `set_auto_parallel_context`, and otherwise this one alone.
+
+    Raises
+    ------
+    DtypeError
+        If an argument is something else.
+    ShapeError
+        If processes that train together have different networks.
 
     Notes
     -----
+    Processes that train together begin with the weights of the first one. Gradients are summed over all; with the
+    option `gradients_mean`, they are divided by the number of processes. The loss that a step gives is that of this
+    process.
+
     The step neither switches the network to training nor back: call `set_train()` first. Subclasses may define
     `construct`, and find `network`, `weights`, `optimizer`, `sens`, `grad`, `grad_reducer` and `hyper_map`.
 
@@ -165,7 +143,7 @@ class TrainOneStepCell(Cell):
     4.0 1.0 [1.5]
     """
 
-    def __init__(self, network: Cell, optimizer: Optimizer, sens: float = 1.0) -> None:
+    def __init__(self, network: Cell, optimizer: Optimizer, sens: float = 1.0, communicator: Any = None) -> None:
         super().__init__(auto_prefix=False)
         self.network = _cell(network, "network")
         self.optimizer = _cell(optimizer, "optimizer", Optimizer)
@@ -174,8 +152,11 @@ class TrainOneStepCell(Cell):
         # For subclasses with a construct of their own, as MindSpore's model collections have them.
         self.grad = GradOperation(get_by_list=True, sens_param=True)
         self.hyper_map = HyperMap()
-        self.grad_reducer = DistributedGradReducer(self.weights)
-        self.reducer_flag = False
+        comm = group_to_sum_over(communicator)
+        self.reducer_flag = comm is not None
+        self.grad_reducer = DistributedGradReducer(self.weights, group=comm) if self.reducer_flag else identity
+        if self.reducer_flag:
+            make_equal(self, comm)
         self._compiled = jit(self)
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
@@ -205,7 +186,7 @@ class TrainOneStepCell(Cell):
             return map_leaves(lambda part: part * self.sens if isinstance(part, Tensor) else part, loss), loss
 
         (_, loss), gradients = value_and_grad(scaled, None, self.weights, has_aux=True)(*inputs, **kwargs)
-        self.optimizer(gradients)
+        self.optimizer(self.grad_reducer(gradients))
         return loss
 
 

@@ -88,12 +88,13 @@ _HERE = {
     "volumes": "conv3d conv_transpose3d max_pool3d avg_pool3d",
     "python_values": (
         "dtype identity tuple_to_array scalar_to_tensor scalar_cast make_range tuple_len mixed_precision_cast print_ "
-        "float_status all_gather all_reduce ReduceOp"
+        "float_status"
     ),
 }
 """Module -> names; a name with a dot is a method of Tensor too, which is the first argument."""
 
 _ELSEWHERE = {
+    "nbgrad.communication.group_calls": "all_gather all_reduce ReduceOp",
     "nbgrad.compiled.compiler_marks": "constexpr add_flags core",
     "nbgrad.transforms.mapped_structures": "HyperMap Map MultitypeFuncGraph partial",
     "nbgrad.transforms.custom": "stop_gradient",

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..communication import group_calls
 from ..control.scan import fori_loop, scan
 from ..control.while_loops import while_loop
 from ..errors import ArgumentError, DtypeError, ShapeError
@@ -170,8 +171,11 @@ FORMS |= WITH_OPTIONS
 
 
 def _own(name: str) -> Any:
-    """The function of a class form with an underscore in the table: here, or in image_forms.py."""
-    return globals()[name] if name in globals() else getattr(image_forms, name[1:])
+    """The function of a class form with an underscore in the table: here, in image_forms.py or in group_calls.py."""
+    if name in globals():
+        return globals()[name]
+    of_group = getattr(group_calls, name[1:], None)
+    return of_group if getattr(of_group, "__module__", "") == group_calls.__name__ else getattr(image_forms, name[1:])
 
 
 class Primitive:

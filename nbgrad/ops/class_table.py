@@ -11,6 +11,8 @@ from typing import Any
 
 REQUIRED = object()
 """The default of an option that has none."""
+_WORLD = "mccl_world_group"
+"""The name of the group of all processes."""
 
 
 class Form:
@@ -172,6 +174,23 @@ WITH_OPTIONS = {
     "ScatterNdUpdate": _form("_written", {"kind": "update"}, use_locking=True),
     "ScatterNdAdd": _form("_written", {"kind": "add"}, use_locking=False),
     # ----- Other processes -----
-    "AllReduce": _form("all_reduce", op="sum", group="mccl_world_group"),
-    "AllGather": _form("all_gather", group="mccl_world_group"),
+    "AllReduce": _form("all_reduce", op="sum", group=_WORLD),
+    "AllGather": _form("all_gather", group=_WORLD),
+    "ReduceScatter": _form("_reduce_scatter", op="sum", group=_WORLD),
+    "Broadcast": _form("_broadcast", root_rank=REQUIRED, group=_WORLD),
+    "Reduce": _form("_reduce", dest_rank=REQUIRED, op="sum", group=_WORLD),
+    "AlltoAll": _form("_all_to_all", split_count=REQUIRED, split_dim=REQUIRED, concat_dim=REQUIRED, group=_WORLD),
+    "Barrier": _form("_barrier", group=_WORLD),
+    "CollectiveScatter": _form("_collective_scatter", src_rank=0, group=_WORLD),
+    "CollectiveGather": _form("_collective_gather", dest_rank=REQUIRED, group=_WORLD),
+    "Send": _form("_send", sr_tag=REQUIRED, dest_rank=REQUIRED, group=_WORLD, group_back=_WORLD),
+    "Receive": _form(
+        "_receive",
+        sr_tag=REQUIRED,
+        src_rank=REQUIRED,
+        shape=REQUIRED,
+        dtype=REQUIRED,
+        group=_WORLD,
+        group_back=_WORLD,
+    ),
 }

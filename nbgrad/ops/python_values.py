@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..dtype import DType, dtype_of
-from ..errors import ArgumentError, DtypeError
+from ..errors import DtypeError
 from ..record.as_node import as_node, wrap
 from ..record.tensor import Tensor
 from .docstrings import documented
@@ -157,31 +157,3 @@ def float_status(x: Any) -> Tensor:
         message = f"float_status takes floating-point numbers, but got {value.dtype}."
         raise DtypeError(message)
     return (~np.isfinite(value)).any().reshape(1).astype(np.float32)  # pyright: ignore[reportAttributeAccessIssue]
-
-
-class ReduceOp:
-    """How the arrays of several processes become one."""
-
-    SUM = "sum"
-    MAX = "max"
-    MIN = "min"
-    PROD = "prod"
-
-
-@documented
-def all_gather(input: Any, group: str = "mccl_world_group") -> Tensor:
-    """The arrays of all processes one after the other; of one process, its own."""
-    return wrap(as_node(input))
-
-
-@documented
-def all_reduce(input: Any, op: str = "sum", group: str = "mccl_world_group") -> Tensor:
-    """The sum (or "max", "min", "prod") of the arrays of all processes; of one process, its own.
-
-    >>> print(nb.ops.AllReduce()(nb.Tensor([1.0, 2.0])))
-    [1. 2.]
-    """
-    if op not in ("sum", "max", "min", "prod"):
-        message = f'op must be "sum", "max", "min" or "prod", but got {op!r}.'
-        raise ArgumentError(message)
-    return wrap(as_node(input))

@@ -48,7 +48,8 @@ INTERFACES = (
     Interface(
         "numbers of references",
         r"\bgetrefcount",
-        "compiled/device_calls.py graph/known_values.py graph/loops/in_place.py record/shared_memory.py",
+        "compiled/device_calls.py compiled/frozen_arrays.py graph/known_values.py graph/loops/in_place.py "
+        "record/shared_memory.py",
         "how many references there are while nothing else holds an array",
         "calibrated at import, by counting an object that nothing else holds",
     ),

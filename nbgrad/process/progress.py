@@ -63,6 +63,39 @@ class Work:
         self.end()
 
 
+def bar(count: int | None, text: str, shown: bool | None = None) -> Any:
+    """A bar of tqdm, with `update()`, to be used in a `with` block.
+
+    Parameters
+    ----------
+    count : int or None
+        The number of steps, if it is known.
+    text : str
+        The name of the work.
+    shown : bool, optional
+        Whether to show it; by default where a line would be shown, and after the same time.
+    """
+    if not (config.progress() and _is_seen() if shown is None else shown):
+        return _NoBar()
+    from tqdm import tqdm
+
+    delay = 0.0 if shown else PATIENCE
+    return tqdm(total=count, desc=text, unit="block", delay=delay, leave=bool(shown), dynamic_ncols=True)
+
+
+class _NoBar:
+    """A bar that is not shown."""
+
+    def update(self) -> None:
+        """Nothing."""
+
+    def __enter__(self) -> _NoBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
 def _is_seen() -> bool:
     """Whether standard error is a terminal, or what a notebook shows below a cell."""
     stream = sys.stderr

@@ -379,6 +379,11 @@ _raw = Tensor.__dict__["_node"].__get__
 _set_raw = Tensor.__dict__["_node"].__set__
 
 
+def shares_data(kind: type) -> bool:
+    """Whether Tensors of a class share their data with an ndarray of the user's."""
+    return issubclass(kind, _Shared)
+
+
 class Original:
     """The value that a Tensor had before another node stood in for it."""
 

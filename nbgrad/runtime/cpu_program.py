@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.fuse import Special
 from ..compiler.sorted_values import without_positions
 from ..errors import OutOfMemoryError
+from ..graph.host_functions import is_call
 from ..graph.ir import Node, plain_dtype
 from ..graph.loops.segments import Key, Schedule, scheduled
 from ..process.gc_pause import RareCollection
@@ -240,7 +242,9 @@ class Program:
         state[native.BASES] = words.ctypes.data
         state[native.BASE_COUNT] = len(template)
         state[native.SCRATCH] = scratch
-        state[native.RELEASE] = int(self.plan.elements >= RELEASE_ELEMENTS)
+        # A message may wait for another process.
+        waits = any(isinstance(step.kernel, Special) and is_call(step.kernel.node) for step in self.plan.steps)
+        state[native.RELEASE] = int(waits or self.plan.elements >= RELEASE_ELEMENTS)
         state[native.STRUCTURE] = self._array(list(structure)).ctypes.data
         state[native.STRUCTURE_LENGTH] = len(structure)
         state[native.RESULTS] = results

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..compiler.views import View, view_through
+from ..graph.complex_numbers import COMPLEX, is_zero
 from ..graph.ir import PRIMITIVES, Node, make
 from ..graph.shapes import Shape
 
@@ -168,6 +169,8 @@ def _derived(node: Node, operands: Sequence[Strides]) -> Strides:
         return contiguous(shape, itemsize) if moved is None else moved.strides
     if primitive.kind == "reduction":
         return contiguous(shape, itemsize, _order_of_reduction(first.shape, operands[0], node.params[0]))
+    if primitive is COMPLEX and node.inputs[1].primitive is _CONCATENATE and any(map(is_zero, node.inputs[1].inputs)):
+        operands = [operands[0]] * 2  # zeros that stand for no array
     if (primitive.kind == "elementwise" and primitive is not _GATHER) or primitive in _LIKE_THEIR_INPUT:
         alike = [strides for source, strides in zip(node.inputs, operands, strict=True) if source.shape == shape]
         return contiguous(shape, itemsize, order_of_loop(shape, alike))

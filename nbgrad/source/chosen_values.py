@@ -6,8 +6,9 @@ In: the values that a name has on both sides of a branch. Out: the value of whic
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from types import FunctionType as Function
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,13 +18,12 @@ from ..graph.builders import reshape
 from ..graph.ir import BOOL, Node, broadcast, elementwise
 from ..graph.trace import open_traces
 from ..record.as_node import as_node
+from ..record.chosen_arrays import chosen_arrays
 from ..record.promotion import promote
-from ..record.shared_memory import owner_of
 from ..record.tensor import Tensor
-from ..record.zero_dimensional import ZeroDimensional, as_array, is_scalar
+from ..record.zero_dimensional import ZeroDimensional, as_array
 from ..runtime.memory_order import like_array, same_order
 from ..transforms.arguments import flatten
-from .watched import is_empty
 
 
 class Unset:
@@ -64,31 +64,91 @@ def _is_array_without_axes(value: Any) -> bool:
     return isinstance(value, ZeroDimensional) or (isinstance(value, np.ndarray) and not value.ndim)
 
 
-def refuse_sharing(found: Iterable[tuple[str, Any]], code: Function) -> None:
-    """Raise where arrays that a side or a turn has found share memory, in a function that sets elements of arrays.
+@dataclass
+class Choice:
+    """A choice between what two sides of a branch give, by a recorded truth value.
 
-    What is chosen of two arrays is a new one, and writes to it, or to the array that it is a view of, would be lost.
+    `ends` has the node of each Tensor at the end of its side, by `id`: what a side has written is undone since then.
     """
-    arrays = [(name, owner_of(value)) for name, value in found if isinstance(value, Tensor) and not is_scalar(value)]
-    cells = zip(code.__code__.co_freevars, code.__closure__ or (), strict=True)
-    outside = [(name, cell.cell_contents) for name, cell in cells if not is_empty(cell)]
-    others = [(name, owner_of(value)) for name, value in outside if isinstance(value, Tensor)]
-    for name, owner in arrays:
-        for other, its_owner in (*arrays, *others):
-            if owner is its_owner and other != name:
-                cannot(f"{name} shares the memory of {other}, and elements are set")
+
+    test: Any
+    code: CodeType
+    ends: tuple[dict[int, Node], dict[int, Node]]
+    outside: tuple[Callable[[Any], bool], Callable[[Any], bool]]
+    """Whether an object was there before a side."""
+    optional: bool = field(default_factory=may_stay_pythons)
+    containers: list[Any] = field(default_factory=list)
+    """Lists and dicts that were chosen, and from which, where one of these was there before."""
+    made: list[tuple[Tensor, Any, Any]] = field(default_factory=list)
+    """The chosen values, with those of both sides."""
+
+    def between(self, yes: Any, no: Any, name: str, loose: bool = False) -> Any:
+        """One of two values of a name."""
+        if yes is no:
+            return yes
+        leaves, tree = flatten(yes)
+        others, same = flatten(no)
+        if tree != same:
+            cannot(f"{name} is {shown(yes)} on one side and {shown(no)} on the other")
+        found = [self._leaf(a, b, name, loose) for a, b in zip(leaves, others, strict=True)]
+        result = optree.tree_unflatten(tree, found)
+        sources = [list(_containers(value)) for value in (yes, no)]
+        if any(outside(one) for outside, ours in zip(self.outside, sources, strict=True) for one in ours):
+            self.containers += [*_containers(result), *sources[0], *sources[1]]
+        return result
+
+    def of_nodes(self, a: Node, b: Node) -> Node:
+        """One of two nodes of the same shape and dtype."""
+        return elementwise("select", broadcast(condition_of(self.test), a.shape), a, b)
+
+    def note(self) -> None:
+        """Note the arrays that were chosen: a later write to one must be seen by another."""
+        arrays = chosen_arrays()
+        for found, yes, no in self.made:
+            arrays.note(found, arrays.origins(yes) | arrays.origins(no), self.code, self.optional)
+        for container in self.containers:
+            arrays.note_container(container, self.code, self.optional)
+
+    def _leaf(self, yes: Any, no: Any, name: str, loose: bool) -> Any:
+        if yes is no:
+            return yes
+        if yes is UNSET or no is UNSET:
+            if loose:
+                return no if yes is UNSET else yes
+            cannot(f"{name} is set on one side only")
+        if not (is_number(yes) and is_number(no)):
+            if type(yes) is type(no) and not is_number(yes) and yes == no:
+                return yes
+            cannot(f"{name} is {shown(yes)} on one side and {shown(no)} on the other")
+        if type(yes) is type(no) and isinstance(yes, bool | int | str) and yes == no:
+            return yes
+        a, b = (ends.get(id(value)) or as_node(value) for ends, value in zip(self.ends, (yes, no), strict=True))
+        if a.shape != b.shape or (a.dtype == BOOL) != (b.dtype == BOOL):
+            both = [f"{node.dtype}{list(node.shape)}" for node in (a, b)]
+            cannot(f"{name} is {both[0]} on one side and {both[1]} on the other")
+        if stays_pythons() and not (_becomes(a, b) or _becomes(b, a)):
+            cannot(f"{name} is of {a.dtype} on one side and of {b.dtype} on the other")
+        a, b = promote([a, b])
+        same = same_order(a, b)
+        if stays_pythons():
+            if _is_array_without_axes(yes) != _is_array_without_axes(no):
+                cannot(f"{name} is an array without axes on one side and a number on the other")
+            if not same:
+                cannot(f"{name} lies in memory in another order on one side")
+        node = self.of_nodes(a, b)
+        found = Tensor._of(like_array(node, a) if same else node)
+        found = as_array(found) if _is_array_without_axes(yes) or _is_array_without_axes(no) else found
+        self.made.append((found, yes, no))
+        return found
 
 
-def selected(test: Any, yes: Any, no: Any, name: str, loose: bool = False) -> Any:
-    """One of two values, by a recorded truth value."""
-    if yes is no:
-        return yes
-    leaves, tree = flatten(yes)
-    others, same = flatten(no)
-    if tree != same:
-        cannot(f"{name} is {shown(yes)} on one side and {shown(no)} on the other")
-    found = [_selected_leaf(test, a, b, name, loose) for a, b in zip(leaves, others, strict=True)]
-    return optree.tree_unflatten(tree, found)
+def _containers(value: Any) -> Iterator[Any]:
+    """The lists and dicts in nested containers."""
+    if isinstance(value, list | dict):
+        yield value
+    if isinstance(value, list | tuple | dict):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _containers(part)
 
 
 def shown(value: Any) -> str:
@@ -101,38 +161,6 @@ def is_number(value: Any) -> bool:
     if isinstance(value, np.ndarray | np.generic):
         return value.dtype.kind in "biufc"
     return isinstance(value, Tensor | bool | int | float | complex)
-
-
-def _selected_leaf(test: Any, yes: Any, no: Any, name: str, loose: bool) -> Any:
-    if yes is no:
-        return yes
-    if yes is UNSET or no is UNSET:
-        if loose:
-            return no if yes is UNSET else yes
-        cannot(f"{name} is set on one side only")
-    if not (is_number(yes) and is_number(no)):
-        if type(yes) is type(no) and not is_number(yes) and yes == no:
-            return yes
-        cannot(f"{name} is {shown(yes)} on one side and {shown(no)} on the other")
-    if type(yes) is type(no) and isinstance(yes, bool | int | str) and yes == no:
-        return yes
-    a, b = as_node(yes), as_node(no)
-    if a.shape != b.shape or (a.dtype == BOOL) != (b.dtype == BOOL):
-        both = [f"{node.dtype}{list(node.shape)}" for node in (a, b)]
-        cannot(f"{name} is {both[0]} on one side and {both[1]} on the other")
-    if stays_pythons() and not (_becomes(a, b) or _becomes(b, a)):
-        cannot(f"{name} is of {a.dtype} on one side and of {b.dtype} on the other")
-    a, b = promote([a, b])
-    same = same_order(a, b)
-    if stays_pythons():
-        if _is_array_without_axes(yes) != _is_array_without_axes(no):
-            cannot(f"{name} is an array without axes on one side and a number on the other")
-        if not same:
-            cannot(f"{name} lies in memory in another order on one side")
-    node = elementwise("select", broadcast(condition_of(test), a.shape), a, b)
-    node = like_array(node, a) if same else node
-    found = Tensor._of(node)
-    return as_array(found) if _is_array_without_axes(yes) or _is_array_without_axes(no) else found
 
 
 def _becomes(a: Node, b: Node) -> bool:

@@ -22,7 +22,7 @@ from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
 
-from .live_names import SCOPES, Names, Statements, assigned, captured, mark_live, within, written
+from .live_names import SCOPES, Statements, assigned, bound, captured, mark_live, within, written
 
 CALLS = "_nbgrad_statements"
 """The name of the functions of statements.py in rewritten code."""
@@ -211,7 +211,6 @@ class _Rewriter:
         self.keywords: dict[str, str] = {}
         self.declared: frozenset[str] = frozenset()
         self.captured: frozenset[str] = frozenset()
-        self.written: frozenset[str] = frozenset()
 
     def name(self, what: str) -> str:
         self.count += 1
@@ -219,7 +218,7 @@ class _Rewriter:
 
     def function(self, node: ast.FunctionDef) -> None:
         """Rewrite a function, in place."""
-        outer = self.keywords, self.declared, self.captured, self.written
+        outer = self.keywords, self.declared, self.captured
         self.keywords = {
             name: type(one).__name__.lower()
             for one in within(node.body)
@@ -227,11 +226,11 @@ class _Rewriter:
             for name in one.names
         }
         self.declared = frozenset(self.keywords)
-        self.captured, self.written = captured(node.body), written(node.body)
+        self.captured = captured(node.body)
         node.body = self.without_returns(node.body)
         mark_live(node.body, self.captured)
         node.body = self.block(node.body, None, tail=True) or [ast.Pass()]
-        self.keywords, self.declared, self.captured, self.written = outer
+        self.keywords, self.declared, self.captured = outer
 
     # ----- Returns in loops, and what comes after them -----
 
@@ -325,9 +324,9 @@ class _Rewriter:
         made.body = [one for n in outer for one in _template(f"{self.keywords[n]} {n}", like)] + body
         return made
 
-    def sets(self, here: Collection[str]) -> str:
-        """An expression: the names whose elements a statement sets, and its function."""
-        return f"{CALLS}.Sets({sorted(here)!r}, {sorted(self.written)!r})"
+    def sets(self, names: Sequence[str], nodes: Statements, bound: Collection[str] = ()) -> str:
+        """An expression: the names that statements set, those of which they set elements, and those that they bind."""
+        return f"{CALLS}.Names({list(names)!r}, {sorted(written(nodes) - self.declared)!r}, {sorted(bound)!r})"
 
     def branch(self, node: ast.If) -> list[ast.stmt]:
         """A branch both sides of which end where the next statement begins."""
@@ -340,7 +339,7 @@ class _Rewriter:
         sides = [self.block(copy.deepcopy(part), (end, end, end), tail=True) for part in (node.body, node.orelse)]
         labels = [self.name("yes"), self.name("no")]
         found = [self.made(label, names, side, node) for label, side in zip(labels, sides, strict=True)]
-        shown = f"{_values(names)}, {names!r}, {given!r}, {self.sets(changed)}, {reason!r}"
+        shown = f"{_values(names)}, {self.sets(names, both)}, {given!r}, {reason!r}"
         call = f"{CALLS}.branch(TEST_, {', '.join(labels)}, {shown})"
         found += _template(f"{_targets(given)}{call}", node, TEST_=self.expression(node.test))
         return [*found, *self.unset(given, node)]
@@ -362,8 +361,7 @@ class _Rewriter:
         for label, part in zip(labels, parts, strict=True):
             side = self.block(part, ends, tail=True)
             found.append(self.made(label, names, side or [ast.Pass()], node))
-        changed = written([node, *rest]) - self.declared
-        shown = f"{_values(names)}, {names!r}, {self.sets(changed)}, {reason!r}"
+        shown = f"{_values(names)}, {self.sets(names, [node, *rest])}, {reason!r}"
         call = f"return {CALLS}.leave(TEST_, {', '.join(labels)}, {shown})"
         return found + _template(call, node, TEST_=self.expression(node.test))
 
@@ -392,7 +390,7 @@ class _Rewriter:
         body = self.block(body, (going, broken, going), tail=True)
         found: list[ast.stmt] = []
         broke = [*getattr(node, "sets", ()), _NOWHERE][0]
-        shown = f"{_values(names)}, {names!r}, {self.sets(changed)}, {reason!r}"
+        shown = f"{_values(names)}, {self.sets(names, node.body, bound([node]))}, {reason!r}"
         if is_while:
             found.append(self.made(label, names, body, node))
             test = self.made(question, names, _template("return TEST_", node, TEST_=self.expression(node.test)), node)
@@ -418,7 +416,7 @@ class _Rewriter:
 
     def expression(self, node: ast.expr) -> ast.expr:
         """An expression in which `and`, `or`, `not` and `x if t else y` are calls."""
-        return _Expressions(self.written).visit(node)
+        return _Expressions().visit(node)
 
     def expressions(self, node: ast.stmt) -> ast.stmt:
         """A statement with such expressions; statements in it stay."""
@@ -478,10 +476,7 @@ class _Returns:
 
 
 class _Expressions(ast.NodeTransformer):
-    """Rewrites expressions of a function that sets elements of arrays with the names `written`."""
-
-    def __init__(self, written: Names) -> None:
-        self.written = written
+    """Rewrites expressions."""
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
@@ -498,9 +493,7 @@ class _Expressions(ast.NodeTransformer):
         self.generic_visit(node)
         if _sets_names(node):
             return node
-        chosen = self.call("choose", node, [node.test], [node.body, node.orelse])
-        chosen.args.append(_expression(f"{sorted(self.written)!r}", node))
-        return chosen
+        return self.call("choose", node, [node.test], [node.body, node.orelse])
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)

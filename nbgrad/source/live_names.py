@@ -50,6 +50,17 @@ def assigned(nodes: Iterable[ast.AST]) -> Names:
     return frozenset(found)
 
 
+def bound(nodes: Iterable[ast.AST]) -> Names:
+    """The names that statements set otherwise than by `x += y`, which leaves an array where it is."""
+    kept = {id(one.target) for one in within(nodes) if isinstance(one, ast.AugAssign)}
+    every = {
+        one.id
+        for one in within(nodes)
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store) and id(one) not in kept
+    }
+    return assigned(nodes) - ({one.id for one in within(nodes) if isinstance(one, ast.Name)} - every)
+
+
 def written(nodes: Iterable[ast.AST]) -> Names:
     """The names of arrays, or other objects, of which statements set elements: `x[k] = y`, `x += y`, `f(y, out=x)`,
     `x.sort()`, `np.copyto(x, y)`."""

@@ -88,7 +88,7 @@ def differentiable_source(function: Any = None, /, *, modules: Any = ()) -> Any:
     While `jit`, `vmap` or a turn of a loop records the function, `if`, `while`, `for`, `and`, `or`, `not`, `min` and
     `max` that ask for recorded values become `cond` and `while_loop`, if the text of the function can be read: then
     one compiled program serves all numbers of turns and both sides of a branch. Both sides run while they are recorded,
-    must set the same names to arrays of the same shapes, and write to nothing but arrays that have names. Otherwise
+    must set the same names to arrays of the same shapes, and change nothing else than arrays of the function. Otherwise
     `jit` records each way through the function, and in `vmap` and loops an error names the line.
 
     A call of SciPy whose arguments hold no recorded value goes to SciPy itself, with plain arrays. Others go to forms

@@ -1,8 +1,8 @@
 """Objects that a side of a branch, or a turn of a loop, must leave as they are while it is recorded.
 
 In: functions and values. Out: `Watched`, which knows the attributes and elements of all objects that these refer to,
-and puts them back. Called by statements.py: a side that is not taken in the end, and a turn that is recorded once for
-all turns, must have no effect beside its result.
+and puts them back; writes to Tensors are noted by the recording. Called by sides.py and turned_loops.py: a side that is
+not taken in the end, and a turn that is recorded once for all turns, must have no effect on them.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ..record.shared_memory import written as pass_on
+from ..record.chosen_arrays import is_same_container
 from ..record.tensor import Tensor
 
 _MOST = 500
 """Objects that are watched."""
-_PLAIN = (np.ndarray, np.generic, np.dtype, int, float, complex, str, bytes, type, ModuleType, type(None))
+_MOST_BYTES = 1 << 20
+"""Larger arrays from outside are not."""
+_PLAIN = (Tensor, np.generic, np.dtype, int, float, complex, str, bytes, type, ModuleType, type(None))
 
 
 class Watched:
@@ -43,8 +45,9 @@ class Watched:
             seen.add(id(value))
             if len(self.known) >= _MOST:
                 break
-            if isinstance(value, Tensor):
-                self.known.append((value, value._node))
+            if isinstance(value, np.ndarray):
+                if value.flags.writeable and value.nbytes <= _MOST_BYTES:
+                    self.known.append((value, value.copy()))
             elif isinstance(value, FunctionType):
                 waiting += [cell.cell_contents for cell in value.__closure__ or () if not is_empty(cell)]
             elif isinstance(value, MethodType):
@@ -66,14 +69,13 @@ class Watched:
         """Put everything back; a word for what had changed, None if nothing had."""
         changed = None
         for value, before in self.known:
-            if isinstance(value, Tensor):
-                if value._node is not before and value._node.shape == before.shape:
-                    value._node = before
-                    pass_on(value)  # views saw the write
-                    changed = changed or "an array"
+            if isinstance(value, np.ndarray):
+                if value.tobytes() != before.tobytes():
+                    value[...] = before
+                    changed = changed or "an array from outside"
                 continue
             now = value if type(value) in (list, dict, set) else value.__dict__
-            if _same(now, before):
+            if is_same_container(now, before):
                 continue
             changed = changed or ("a " + type(value).__name__ if now is value else f"attributes of {_name(value)}")
             if isinstance(now, list):
@@ -95,13 +97,3 @@ def is_empty(cell: Any) -> bool:
 
 def _name(value: Any) -> str:
     return type(value).__name__
-
-
-def _same(now: Any, before: Any) -> bool:
-    if len(now) != len(before):
-        return False
-    if isinstance(now, dict):
-        return all(key in before and before[key] is value for key, value in now.items())
-    if isinstance(now, set):
-        return now == before
-    return all(a is b for a, b in zip(now, before, strict=True))

@@ -6,6 +6,7 @@ are in the format of `nb.save_checkpoint` (safetensors), and `nb.load_checkpoint
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
@@ -233,6 +234,6 @@ class ModelCheckpoint(Callback):
                 self._kept_since = time.time()
         for old in removed:
             self._written.remove(old)
-            if os.path.exists(old):
+            with contextlib.suppress(FileNotFoundError):  # other processes may remove it, too
                 os.remove(old)
         self._written.append(path)

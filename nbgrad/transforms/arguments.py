@@ -193,7 +193,7 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: C
             )
             raise DtypeError(message)
         dtype = item._node.dtype if kind == "tensor" else item.node.dtype if kind == "lent" else np.asarray(item).dtype
-        if dtype.kind not in "fc" or not supported(dtype):
+        if dtype not in _DIFFERENTIABLE:
             what = f"Argument {which!r} of {name_of(fn)}()"
             message = (
                 f"{what} is {_described(item)}: there are gradients with respect to float and complex "
@@ -289,7 +289,9 @@ def _taken(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any
     """Arguments with other libraries' arrays taken, and how results are given."""
     tensors = foreign = False
     for value in (*args, *kwargs.values()):
-        if value.__class__ not in _PLAIN:
+        if value.__class__ is Tensor:
+            tensors = True
+        elif value.__class__ not in _PLAIN:
             for leaf in flatten(value)[0]:
                 if isinstance(leaf, Tensor):
                     tensors = True

@@ -54,10 +54,14 @@ class _Known:
 
 
 class HostCode:
-    """A function that gets plain arrays; `title` is its name in messages."""
+    """A function that gets plain arrays; `title` is its name in messages.
 
-    def __init__(self, function: Callable[..., Any], title: str) -> None:
-        self.function, self.title = function, title
+    `sample` gives results of the same structure, shapes and dtypes, for arguments of ones: a program is made of these
+    facts. By default it is the function itself, and gets values that are known.
+    """
+
+    def __init__(self, function: Callable[..., Any], title: str, sample: Callable[..., Any] | None = None) -> None:
+        self.function, self.title, self.sample = function, title, sample
         self.calls: dict[Any, tuple[_Known, Call]] = {}
         """By the facts known of the arguments: those known of the results, and the call that programs do."""
 
@@ -67,7 +71,7 @@ class HostCode:
         nodes = [leaf._node for leaf in leaves if isinstance(leaf, Tensor)]
         if not any(source.primitive is INPUT for source in by_serial(nodes)):
             values = [_plain(on_host(computed(node))) for node in nodes]
-            known, arrays = self._described(self._run(leaves, tree, values), values)
+            known, arrays = self._described(self._run(self.function, leaves, tree, values), values)
             made = [constant(array) for array in arrays]
         else:
             known, call = self._call(leaves, tree, nodes)
@@ -85,10 +89,10 @@ class HostCode:
         ]
         return optree.tree_unflatten(known.tree, results)
 
-    def _run(self, leaves: Sequence[Any], tree: Any, values: Sequence[Any]) -> Any:
-        """The function's output for these values of the Tensors among its arguments."""
+    def _run(self, function: Any, leaves: Sequence[Any], tree: Any, values: Sequence[Any]) -> Any:
+        """A function's output for these values of the Tensors among its arguments."""
         left = iter(values)
-        return self.function(
+        return function(
             *optree.tree_unflatten(tree, [next(left) if isinstance(leaf, Tensor) else leaf for leaf in leaves])
         )
 
@@ -118,8 +122,11 @@ class HostCode:
         key = (tree, tuple([(node.shape, node.dtype) for node in nodes]), tuple([_key(leaf) for leaf in statics]))
         found = self.calls.get(key)
         if found is None:
-            values = [_plain(_sample(node)) for node in nodes]
-            known, _ = self._described(self._run(leaves, tree, values), values)
+            if self.sample is None:
+                values = [_plain(sample(node)) for node in nodes]
+            else:
+                values = [_plain(np.ones(node.shape, node.dtype)) for node in nodes]
+            known, _ = self._described(self._run(self.sample or self.function, leaves, tree, values), values)
             self._check(known)
             frozen = [Tensor if isinstance(leaf, Tensor) else leaf for leaf in leaves]
 
@@ -167,7 +174,7 @@ def _key(leaf: Any) -> Any:
     return type(leaf), leaf
 
 
-def _sample(node: Node) -> np.ndarray:
+def sample(node: Node) -> np.ndarray:
     """A value that a recorded node may have: the first of those that vmap maps."""
     trace = current_trace()
     while trace is not None:
