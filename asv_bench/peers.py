@@ -1,10 +1,11 @@
 """nbgrad beside other libraries: the same work on the same numbers, in turns, results compared, medians and ratios.
 
     python peers.py [--python LIBRARY=PYTHON ...] [--libraries NAME ...] [--tasks NAME ...] [--cpus 1|2] [--rounds N]
-                    [--budget SECONDS] [--json FILE] [--readme FILE]
+                    [--budget SECONDS] [--json FILE] [--page FILE] [--excerpt FILE]
 
 In: an interpreter for each library that is not installed beside nbgrad (the `peers` extra installs most). Out: two
-tables, and with --readme the same tables between the markers of a README. Every library runs each task in a process of
+tables; with --page the same tables between the markers of a page, docs/benchmarks.md, and with --excerpt some lines of
+them between the marker `excerpt` of another one, the README. Every library runs each task in a process of
 its own (peer_worker.py); the processes of a task stay alive and are timed in turns. With one CPU all are bound to
 it and scored by CPU time, which other programs on the machine hardly change; with two by wall time. A library
 whose result differs from nbgrad's by more than the task allows makes the run fail.
@@ -42,6 +43,19 @@ GROUPS = {
     "networks": [*[t for t in TASKS if TASKS[t].group == "networks"], *[t for t in TEXTS if t not in TASKS]],
 }
 """The tables, by the name of their markers."""
+EXCERPT = (
+    "Rosenbrock",
+    "logistic",
+    "its Hessian",
+    "bundle",
+    "Allen-Cahn",
+    "Runge-Kutta",
+    "layer norm",
+    "Cholesky",
+    "fresh process",
+    "compile the",
+)
+"""How the lines of the README begin."""
 
 
 def takes_part(library: str, task: str) -> bool:
@@ -205,7 +219,7 @@ def between_markers(text: str, name: str, content: str) -> str:
 
 
 def conditions(measured: list[dict], cpus: int) -> str:
-    """How the tables came about, in one sentence for the README."""
+    """How the tables came about, in one sentence."""
     versions = {}
     for entries in measured:
         versions |= {TITLES[k].removesuffix(", jit"): v["version"] for k, v in entries.items() if "version" in v}
@@ -215,6 +229,14 @@ def conditions(measured: list[dict], cpus: int) -> str:
     scored = "CPU time of a call on one core" if cpus == 1 else "wall time of a call on all cores"
     listed = ", ".join(f"{k} {v}" for k, v in versions.items())
     return f"Medians of the {scored} of an {model}, with Python {platform.python_version()}, {listed}."
+
+
+def excerpt(page: str) -> str:
+    """The lines of a page's first table that the README shows, without the columns of memory and of code by hand."""
+    lines = page.split("<!-- benchmarks -->\n")[1].split("\n\n")[0].splitlines()
+    chosen = [line for line in lines[2:] if line.startswith(tuple(f"| {task}" for task in EXCERPT))]
+    rows = [line[2:-2].split(" | ") for line in (lines[0], lines[1], *chosen)]
+    return "\n".join("| " + " | ".join(row[:5]) + " |" for row in rows)
 
 
 def main() -> None:
@@ -227,7 +249,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--budget", type=float, default=0.1, help="seconds of a library in a round")
     parser.add_argument("--json", help="a file for everything that was measured")
-    parser.add_argument("--readme", help="a file with the markers <!-- benchmarks --> and <!-- networks -->")
+    parser.add_argument("--page", help="a file with the markers <!-- benchmarks --> and <!-- networks -->")
+    parser.add_argument("--excerpt", help="a file with the marker <!-- excerpt -->, for some lines of the page")
     options = parser.parse_args()
     options.pythons = dict(given.split("=", 1) for given in options.python)
     measured: dict[str, dict] = {}
@@ -238,7 +261,7 @@ def main() -> None:
             print(table([task], measured).splitlines()[-1], flush=True)
     if options.json:
         Path(options.json).write_text(json.dumps(measured, indent=1))
-    text = Path(options.readme).read_text() if options.readme else ""
+    text = Path(options.page).read_text() if options.page else ""
     for group, tasks in GROUPS.items():
         if not any(task in measured for task in tasks):
             continue
@@ -246,10 +269,13 @@ def main() -> None:
             f"{table(tasks, measured)}\n\n{conditions([measured[t] for t in tasks if t in measured], options.cpus)}"
         )
         print(f"\n{content}")
-        if options.readme:
+        if options.page:
             text = between_markers(text, group, content)
-    if options.readme:
-        Path(options.readme).write_text(text)
+    if options.page:
+        Path(options.page).write_text(text)
+    if options.page and options.excerpt:
+        path = Path(options.excerpt)
+        path.write_text(between_markers(path.read_text(), "excerpt", excerpt(text)))
 
 
 if __name__ == "__main__":

@@ -139,19 +139,23 @@ def test_cells_do_the_same_work() -> None:
 
 
 def test_a_table_is_written_between_the_markers(tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text(
+    page = tmp_path / "benchmarks.md"
+    page.write_text(
         "a\n<!-- benchmarks -->\nold\n<!-- /benchmarks -->\nb\n<!-- networks -->\nkept\n<!-- /networks -->\n"
     )
+    readme = tmp_path / "README.md"
+    readme.write_text("a\n<!-- excerpt -->\nold\n<!-- /excerpt -->\n")
     command = [sys.executable, str(FOLDER / "peers.py"), "--libraries", "nbgrad", "by-hand", "--rounds", "1"]
-    command += ["--budget", "0.01", "--tasks", "rosenbrock", "start", "--readme", str(readme)]
+    command += ["--budget", "0.01", "--tasks", "rosenbrock", "start", "--page", str(page)]
+    command += ["--excerpt", str(readme)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr[-3000:]
-    lines = readme.read_text().splitlines()
+    lines = page.read_text().splitlines()
     assert lines[:3] == ["a", "<!-- benchmarks -->", "| task | nbgrad | Numba by hand | MB: nbgrad |"]
     assert lines[4].startswith("| Rosenbrock, 10 float64 | ") and "(" in lines[4]
     assert lines[5].startswith("| fresh process")
     assert "kept" in lines and "old" not in lines
+    assert readme.read_text().splitlines()[4] == "| " + " | ".join(lines[4][2:-2].split(" | ")[:5]) + " |"
 
 
 def test_units_ratios_and_gaps() -> None:
@@ -177,10 +181,13 @@ def test_results_that_differ_stop_the_run(tmp_path: Path) -> None:
         peers.compare("ode", {"nbgrad": {}, "torch": {}}, str(tmp_path))
 
 
-def test_the_readme_has_the_markers() -> None:
-    text = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+def test_the_page_has_the_markers_and_the_readme_its_lines() -> None:
+    page = (FOLDER.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     for group in peers.GROUPS:
-        assert text.count(f"<!-- {group} -->") == text.count(f"<!-- /{group} -->") == 1
+        assert page.count(f"<!-- {group} -->") == page.count(f"<!-- /{group} -->") == 1
+    readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    assert peers.between_markers(readme, "excerpt", peers.excerpt(page)) == readme
+    assert peers.excerpt(page).count("\n") == len(peers.EXCERPT) + 1
 
 
 # ----- Whole kernels -----

@@ -457,17 +457,6 @@ def test_what_is_recorded_does_not_leave():
             nb.grad(broken)(x)
 
 
-def test_the_guide():
-    import doctest
-    from pathlib import Path
-
-    guide = Path(__file__).parents[1] / "docs" / "cuda.md"
-    found = doctest.testfile(
-        str(guide), module_relative=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    )
-    assert found.attempted > 15 and not found.failed
-
-
 def test_addresses_that_are_not_aligned():
     given, target = Cupy(np.arange(9.0)), Cupy(np.zeros(9))
     for array in (given, target):

@@ -6,11 +6,9 @@ NumPy is the other library. PyTorch and JAX, which the tests do not import, spea
 from __future__ import annotations
 
 import ctypes
-import doctest
 import operator
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -261,16 +259,3 @@ def test_what_is_recorded_does_not_leave(how: str, transform: Callable[..., Any]
 
     with pytest.raises(TracedValueError, match=r"cut off without notice.*test_interop\.py"):
         transform(f)(X)
-
-
-# ----- The page -----
-
-
-@NEEDS_WRITABLE
-def test_the_page_on_interoperation() -> None:
-    """Its examples run."""
-    pytest.importorskip("pandas")
-    pytest.importorskip("xarray")
-    page = Path(__file__).resolve().parents[1] / "docs" / "interoperation.md"
-    failed, tried = doctest.testfile(str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert tried >= 10 and not failed

@@ -3,7 +3,6 @@ the CPU, on a simulated device, and as kernels of Numba's CUDA simulator; misuse
 
 from __future__ import annotations
 
-import doctest
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -554,12 +553,6 @@ def test_a_numba_kernel_on_a_gpu() -> None:
 # ----- The page -----
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "own-kernels.md"
-
-
-def test_the_page_on_own_kernels() -> None:
-    options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    found = doctest.testfile(str(PAGE), module_relative=False, optionflags=options)
-    assert found.attempted > 20 and not found.failed
 
 
 SCRIPTS = [block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if ">>>" not in block]

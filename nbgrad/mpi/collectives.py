@@ -199,7 +199,7 @@ def gather(x: Any, root: int = 0, counts: Any = None, comm: Any = None) -> Any:
     Returns
     -------
     array
-        On the root of shape (ranks, *x.shape), or with `counts` (sum(counts), *x.shape[1:]); on the others with no
+        On the root of shape `(ranks, *x.shape)`, or with `counts` `(sum(counts), *x.shape[1:])`; on the others with no
         rows: shape (0, ...).
 
     Raises
@@ -248,7 +248,7 @@ def allgather(x: Any, counts: Any = None, comm: Any = None) -> Any:
     Returns
     -------
     array
-        Of shape (ranks, *x.shape), or with `counts` (sum(counts), *x.shape[1:]).
+        Of shape `(ranks, *x.shape)`, or with `counts` `(sum(counts), *x.shape[1:])`.
 
     Raises
     ------
@@ -284,7 +284,7 @@ def scatter(x: Any, root: int = 0, counts: Any = None, comm: Any = None) -> Any:
     Returns
     -------
     array
-        Of shape x.shape[1:]; with `counts` (counts[rank], *x.shape[1:]).
+        Of shape x.shape[1:]; with `counts` `(counts[rank], *x.shape[1:])`.
 
     Raises
     ------
@@ -326,7 +326,7 @@ def alltoall(x: Any, counts: Any = None, received: Any = None, comm: Any = None)
     Returns
     -------
     array
-        The rows that come from each rank: of the shape of `x`, or (sum(received), *x.shape[1:]).
+        The rows that come from each rank: of the shape of `x`, or `(sum(received), *x.shape[1:])`.
 
     Raises
     ------
@@ -367,7 +367,7 @@ def reduce_scatter(x: Any, op: str = "sum", counts: Any = None, comm: Any = None
     Returns
     -------
     array
-        Of shape x.shape[1:]; with `counts` (counts[rank], *x.shape[1:]).
+        Of shape x.shape[1:]; with `counts` `(counts[rank], *x.shape[1:])`.
 
     Raises
     ------

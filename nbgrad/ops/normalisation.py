@@ -93,7 +93,7 @@ def _channels(x: Node, name: str) -> int:
 def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     """Standardise over the last axes (Ba et al. 2016): `(x - mean) / sqrt(var + eps) * weight + bias`.
 
-    input : array-like, shape (..., *normalized_shape)
+    input : array-like, shape `(..., *normalized_shape)`
     normalized_shape : int or tuple of int
     weight, bias : array-like, shape `normalized_shape`, optional
     -> Tensor, of the input's shape
@@ -284,7 +284,7 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> T
 def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Tensor, Tensor]:
     """Divide by the root mean square over the last axes, those of gamma (Zhang and Sennrich 2019).
 
-    x : array-like, shape (..., *gamma.shape)
+    x : array-like, shape `(..., *gamma.shape)`
     gamma : array-like
     -> output : Tensor, of the shape of x
         `x / sqrt(mean(x**2) + epsilon) * gamma`.

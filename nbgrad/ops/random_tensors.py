@@ -200,14 +200,14 @@ def standard_normal(shape: Any, seed: int | None = None, *, generator: Generator
 
 
 def standard_laplace(shape: Any, seed: int | None = None, *, generator: Generator | None = None) -> Tensor:
-    """Random numbers with density exp(-|x|) / 2, in float32; `shape` is an int or a tuple."""
+    """Random numbers with density `exp(-|x|) / 2`, in float32; `shape` is an int or a tuple."""
     return laplace(shape, 0.0, 1.0, seed, generator=generator)
 
 
 def laplace(
     shape: Any, mean: Any, lambda_param: Any, seed: int | None = None, *, generator: Generator | None = None
 ) -> Tensor:
-    """Random numbers with density exp(-|x - mean| / lambda) / (2 lambda); differentiable in both parameters."""
+    """Random numbers with density `exp(-|x - mean| / lambda) / (2 lambda)`; differentiable in both parameters."""
     joint, (centre, width), found = _parameters(shape, mean, lambda_param, None)
     wide = FLOAT32 if found == FLOAT16 else found
     # The difference of two exponential numbers.

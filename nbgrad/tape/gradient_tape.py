@@ -265,7 +265,7 @@ class GradientTape:
 
         Returns
         -------
-        Tensor of shape (rows, *row of target, *row of source), or None
+        Tensor of shape `(rows, *row of target, *row of source)`, or None
 
         Raises
         ------

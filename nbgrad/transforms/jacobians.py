@@ -424,7 +424,7 @@ def jacrev(
     Returns
     -------
     callable
-        Gives an array of shape (*output shape, *input shape); for several outputs a tuple of them, for several
+        Gives an array of shape `(*output shape, *input shape)`; for several outputs a tuple of them, for several
         positions a tuple of those.
 
     Raises
@@ -487,7 +487,7 @@ def hessian(fn: Callable[..., Any], grad_position: Any = 0) -> Callable[..., Any
     Returns
     -------
     callable
-        Gives an array of shape (*output shape, *input shape, *input shape); for several positions nested tuples.
+        Gives an array of shape `(*output shape, *input shape, *input shape)`; for several positions nested tuples.
 
     Raises
     ------

@@ -1,0 +1,111 @@
+"""Where the reference shows each public name: groups of `nbgrad` itself, and the public modules.
+
+In: nothing. Out: tables for `api_pages`, which stops where a name of `nbgrad` is in no group, and for
+`tests/test_site.py`.
+"""
+
+GROUPS = {
+    "Derivatives": (
+        "Functions that make functions: of a function of arrays, its gradient, Jacobian, or products with it.",
+        (
+            "grad value_and_grad vjp jvp jacrev jacfwd hessian hvp vmap stop_gradient custom_vjp custom_root "
+            "check_grads sparse_jacobian sparse_hessian GradOperation get_grad"
+        ),
+    ),
+    "Compilation": (
+        "Compiled functions, their memory, their threads, and reports of them.",
+        (
+            "jit checkpoint explain counters set_blas set_num_threads get_num_threads ms_function recompute jit_class "
+            "lazy_inline mutable"
+        ),
+    ),
+    "Control flow": (
+        "Loops and branches as single operations. Python's own loops and branches work too.",
+        "scan fori_loop while_loop map associative_scan cond switch",
+    ),
+    "Code and kernels of others": (
+        "Derivatives of code that cannot be changed, and of compiled code.",
+        "differentiable_source callback kernel elementwise primitive device_function",
+    ),
+    "Data larger than memory": (
+        "Sums over blocks of files and of arrays of other libraries.",
+        "blocks map_reduce",
+    ),
+    "Arrays and containers": (
+        "Tensors, Parameters, containers as vectors, random numbers.",
+        "Tensor tensor from_numpy from_dlpack Parameter ParameterTuple ravel Generator set_seed get_seed",
+    ),
+    "Values that remember": (
+        "Gradients of values, in PyTorch's and TensorFlow's words; `nbgrad.autograd` and `nbgrad.tape` have the rest.",
+        (
+            "enable_grad no_grad inference_mode set_grad_enabled is_grad_enabled GradientTape ForwardAccumulator "
+            "gradients custom_gradient"
+        ),
+    ),
+}
+"""Groups of names of `nbgrad`: title -> (one sentence, names)."""
+
+ALIASES = {
+    "nbgrad.train": (
+        "Callback CheckpointConfig DatasetHelper DynamicLossScaleManager EarlyStopping FixedLossScaleManager History "
+        "LambdaCallback LearningRateScheduler LossMonitor LossScaleManager Model ModelCheckpoint Profiler "
+        "ReduceLROnPlateau RunContext TimeMonitor connect_network_with_dataset data_sink export load load_checkpoint "
+        "load_param_into_net save_checkpoint"
+    ),
+    "nbgrad.context": (
+        "GRAPH_MODE PYNATIVE_MODE ParallelMode get_auto_parallel_context get_context reset_auto_parallel_context "
+        "set_auto_parallel_context set_context set_device"
+    ),
+    "nbgrad.dtype": (
+        "bool_ byte double dtype_to_nptype float16 float32 float64 float_ half int16 int32 int64 int8 int_ intc "
+        "pytype_to_dtype short single uint16 uint32 uint64 uint8"
+    ),
+}
+"""Names of `nbgrad` that a public module has, too, or that belong beside its names."""
+
+MODULES = {
+    "nbgrad.solvers": "SciPy's roots, minima, differential equations and integrals, with derivatives.",
+    "nbgrad.optim": "Gradient transformations for any container, and minimisers as compiled loops.",
+    "nbgrad.interop": "Functions of nbgrad as differentiable functions of PyTorch and JAX.",
+    "nbgrad.mpi": "Messages between processes, with derivatives.",
+    "nbgrad.cuda": "Devices, streams and events of NVIDIA GPUs.",
+    "nbgrad.autograd": "PyTorch's way to ask for gradients.",
+    "nbgrad.autograd.functional": "Derivatives of functions, with PyTorch's arguments.",
+    "nbgrad.autograd.forward_ad": "PyTorch's dual numbers.",
+    "nbgrad.tape": "TensorFlow's tapes.",
+    "nbgrad.errors": "The exceptions of nbgrad; each is one of Python's, too.",
+    "nbgrad.config": "Options of the process.",
+    "nbgrad.dtype": "Element types, with MindSpore's names.",
+    "nbgrad.nn": "Cells, layers, losses, optimizers and metrics, with MindSpore's names.",
+    "nbgrad.ops": "MindSpore's functions and their class forms.",
+    "nbgrad.common": "Tensors, Parameters and initial values under MindSpore's paths.",
+    "nbgrad.common.initializer": "Initial values of Parameters.",
+    "nbgrad.train": "Model, callbacks, checkpoints and metrics.",
+    "nbgrad.amp": "Mixed precision.",
+    "nbgrad.dataset": "Data sets, samplers and image files.",
+    "nbgrad.communication": "MindSpore's groups of processes, by MPI.",
+    "nbgrad.log": "Messages at MindSpore's levels.",
+    "nbgrad.context": "MindSpore's options of a process.",
+    "nbgrad.numpy": "NumPy's functions on recorded values.",
+    "nbgrad.numpy.linalg": "Linear algebra of NumPy.",
+    "nbgrad.numpy.fft": "Fourier transforms of NumPy.",
+    "nbgrad.numpy.random": "Random numbers with NumPy's names.",
+}
+"""The public modules besides `nbgrad`, each with one sentence."""
+
+SECTIONS = {
+    "Solvers, optimisers, other libraries, devices": "solvers optim interop mpi cuda errors config",
+    "PyTorch's and TensorFlow's words": "autograd autograd.functional autograd.forward_ad tape",
+    "NumPy's names": "numpy numpy.linalg numpy.fft numpy.random",
+    "MindSpore's interface": ("nn ops common common.initializer train amp dataset communication log context dtype"),
+}
+"""The order of the modules on the first page of the reference."""
+
+OWN_PAGES = frozenset("nbgrad.solvers nbgrad.optim nbgrad.mpi nbgrad.autograd nbgrad.interop".split())
+"""Modules whose names have a page each, as those of `nbgrad` have; all others share pages."""
+
+WITH_MEMBERS = frozenset(
+    "Tensor Parameter Generator Cell Optimizer Model Callback Initializer GradientTape ForwardAccumulator Function "
+    "Transformation Solution Halo Grid Communicator Event Stream Dataset".split()
+)
+"""Classes whose methods are shown."""
