@@ -79,6 +79,11 @@ def either(x, y): $   if t: return x $   return y $ v = either(w, v); w[0] = 3; 
 d = {'k': w} $ if t: d['k'][0] = 4 $ r = w
 d = {'k': w}; e = {'k': v}; c = d if t else e; c['k'] = a * 1 $ r = d['k'] + 2 * e['k']
 d = [w]; e = [v]; c = d $ if t: c = e $ c.append(a); r = d[0] + e[-1]
+u = w[1:] $ while np.max(w) < 6: v = v + u[0]; w += 1 $ r = v
+def noted(s, x): s.add(1); return x $ s = set() $ if t: v = noted(s, w) $ r = v * len(s)
+def noted(s, x): s[2] = 1; return x $ s = {1: 0} $ if t: v = noted(s, w) $ r = v * len(s)
+def noted(s, x): s[1] = s[0]; return x $ s = [1, 2] $ if t: v = noted(s, w) $ r = v * sum(s)
+m = np.eye(3) * (a[0] - 0.3) $ if a[0] > 0.31: v = np.linalg.solve(m, v) $ r = v
 if t: c = [w, v] $ else: c = [v, a] $ c.append(a); r = c[0] + 2 * c[1] + c[2]
 """
 """Lines of a function of `a`, with `t` a truth value, `b` the same array as `a`, and `keep` the same one as `w`."""
@@ -136,11 +141,68 @@ def test_random_programs_write_as_in_numpy(first: int, monkeypatch: pytest.Monke
 
 
 def test_an_array_that_was_chosen_and_is_written_to_is_an_error_where_both_sides_count() -> None:
-    program = nb.differentiable_source(of_row("v = w if t else v $ v[0] = 9; r = w"))
+    program = nb.differentiable_source(of_row("v = w * 1 if t else v; u = w if t else v $ u[0] = 9; r = w"))
     with pytest.raises(TracedValueError, match=r"may have another name: the statement in line 4 .* np\.copy\(x\)"):
         nb.vmap(program)(np.ones((2, 3)))
     program = nb.differentiable_source(of_row("v = np.copy(w if t else v) $ v[0] = 9; r = v"))
     np.testing.assert_array_equal(nb.vmap(program)(np.ones((2, 3)))[:, 0], 9.0)
+
+
+TABLE = np.array([1.0, 2.0, 3.0, 4.0])
+
+
+def test_a_plain_array_that_was_chosen_is_not_written_to() -> None:
+    def chosen(a: Any) -> Any:
+        x = TABLE[:3] if np.max(a) < 2 else a * 1
+        x[0] = 9.0
+        return x
+
+    with pytest.raises(TracedValueError, match="may have another name"):
+        nb.vmap(nb.differentiable_source(chosen))(np.ones((2, 3)))
+    np.testing.assert_array_equal(TABLE, [1, 2, 3, 4])
+
+
+def test_sides_that_are_not_taken_leave_what_is_outside() -> None:
+    """Plain arrays, Tensors that share them, Tensors and Parameters: `jit` records the side alone that is taken."""
+    tensor, parameter = nb.Tensor(np.ones(3)), nb.Parameter(nb.Tensor(np.ones(3)), name="p")
+    shared = nb.numpy.asarray(TABLE)
+
+    def writing(a: Any, k: int) -> Any:
+        if np.max(a) > 2:
+            if k == 0:
+                TABLE[0] = 9.0
+            elif k == 1:
+                shared[0] = 9.0
+            elif k == 2:
+                tensor[0] = 9.0
+            else:
+                parameter[0] = a[0]
+        return a * 2 + np.array([TABLE[0], float(tensor[1]), 1.0])
+
+    for k in range(4):
+        compiled = nb.jit(nb.differentiable_source(lambda a, k=k: writing(a, k)))
+        np.testing.assert_array_equal(compiled(np.ones(3)), [3.0, 3.0, 3.0])
+        np.testing.assert_array_equal(TABLE, [1, 2, 3, 4])
+        np.testing.assert_array_equal(tensor.asnumpy(), 1.0)
+        np.testing.assert_array_equal(parameter.asnumpy(), 1.0)
+        with pytest.raises(TracedValueError, match=r"it (changes|writes to) an array|elements of \w+ are set"):
+            nb.vmap(nb.differentiable_source(lambda a, k=k: writing(a, k)))(np.ones((2, 3)))
+        np.testing.assert_array_equal(TABLE, [1, 2, 3, 4])
+
+
+def test_lists_that_stay_as_they_are_may_be_chosen() -> None:
+    recorded: list[int] = []
+    program = nb.differentiable_source(of_row("d = [w]; e = [v]; c = d if t else e $ r = c[0] + d[0]"))
+
+    def counted(a: Any) -> Any:
+        recorded.append(1)
+        return program(a)
+
+    compiled = nb.jit(counted)
+    for size in (1.0, 2.0):
+        given = np.array([0.3, 0.7, 1.1]) * size
+        np.testing.assert_allclose(compiled(given), 2 * given if size == 1.0 else 4 * given)
+    assert len(recorded) == 1
 
 
 def test_functions_of_cond_write_where_they_are_chosen() -> None:

@@ -43,10 +43,8 @@ class _Known:
 
     array: weakref.ref[Any]
     origins: frozenset[int]
-    code: CodeType | None = None
-    """That of the statement that has chosen it."""
-    optional: bool = False
-    """Whether the statement could be left to Python."""
+    chosen: tuple[CodeType, bool] | None = None
+    """The code of the statement that has chosen it, and whether that could be left to Python."""
 
 
 class ChosenArrays:
@@ -77,7 +75,7 @@ class ChosenArrays:
         owner = _owner(chosen)
         if owner is not None:
             known = self._note(owner, frozenset(origins))
-            known.code, known.optional = code, optional
+            known.chosen = code, optional
 
     def _note(self, owner: Any, origins: frozenset[int]) -> _Known:
         if len(self._known) > self._most:
@@ -103,9 +101,9 @@ class ChosenArrays:
         for other in list(self._known.values()):
             if other is written or other.array() is None or other.origins.isdisjoint(written.origins):
                 continue
-            chosen = other if other.code is not None else written
-            assert chosen.code is not None
-            _refuse("an array", "np.copy(x)", chosen.code, chosen.optional)
+            chosen = other.chosen or written.chosen
+            assert chosen is not None
+            _refuse("an array", "np.copy(x)", *chosen)
 
     def note_container(self, container: Any, code: CodeType, optional: bool) -> None:
         """A statement has chosen a list or dict, or from one that was there before."""

@@ -313,8 +313,7 @@ class _Rewriter:
 
     def taken(self, nodes: Statements) -> list[str]:
         """The names that statements set, as parameters of a function that they become."""
-        names = (assigned(nodes) | written(nodes)) - self.declared
-        return sorted(names)
+        return sorted(assigned(nodes) - self.declared)
 
     def made(self, name: str, parameters: Sequence[str], body: list[ast.stmt], like: ast.stmt) -> ast.stmt:
         """The definition of a function."""
@@ -325,15 +324,16 @@ class _Rewriter:
         return made
 
     def sets(self, names: Sequence[str], nodes: Statements, bound: Collection[str] = ()) -> str:
-        """An expression: the names that statements set, those of which they set elements, and those that they bind."""
-        return f"{CALLS}.Names({list(names)!r}, {sorted(written(nodes) - self.declared)!r}, {sorted(bound)!r})"
+        """An expression: the names that statements set, those of which they set elements, with their values, and those
+        that they bind."""
+        here = sorted(written(nodes))
+        return f"{CALLS}.Names({list(names)!r}, {here!r}, {_values(here)}, {sorted(bound)!r})"
 
     def branch(self, node: ast.If) -> list[ast.stmt]:
         """A branch both sides of which end where the next statement begins."""
         both = [*node.body, *node.orelse]
         names = self.taken(both)
-        changed = written(both) - self.declared
-        given = [name for name in names if name in node.live or name in changed]  # type: ignore[attr-defined]
+        given = [name for name in names if name in node.live]  # type: ignore[attr-defined]
         reason = _reason(both, self.declared)
         end = f"return {_values(given)}"
         sides = [self.block(copy.deepcopy(part), (end, end, end), tail=True) for part in (node.body, node.orelse)]
@@ -376,8 +376,7 @@ class _Rewriter:
             else:
                 node.iter = self.expression(node.iter)
             return [node]
-        changed = written(node.body) - self.declared
-        names = [name for name in self.taken([node]) if name in node.live or name in changed]  # type: ignore[attr-defined]
+        names = [name for name in self.taken([node]) if name in node.live]  # type: ignore[attr-defined]
         names = [name for name in names if name not in getattr(node, "sets", ())]
         reason = _reason(node.body, self.declared, loop=True)
         going, broken = (f"return ({go}, {_values(names)})" for go in (True, False))

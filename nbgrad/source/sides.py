@@ -26,10 +26,12 @@ State = tuple[Any, ...]
 
 
 class Names(NamedTuple):
-    """The names that a statement sets, those `here` of which its text sets elements, and those that it binds anew."""
+    """The names that a statement sets, those `here` of which its text sets elements, what these mean before it, and the
+    names that it binds anew."""
 
-    set: Sequence[str]
+    set: Sequence[str] = ()
     here: Sequence[str] = ()
+    there: State = ()
     bound: Sequence[str] = ()
 
 
@@ -55,7 +57,7 @@ def chosen_state(
     given: Sequence[str],
 ) -> State:
     """The values of `given` names after both sides."""
-    refuse_other_objects(names, state)
+    refuse_other_objects(names)
     sides = recorded_side(yes, state), recorded_side(no, state)
     choice = _choice(test, yes, sides)
     values = [choice.between(a, b, name) for name, a, b in zip(given, *[side.result for side in sides], strict=True)]
@@ -65,7 +67,7 @@ def chosen_state(
 
 def chosen_result(test: Any, yes: Callable[..., Any], no: Callable[..., Any], state: State, names: Names) -> Any:
     """The result of a function after a branch both sides of which return something."""
-    refuse_other_objects(names, state)
+    refuse_other_objects(names)
     sides = recorded_side(yes, state), recorded_side(no, state)
     choice = _choice(test, yes, sides)
     value = choice.between(sides[0].result, sides[1].result, "what is returned", loose=True)
@@ -111,11 +113,11 @@ def recorded_side(side: Callable[..., Any], state: State) -> Side:
     return found
 
 
-def refuse_other_objects(names: Names, state: State) -> None:
+def refuse_other_objects(names: Names) -> None:
     """Raise if elements of something else than Tensors are set."""
-    for name, value in zip(names.set, state, strict=False):
+    for name, value in zip(names.here, names.there, strict=True):
         kept = value is None or isinstance(
             value, Tensor | np.generic | bool | int | float | complex | str | tuple | Unset
         )
-        if name in names.here and not kept:
+        if not kept:
             cannot(f"elements of {name} are set, which is {shown(value)}")

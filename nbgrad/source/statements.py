@@ -132,7 +132,7 @@ def leave(
 
 def choose(test: Any, yes: Thunk, no: Thunk) -> Any:
     """`yes if test else no`."""
-    return leave(test, yes, no, (), Names(()), None)
+    return leave(test, yes, no, (), Names(), None)
 
 
 def min_(kind: Any, *given: Any) -> Any:
@@ -261,7 +261,7 @@ def _counted(going: Any, items: Counted, turn: Turn, state: State, names: Names,
         further, after = turn(k, *inner)
         return further, (k + items.step, *after)
 
-    counting = Names(["", *names.set], names.here, ["", *names.bound])
+    counting = names._replace(set=["", *names.set], bound=["", *names.bound])
     start = items.start if isinstance(items.start, Tensor) else int(items.start)
     question = and_(lambda: going, lambda: test(start))
     if not is_recorded(question) and not question:

@@ -42,12 +42,13 @@ def staged(
 
     `question` is the answer to its condition for the first turn, `code` that of the statement.
     """
-    refuse_other_objects(names, state)
+    refuse_other_objects(names)
     first = _with_all_set(turn, state)
     leaves, tree = flatten(first)
     places = [name for name, value in zip(names.set, first, strict=True) for _ in flatten(value)[0]]
     kept = [k for k, leaf in enumerate(leaves) if _is_array(leaf) and places[k] not in names.bound]
-    guessed = [owner_of(leaves[k]) for k in kept if places[k] in names.here]
+    written = [value for name, value in zip(names.here, names.there, strict=True) if name not in names.bound]
+    guessed = [owner_of(value) for value in written if _is_array(value)]
     loop = _Loop(test, turn, names, code, first, leaves, tree, places)
     plan = _Plan(frozenset(kept), tuple({id(array): array for array in guessed}.values()))
     tried: set[tuple[Any, ...]] = set()
