@@ -105,7 +105,7 @@ class _Staged:
     changed: frozenset[int] = frozenset()
     """The arrays of the plan that the last recorded turn has written to, by `id`."""
     stayed: frozenset[int] = frozenset()
-    """The carried arrays that the last recorded turn has left as they were."""
+    """The carried values that the last recorded turn has left as they were."""
     origins: dict[int, frozenset[int]] = field(default_factory=dict)
     """Of each carried array, the arrays that it may be after some turns (record/chosen_arrays.py)."""
 
@@ -204,12 +204,13 @@ class _Staged:
         loop, plan = self.loop, self.plan
         known = {id(array) for array in plan.written}
         rebound = {k for k in plan.kept if found[k] is not loop.leaves[k]}
-        for k in moved:
-            if found[k] is not given[k] or not isinstance(loop.leaves[k], Tensor):
-                cannot(f"elements of {loop.places[k]} are set before it becomes another array")
-        stayed = {k for k in self.moving if found[k] is given[k] and _is_array(loop.leaves[k])}
+        stayed = {k for k in self.moving if found[k] is given[k]}
         self.stayed = frozenset(stayed)
-        return (plan.kept - rebound) | moved | {k for k in stayed if id(owner_of(loop.leaves[k])) in known}
+        return (
+            (plan.kept - rebound)
+            | moved
+            | {k for k in stayed if _is_array(loop.leaves[k]) and id(owner_of(loop.leaves[k])) in known}
+        )
 
     def trace_origins(self, given: Sequence[Any], found: Sequence[Any]) -> None:
         """Note the arrays that a carried array may be."""
