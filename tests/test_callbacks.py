@@ -153,7 +153,7 @@ def system(low: Any, main: Any, right: Any) -> Any:
         ({"differences": "both"}, ArgumentError, 'must be "central" or "forward"'),
         ({"differences": "central", "step": -1.0}, ArgumentError, "step of nb.callback must be a positive number"),
         ({"threads": 0}, ArgumentError, "threads of nb.callback must be a positive integer"),
-        ({"vjp": 3}, DtypeError, "vjp of nb.callback must be a function, but is a int"),
+        ({"vjp": 3}, DtypeError, "vjp of nb.callback must be a function, but is an int"),
     ],
 )
 def test_misuse_is_an_error_with_the_name(given: dict[str, Any], error: type[Exception], message: str) -> None:

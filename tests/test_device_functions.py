@@ -330,7 +330,7 @@ VECTOR = np.arange(3.0)
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: nb.device_function(3), DtypeError, "takes a function of numbers, but got a int"),  # type: ignore
+        (lambda: nb.device_function(3), DtypeError, "takes a function of numbers, but got an int"),  # type: ignore
         (lambda: nb.device_function(energy, dtype=np.float16), DtypeError, "dtype must be float32"),
         (lambda: nb.device_function(energy, dtype=complex), DtypeError, "dtype must be float32"),
         (lambda: nb.device_function(energy, dtype="x"), DtypeError, "dtype must be float32"),
@@ -420,7 +420,7 @@ def test_pullbacks_keep_loops_and_branches_inside_of_kernels() -> None:
 @pytest.mark.parametrize(
     ("function", "options", "kind", "message"),
     [
-        (3, {}, DtypeError, "takes a function of numbers, but got a int"),
+        (3, {}, DtypeError, "takes a function of numbers, but got an int"),
         (lambda x: np.zeros(3) * x, {}, DtypeError, r"returns an array.*nb\.kernel"),
         (polar, {"value": True}, ArgumentError, "value=True is for what grad"),
         (polar, {"name": "not a name"}, ArgumentError, "must be a name in Python"),

@@ -29,7 +29,7 @@ from ..graph.ir import placeholder
 from ..graph.simplify import simplify
 from ..graph.trace import recording
 from ..process.once import computed_once
-from ..record.foreign_arrays import full_name
+from ..record.foreign_arrays import a_full_name, full_name
 from ..record.tensor import Tensor
 from ..transforms.arguments import flatten, kind_of, node_of
 from .pullbacks import pullback
@@ -67,7 +67,7 @@ class DeviceFunction:
         for position, value in enumerate(args):
             if kind_of(value) == "other" or np.ndim(value):
                 message = (
-                    f"{self.__name__}() takes single numbers, but argument {position} is a {full_name(value)}. Call it "
+                    f"{self.__name__}() takes single numbers, but argument {position} is {a_full_name(value)}. Call it "
                     "in a loop or a kernel."
                 )
                 raise DtypeError(message)
@@ -130,7 +130,7 @@ class DeviceFunction:
 
             jit = numba_cuda().jit
         if not callable(jit):
-            message = f"cuda() takes a decorator such as numba.cuda.jit, but got a {full_name(jit)}."
+            message = f"cuda() takes a decorator such as numba.cuda.jit, but got {a_full_name(jit)}."
             raise DtypeError(message)
         decorate: Any
         try:
@@ -253,7 +253,7 @@ def device_function(
     0.6 0.8
     """
     if not callable(function):
-        message = f"device_function takes a function of numbers, but got a {full_name(function)}."
+        message = f"device_function takes a function of numbers, but got {a_full_name(function)}."
         raise DtypeError(message)
     if vjp:
         if value:

@@ -19,7 +19,7 @@ from ..extend.scalar_code import python_function
 from ..graph.custom_calls import Layout
 from ..graph.ir import literal_value
 from ..record.as_node import as_node
-from ..record.foreign_arrays import full_name
+from ..record.foreign_arrays import a_full_name
 from ..record.tensor import Tensor
 from ..transforms.arguments import kind_of
 from .kernel_rules import DerivedPrimitive
@@ -157,7 +157,7 @@ class KernelFunction:
     def _checked(self, name: str, value: Any) -> Any:
         """An argument as an array or a node, if it has a dtype that kernels have."""
         if kind_of(value) == "other":
-            message = f"{self.__name__}() got a {full_name(value)} as `{name}`. Pass arrays and numbers."
+            message = f"{self.__name__}() got {a_full_name(value)} as `{name}`. Pass arrays and numbers."
             raise DtypeError(message)
         array = as_node(value) if isinstance(value, Tensor) else np.asarray(value)
         dtype = array.dtype
@@ -400,13 +400,13 @@ def kernel(
     function, launch = with_configuration(function, launch)
     is_ufunc = hasattr(function, "gufunc_builder") or hasattr(function, "_dispatcher")
     if not is_ufunc and python_function(function) is None:
-        message = f"nb.kernel takes a function that Numba compiles, but got a {full_name(function)}."
+        message = f"nb.kernel takes a function that Numba compiles, but got {a_full_name(function)}."
         raise DtypeError(message)
     if check not in _CHECKS:
         message = f'check must be "first", "always" or "never", but got {check!r}.'
         raise ArgumentError(message)
     if shape is not None and not callable(shape):
-        message = f"shape must be a function, but is a {full_name(shape)}."
+        message = f"shape must be a function, but is {a_full_name(shape)}."
         raise DtypeError(message)
     names = [(one,) if isinstance(one, str) else tuple(one) for one in (inout, constant)]
     if is_ufunc:

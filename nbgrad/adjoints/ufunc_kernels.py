@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, BroadcastError, DtypeError
-from ..record.foreign_arrays import full_name
+from ..record.foreign_arrays import a_full_name
 from ..record.tensor import Tensor
 from ..transforms.arguments import kind_of
 from .kernel_text import function_of
@@ -80,7 +80,7 @@ class UfuncKernel:
             raise ArgumentError(message)
         for position, value in enumerate(inputs):
             if kind_of(value) == "other" and not isinstance(value, list | tuple):
-                message = f"Input {position} of {self.__name__}() is a {full_name(value)}. Pass arrays and numbers."
+                message = f"Input {position} of {self.__name__}() is {a_full_name(value)}. Pass arrays and numbers."
                 raise DtypeError(message)
         arrays = [value if isinstance(value, Tensor) else np.asarray(value) for value in inputs]
         lengths, around = self._shapes(arrays)

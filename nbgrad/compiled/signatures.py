@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import DtypeError
 from ..process.object_layout import SCALARS
 from ..record.container_leaves import flatten_in_order as flatten_in_order
-from ..record.foreign_arrays import advice, conversion_of, full_name, refuse_subclass
+from ..record.foreign_arrays import a_full_name, advice, conversion_of, refuse_subclass
 from ..record.numbers import supported
 from ..record.tensor import Tensor
 from ..runtime.memory_order import order_in_memory
@@ -84,7 +84,7 @@ def signature(leaves: Sequence[Any], treespec: Any) -> tuple[Any, list[Any]]:
         if dynamic_kind(leaf) is None:
             instead = None if isinstance(leaf, _PLAIN) else advice(leaf)
             if instead is not None:
-                message = f"jit takes ndarrays, Tensors and numbers, but got a {full_name(leaf)}. Pass {instead}."
+                message = f"jit takes ndarrays, Tensors and numbers, but got {a_full_name(leaf)}. Pass {instead}."
                 raise DtypeError(message)
             # A Parameter stands for itself, whatever its value is.
             try:

@@ -21,7 +21,7 @@ from ..process.modes import KEEPS, leaves_made
 from ..process.object_layout import scalar_values
 from ..record.call_order import all_waiting
 from ..record.chosen_arrays import RecordAgain
-from ..record.foreign_arrays import computes_itself, described_output, full_name
+from ..record.foreign_arrays import a_full_name, computes_itself, described_output
 from ..record.shared_memory import strides_in_memory
 from ..record.tensor import Tensor
 from ..record.written_arguments import Callers
@@ -284,7 +284,7 @@ def _refuse_hidden(fn: Callable[..., Any], leaf: Any, trace: Trace) -> None:
         parts = [*getattr(leaf, "__dict__", {}).values(), *slots]
     if any(isinstance(part, Tensor) and part._node.traced and trace.owns(part._node) for part in flatten(parts)[0]):
         message = (
-            f"{name_of(fn)}() returns a {full_name(leaf)} with a value that jit records in it. Return a tuple, list or "
+            f"{name_of(fn)}() returns {a_full_name(leaf)} with a value that jit records in it. Return a tuple, list or "
             f"dict of arrays, or register {type(leaf).__name__} as a container (optree.register_pytree_node)."
         )
         raise TracedValueError(message)

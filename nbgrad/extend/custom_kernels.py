@@ -21,7 +21,7 @@ from ..graph.host_functions import DEVICE_CALLS, DeviceCall
 from ..graph.ir import Node, make, plain_dtype, zeros
 from ..graph.shapes import Shape
 from ..record.as_node import as_node, lists_hold
-from ..record.foreign_arrays import full_name
+from ..record.foreign_arrays import a_full_name, full_name
 from ..record.numbers import supported
 from ..record.tensor import Tensor
 from ..transforms.arguments import kind_of, name_of
@@ -96,7 +96,7 @@ class Primitive:
         for position, value in enumerate(arrays):
             if kind_of(value) == "other" and not isinstance(value, list | tuple):
                 what = f"Input {position} of {self.kernel.title}"
-                message = f"{what} is a {full_name(value)}, but must be an array or a number."
+                message = f"{what} is {a_full_name(value)}, but must be an array or a number."
                 raise DtypeError(message)
         if lists_hold(arrays, Tensor):
             nodes = [as_node(value) for value in arrays]
@@ -127,7 +127,7 @@ class Primitive:
                 hash(value)
             except TypeError:
                 message = (
-                    f"The keyword argument {name} of {self.kernel.title} is a {full_name(value)}, but keyword "
+                    f"The keyword argument {name} of {self.kernel.title} is {a_full_name(value)}, but keyword "
                     "arguments are compiled in and must be hashable. Pass arrays by position."
                 )
                 raise DtypeError(message) from None
@@ -459,7 +459,7 @@ def primitive(
     }
     for argument, value in given.items():
         if value is not None and not callable(value):
-            message = f"{argument} of nb.primitive must be a function, but is a {full_name(value)}."
+            message = f"{argument} of nb.primitive must be a function, but is {a_full_name(value)}."
             raise DtypeError(message)
     title = name if name is not None else name_of(forward if forward is not None else cuda_forward)
     if not isinstance(title, str) or not title:

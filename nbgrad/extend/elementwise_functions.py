@@ -18,7 +18,7 @@ from ..graph.trace import current_trace
 from ..numpy import broadcast_to
 from ..process.named_objects import NamedObject
 from ..record.as_node import as_node
-from ..record.foreign_arrays import full_name
+from ..record.foreign_arrays import a_full_name
 from ..record.tensor import Tensor
 from ..transforms.arguments import flatten, kind_of
 from .if_conversion import record
@@ -67,7 +67,7 @@ def _lifted(value: Any, name: str) -> Any:
         return value
     if kind == "integer" or value is None or isinstance(value, str | tuple) or callable(value):
         return value
-    message = f"{name}() works on arrays and numbers, but got a {full_name(value)}."
+    message = f"{name}() works on arrays and numbers, but got {a_full_name(value)}."
     raise DtypeError(message)
 
 
@@ -76,7 +76,7 @@ def _spread(result: Any, shape: tuple[int, ...], name: str) -> Any:
     if isinstance(result, tuple | list):
         return type(result)([_spread(part, shape, name) for part in result])
     if kind_of(result) == "other":
-        message = f"{name}() returned a {full_name(result)}, but an elementwise function must return numbers."
+        message = f"{name}() returned {a_full_name(result)}, but an elementwise function must return numbers."
         raise DtypeError(message)
     found = result if isinstance(result, Tensor) else Tensor._of(as_node(result))
     found = found if found.shape == shape else broadcast_to(found, shape)

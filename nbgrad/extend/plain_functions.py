@@ -16,7 +16,7 @@ from typing import Any, overload
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
-from ..record.foreign_arrays import full_name
+from ..record.foreign_arrays import a_full_name
 from ..record.tensor import Tensor
 from ..transforms.arguments import name_of
 from ..transforms.host_code import sample
@@ -171,7 +171,7 @@ def _results(returned: Any) -> Sequence[Any]:
 def _layout_of(value: Any, title: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
     array = np.asarray(value)
     if array.dtype.kind not in "biufc":
-        message = f"{title} has returned a {full_name(value)}, but must return an array or number, or a tuple of them."
+        message = f"{title} has returned {a_full_name(value)}, but must return an array or number, or a tuple of them."
         raise DtypeError(message)
     return array.shape, array.dtype
 
@@ -310,7 +310,7 @@ def callback(
         )
     for argument, value in {"function": function, "vjp": vjp, "jvp": jvp, "shape": shape}.items():
         if not callable(value) and (argument == "function" or value is not None):
-            message = f"{argument} of nb.callback must be a function, but is a {full_name(value)}."
+            message = f"{argument} of nb.callback must be a function, but is {a_full_name(value)}."
             raise DtypeError(message)
     if differences is not None and differences not in KINDS:
         message = f'differences of nb.callback must be "central" or "forward", but is {differences!r}.'

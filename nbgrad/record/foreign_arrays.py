@@ -241,7 +241,7 @@ def refuse_subclass(value: np.ndarray) -> None:
 def described(value: Any) -> str:
     """A value that is no array of ours, and what to pass instead of it, for a message."""
     instead = advice(value)
-    return f"a {full_name(value)}: pass {instead}" if instead else full_name(value)
+    return f"{a_full_name(value)}: pass {instead}" if instead else full_name(value)
 
 
 def called_by_pandas() -> bool:
@@ -260,6 +260,12 @@ def full_name(value: Any) -> str:
     kind = type(value)
     library = kind.__module__.partition(".")[0]
     return kind.__name__ if library in ("builtins", "nbgrad") else f"{library}.{kind.__name__}"
+
+
+def a_full_name(value: Any) -> str:
+    """`full_name` with its article: a list, an int."""
+    name = full_name(value)
+    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
 
 
 def described_output(value: Any) -> str:

@@ -23,7 +23,7 @@ from ..graph.differentiate import jvp, vjp
 from ..graph.ir import BOOL, INT64, Node, make, zeros
 from ..graph.trace import current_trace
 from ..record.as_node import as_node
-from ..record.foreign_arrays import full_name
+from ..record.foreign_arrays import a_full_name
 from ..record.tensor import Tensor
 from ..runtime.evaluate import computed
 from ..transforms.argument_positions import check_function
@@ -151,7 +151,7 @@ def float_node(value: Any, what: str) -> Node:
         If it is no array of real numbers.
     """
     if kind_of(value) == "other" and not isinstance(value, list | tuple):
-        message = f"{what} must be an array or a number, but got a {full_name(value)}."
+        message = f"{what} must be an array or a number, but got {a_full_name(value)}."
         raise DtypeError(message)
     node = as_node(value)
     if node.dtype.kind not in "fiu":

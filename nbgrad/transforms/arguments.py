@@ -25,12 +25,12 @@ from ..record.as_node import as_node
 from ..record.call_order import all_waiting
 from ..record.container_leaves import fields_without_floats, flatten, map_leaves
 from ..record.foreign_arrays import (
+    a_full_name,
     advice,
     computes_itself,
     conversion_of,
     described_output,
     device_node,
-    full_name,
     on_cuda,
 )
 from ..record.numbers import supported
@@ -197,7 +197,8 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: C
             what = f"Argument {which!r} of {name_of(fn)}()"
             message = (
                 f"{what} is {_described(item)}: there are gradients with respect to float and complex "
-                f"values of up to 64 bits a part, not {dtype}. {conversion_of(dtype)}"
+                f"values of up to 64 bits a part, not {dtype}. "
+                + ("Pass float(x)." if isinstance(item, int) else conversion_of(dtype))
             )
             raise DtypeError(message)
         node = node_of(item)
@@ -233,7 +234,7 @@ def _fresh(node: Node) -> Node:
 def _described(value: Any) -> str:
     if isinstance(value, np.ndarray | Tensor):
         return f"an array of dtype {value.dtype} and shape {value.shape}"
-    return f"{type(value).__name__} {str(value)[:40]!r}" if isinstance(value, str) else f"a {full_name(value)}"
+    return f"{type(value).__name__} {str(value)[:40]!r}" if isinstance(value, str) else f"{a_full_name(value)}"
 
 
 def prepare(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], positions: Sequence[int]) -> Call:

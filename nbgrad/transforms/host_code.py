@@ -21,7 +21,7 @@ from ..graph.builders import reshape, slice_axes
 from ..graph.custom_calls import Call, Kernel, Layout, nodes_of
 from ..graph.ir import PRIMITIVES, Node, by_serial, constant, make, on_host, plain_dtype
 from ..graph.trace import current_trace
-from ..record.foreign_arrays import full_name
+from ..record.foreign_arrays import a_full_name
 from ..record.numbers import supported
 from ..record.tensor import Tensor
 from ..runtime.evaluate import computed
@@ -154,7 +154,7 @@ class HostCode:
         for leaf in known.leaves:
             if not isinstance(leaf, _Given | _Array | bool | int | str | None):
                 message = (
-                    f"{self.title} has returned a {full_name(leaf)}, which may differ from call to call, but a "
+                    f"{self.title} has returned {a_full_name(leaf)}, which may differ from call to call, but a "
                     "compiled program passes on arrays only. Return the arrays that it holds."
                 )
                 raise ArgumentError(message)
