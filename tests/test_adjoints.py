@@ -101,7 +101,7 @@ def task(name: str) -> tuple[Row, Any, list[Any], list[Any], list[Any]]:
     return row, total_of(nb.kernel(row.kernel), row), point, along, across
 
 
-@pytest.mark.sampled(of=2)
+@pytest.mark.sampled(of=4)
 @pytest.mark.parametrize("name", ROWS)
 def test_first_derivatives_are_those_of_the_kernel(name: str, plain: None) -> None:
     row, total, point, along, _ = task(name)

@@ -68,6 +68,7 @@ LONG = {"ode": pytest.mark.slow}  # a thousand steps are compiled as one program
 BY_HAND = {"stencil": pytest.mark.slow}  # Numba compiles it for ten seconds
 
 
+@pytest.mark.sampled(of=10)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=LONG.get(name, ())) for name in TASKS])
 def test_results_of_tasks_are_those_of_differences(name: str) -> None:
     """Values are NumPy's; derivatives along a random direction are central differences."""

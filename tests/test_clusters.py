@@ -24,6 +24,7 @@ def _name(script: str) -> str:
     return next((word.split()[-1] for word in words if word in script), "pool")
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize(("script", "printed"), SCRIPTS, ids=[_name(script) for script, _ in SCRIPTS])
 def test_the_page_on_clusters(script: str, printed: str, tmp_path: Path) -> None:
     package = _name(script).removeprefix("dask.")

@@ -62,6 +62,7 @@ def test_derivatives_are_those_along_the_real_axis(f: Callable[..., Any]) -> Non
     np.testing.assert_allclose(nb.grad(f)(Z), expected.conj(), rtol=1e-9)
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("f", [*HOLOMORPHIC, *OTHERS], ids=lambda f: f.__name__)
 def test_derivatives_in_the_plane(f: Callable[..., Any]) -> None:
     nb.check_grads(f, (Z,), order=2)
@@ -248,6 +249,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("name", CASES)
 def test_array_functions(name: str) -> None:
     f = CASES[name]

@@ -35,6 +35,7 @@ def test_names_that_are_none(name: str, tmp_path: Path) -> None:
     assert done.stdout == ""
 
 
+@pytest.mark.sampled(of=3)
 @pytest.mark.parametrize("name", [llvm.get_host_cpu_name(), "generic", ""])
 def test_names_that_are_known(name: str, tmp_path: Path) -> None:
     done = run(name, tmp_path)

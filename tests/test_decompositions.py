@@ -131,6 +131,7 @@ CASES: dict[str, tuple[Any, tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("kind", ["real", "complex"])
 @pytest.mark.parametrize(("name", "shape"), [(name, shape) for name, (_, shapes) in CASES.items() for shape in shapes])
 def test_values_and_derivatives(name, shape, kind, monkeypatch):

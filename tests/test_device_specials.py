@@ -122,6 +122,7 @@ def close(got: np.ndarray, expected: np.ndarray, size: float = 1.0, note: str = 
         np.testing.assert_array_equal(got, expected, err_msg=note)
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("dtype", dtypes(WIDE, "int8"))
 @pytest.mark.parametrize("reverse", [False, True])
 def test_running_sums(dtype: str, reverse: bool) -> None:
@@ -190,6 +191,7 @@ def test_running_products_whose_parts_are_out_of_range(dtype: str) -> None:
     np.testing.assert_allclose(got, expected, rtol=100 * np.finfo(dtype).eps)
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [pytest.param("maximum", dtype, marks=pytest.mark.slow) for dtype in ("bool", "uint64")]
@@ -481,7 +483,7 @@ def as_a_gpu_runs(kernel: DeviceKernel, capability: tuple[int, int]) -> None:
         assert report.registers <= 128, kernel.key
 
 
-@pytest.mark.sampled(of=3)
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("place", [place for place in PYTHON_KERNELS if not place.startswith("gpu.device_linalg.")])
 def test_code_for_gpus(place: str) -> None:
     pattern, numbers, dtypes = PYTHON_KERNELS[place]

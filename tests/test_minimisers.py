@@ -84,6 +84,7 @@ TOO_LARGE = ("jennrich_sampson", "gauss_newton")
 """Large residuals: Gauss-Newton steps become short far from the minimum."""
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize(("name", "method"), [(n, m) for n in PROBLEMS for m in METHODS if (n, m) != TOO_LARGE])
 def test_published_minima(name: str, method: str) -> None:
     residuals, start, lowest = PROBLEMS[name]

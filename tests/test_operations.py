@@ -52,6 +52,7 @@ def test_names_are_unique() -> None:
     assert len({row.name for row in ROWS}) == len(ROWS)
 
 
+@pytest.mark.sampled(of=3)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_real_arguments(name: str) -> None:
     row = OPERATIONS[name]
@@ -67,7 +68,7 @@ def test_real_arguments(name: str) -> None:
         check_layouts(row)
 
 
-@pytest.mark.sampled(of=2)
+@pytest.mark.sampled(of=3)
 @pytest.mark.parametrize("name", [row.name for row in OPERATIONS.values() if row.complexes])
 def test_complex_arguments(name: str) -> None:
     row = OPERATIONS[name]
@@ -91,7 +92,7 @@ def test_batches_and_jacobians(name: str) -> None:
     check_batched(OPERATIONS[name])
 
 
-@pytest.mark.sampled(of=5)
+@pytest.mark.sampled(of=4)
 @pytest.mark.parametrize("name", COMPILED)
 def test_compiled(name: str) -> None:
     check_compiled(OPERATIONS[name])

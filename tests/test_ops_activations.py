@@ -39,6 +39,7 @@ POINTWISE = [
 ]
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("function", SMOOTH)
 def test_derivatives_of_second_order(function):
     nb.check_grads(getattr(ops, function), (X,), order=3)

@@ -55,6 +55,7 @@ def test_narrow_dtypes_stay(name, dtype):
 SMOOTH = [name for name in CASES if RECORDED[name]["gradient"] is not None]
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_forward_mode(name):
     floats = inputs_of(name)
@@ -68,6 +69,7 @@ def test_forward_mode(name):
     np.testing.assert_allclose(float(slope), want, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_gradients(name):
     floats = inputs_of(name)

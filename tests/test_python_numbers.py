@@ -96,6 +96,7 @@ def interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("b", [0.5, np.float64(0.5), np.float32(0.5)], ids=lambda b: type(b).__name__)
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_dtypes_of_numbers(expression: str, b: Any) -> None:
@@ -129,6 +130,7 @@ def functions_of_numpy() -> dict[str, Any]:
 RANK = "numpy.linalg.matrix_rank"  # of vectors it is a Python int in NumPy
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("name", sorted(set(functions_of_numpy()) - {RANK}))
 def test_functions_of_numbers_give_numbers_of_their_own_dtype(name: str) -> None:
     function = functions_of_numpy()[name]

@@ -42,6 +42,7 @@ def recorded(program: Any, rolls: Any = None) -> tuple[list[Node], list[Node]]:
     return arguments, nodes_in(output)
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("at", ["at the end", "while recording"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_rolled_graph_has_the_same_bits(name: str, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +74,7 @@ TRANSFORMS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.sampled(of=4)
+@pytest.mark.sampled(of=8)
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_derived_agrees(name: str, transform: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,6 +81,7 @@ def test_the_example_of_the_page() -> None:
 # ----- Values and derivatives -----
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize(("namespace", "name", "row"), CASES, ids=[f"{n.partition('.')[2]}.{m}" for n, m, _ in CASES])
 def test_function(namespace: str, name: str, row: Any) -> None:
     if named(namespace, name) is None:
@@ -93,6 +94,7 @@ def test_function(namespace: str, name: str, row: Any) -> None:
         agrees(function, recorded, arrays, call, second=own)
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize(("name", "kind", "shapes"), OTHERS, ids=[name for name, _, _ in OTHERS])
 def test_distribution(name: str, kind: str, shapes: list[float]) -> None:
     """All functions of a distribution at once: by the points, the location, the scale and the shapes."""

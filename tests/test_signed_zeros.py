@@ -102,6 +102,7 @@ OF_LISTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("name", OF_LISTS)
 def test_zeros_of_arrays(name: str) -> None:
     function = OF_LISTS[name]

@@ -164,6 +164,7 @@ def points() -> list[np.ndarray]:
     return [rng.uniform(0.1, 0.9, 8) for _ in range(3)]
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("name", [*EXACT, *COVERED])
 def test_values_and_patterns_are_those_of_differences(name: str) -> None:
     fn = EXACT.get(name) or COVERED[name]
