@@ -10,9 +10,8 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
 from types import CodeType, FrameType
@@ -22,6 +21,7 @@ from ...errors import is_installed, is_internal
 from ..ir import Node
 from .alignment import Stretch
 from .mixed_turns import Mixture
+from .origins import Origins, current, leave_notes, take_notes
 from .repetition import SLICE, Recording, atom_key, fixed_part, is_source
 
 MOST_NOTED = 2_000_000
@@ -55,7 +55,7 @@ class NotedLoop:
     most: int = 0
 
 
-class Notes:
+class Notes(Origins):
     """The operations that were recorded inside of the frame `base`.
 
     Of each operation there is its serial number, the place of the user's code that it comes from (a number of `stacks`:
@@ -64,7 +64,9 @@ class Notes:
     """
 
     def __init__(self, base: FrameType) -> None:
+        super().__init__()
         self._base = base
+        self._depth = 0
         self.serials, self.stack_of, self.label_of = array("d"), array("l"), array("l")
         self.operands, self.first = array("d"), array("l", [0])
         self.stacks: list[tuple[Place, ...]] = []
@@ -80,6 +82,9 @@ class Notes:
         if is_source(node) or len(self.serials) >= MOST_NOTED:
             return
         stack = self._stack()
+        # Where a pass calls a user's rule, its own lines say more than the operation that it is the rule of.
+        if self.now == self.now and (stack is None or len(self.stacks[stack]) <= self._depth):
+            self.made(node)
         if stack is None:
             return
         label = (node.primitive.name, node.shape, node.dtype.str, fixed_part(node) if node.primitive is SLICE else ())
@@ -95,6 +100,30 @@ class Notes:
     def _operand(self, node: Node) -> float:
         key = atom_key(node) if is_source(node) else node
         return node.serial if key is node else -1.0 - self._atoms.setdefault(key, len(self._atoms))
+
+    def walk(self, nodes: Iterable[Node], derivative: bool) -> Iterator[Node]:
+        """The nodes of a pass, each of which is the origin of the nodes that are made before the next one."""
+        before = self._depth
+        stack = self._stack()
+        self._depth = 0 if stack is None else len(self.stacks[stack])
+        try:
+            yield from super().walk(nodes, derivative)
+        finally:
+            self._depth = before
+
+    def place_of(self, serial: float) -> tuple[Place, bool] | None:
+        """The user's line that a node comes from, and whether as a derivative of it; None if no line is known."""
+        derivative = False
+        while True:
+            origin = self.origin_of(serial)
+            if origin is None:
+                break
+            serial, derivative = origin[0], derivative or origin[1]
+        serial = self.first_number(serial)
+        at = bisect_left(self.serials, serial)
+        if at == len(self.serials) or self.serials[at] != serial:
+            return None
+        return self.stacks[self.stack_of[at]][-1], derivative
 
     def _stack(self) -> int | None:
         """The places of the user's functions that are running; of packages, if there are no others."""
@@ -157,10 +186,7 @@ class NotedNodes(list[Node]):
         self._add(node)
 
 
-_notes: ContextVar[Notes | None] = ContextVar("nbgrad_notes", default=None)
-
-
-current_notes: Callable[[], Notes | None] = _notes.get
+current_notes: Callable[[], Notes | None] = current
 """The notes that are taken now."""
 
 
@@ -168,8 +194,8 @@ current_notes: Callable[[], Notes | None] = _notes.get
 def noting(base: FrameType) -> Iterator[Notes]:
     """Take notes of what is recorded inside of a frame."""
     notes = Notes(base)
-    token = _notes.set(notes)
+    token = take_notes(notes)
     try:
         yield notes
     finally:
-        _notes.reset(token)
+        leave_notes(token)
