@@ -31,10 +31,10 @@ from .signatures import dynamic_kind, flatten_in_order, signature
 from .source_lines import Costs, line_costs, lines_table
 from .specialization import Specialization
 
-MOST_NODES, MOST_KERNELS = 300, 60
-"""Lines of the graph, and kernels, from which on the text that is printed leaves out the middle."""
+MOST_NODES, MOST_LOOPS, MOST_ARRAYS = 300, 600, 60
+"""Lines of the graph, of all kernels, and of the memory plan, above which the printed text leaves out most."""
 ENDS = 40, 10
-"""Lines of the graph, and kernels, that it has then at the beginning."""
+"""Lines of the graph and of a kernel, and kernels and arrays, that it has then."""
 MOST_LINES = 15
 """Lines of the source at the head of a text that leaves something out."""
 
@@ -117,7 +117,7 @@ def explain(fn: Callable[..., Any], *args: Any) -> Explanation:
     full = "\n".join([*head, *graph, "", *[line for kernel in kernels for line in kernel], *tail])
     text = full
     again = noted.program
-    if len(graph) > MOST_NODES or len(kernels) > MOST_KERNELS:
+    if len(graph) > MOST_NODES or _height(kernels) > MOST_LOOPS:
         costs = line_costs(again.plan, notes, noted.arguments, None, seconds)
         text = "\n".join([*head, *_shortened(costs, graph, kernels), *_ends(tail[0]), *tail[1:]])
 
@@ -184,17 +184,30 @@ def _shortened(costs: Costs, graph: Sequence[str], kernels: Sequence[Sequence[st
     if len(graph) > MOST_NODES:
         left = len(graph) - most - 2
         graph = [*graph[:most], f"  and {left:,} further lines: print(nb.explain(...).full) shows them", *graph[-2:]]
-    shown = kernels if len(kernels) <= MOST_KERNELS else kernels[:least]
-    lines += [*graph, "", *[line for kernel in shown for line in kernel]]
+    shown = kernels if _height(kernels) <= MOST_LOOPS else [[*map(_beginning, one)] for one in kernels[:least]]
+    lines += [*graph, "", *[text for kernel in shown for text in kernel]]
     if len(shown) < len(kernels):
         lines += [f"and {len(kernels) - len(shown):,} further kernels: print(nb.explain(...).full) shows them", ""]
     return lines
 
 
+def _height(kernels: Sequence[Sequence[str]]) -> int:
+    """The lines that the texts of kernels have."""
+    return sum(text.count("\n") + 1 for kernel in kernels for text in kernel)
+
+
+def _beginning(text: str) -> str:
+    """The first lines of a long kernel."""
+    lines = text.split("\n")
+    if len(lines) <= ENDS[0] + 1:
+        return text
+    return "\n".join([*lines[: ENDS[0]], f"  and {len(lines) - ENDS[0]:,} further lines"])
+
+
 def _ends(memory: str) -> list[str]:
     """The first arrays of a long memory plan."""
     lines = memory.split("\n")
-    if len(lines) <= MOST_KERNELS:
+    if len(lines) <= MOST_ARRAYS:
         return lines
     return [*lines[: ENDS[1]], f"  and {len(lines) - ENDS[1]:,} further arrays"]
 

@@ -67,6 +67,8 @@ class Notes(Origins):
         super().__init__()
         self._base = base
         self._depth = 0
+        self._apart, self._stack_apart = array("d"), array("l")
+        """Operations in which loops are not looked for."""
         self.serials, self.stack_of, self.label_of = array("d"), array("l"), array("l")
         self.operands, self.first = array("d"), array("l", [0])
         self.stacks: list[tuple[Place, ...]] = []
@@ -81,10 +83,7 @@ class Notes(Origins):
         """Note a node that was made now."""
         if is_source(node) or len(self.serials) >= MOST_NOTED:
             return
-        stack = self._stack()
-        # Where a pass calls a user's rule, its own lines say more than the operation that it is the rule of.
-        if self.now == self.now and (stack is None or len(self.stacks[stack]) <= self._depth):
-            self.made(node)
+        stack = self._placed(node)
         if stack is None:
             return
         label = (node.primitive.name, node.shape, node.dtype.str, fixed_part(node) if node.primitive is SLICE else ())
@@ -96,6 +95,23 @@ class Notes(Origins):
         self.label_of.append(number)
         self.operands.extend([self._operand(source) for source in node.inputs])
         self.first.append(len(self.operands))
+
+    def add_apart(self, node: Node) -> None:
+        """Note the line of a node that was made now, where loops are not looked for."""
+        if is_source(node) or len(self._apart) >= MOST_NOTED:
+            return
+        stack = self._placed(node)
+        if stack is not None:
+            self._apart.append(node.serial)
+            self._stack_apart.append(stack)
+
+    def _placed(self, node: Node) -> int | None:
+        """The user's place that makes a node now; the node that it is made for is noted, if a pass makes it."""
+        stack = self._stack()
+        # Where a pass calls a user's rule, its own lines say more than the operation that it is the rule of.
+        if self.now == self.now and (stack is None or len(self.stacks[stack]) <= self._depth):
+            self.made(node)
+        return stack
 
     def _operand(self, node: Node) -> float:
         key = atom_key(node) if is_source(node) else node
@@ -113,21 +129,36 @@ class Notes(Origins):
 
     def place_of(self, serial: float) -> tuple[Place, bool] | None:
         """The user's line that a node comes from, and whether as a derivative of it; None if no line is known."""
+        serial, derivative = self._recorded_as(serial)
+        for serials, stack_of in ((self.serials, self.stack_of), (self._apart, self._stack_apart)):
+            at = _position(serials, serial)
+            if at is not None:
+                return self.stacks[stack_of[at]][-1], derivative
+        return None
+
+    def turns_before(self, serial: float) -> int:
+        """For a node in the body of a loop, the turns before the first one that the loop does."""
+        at = _position(self.serials, self._recorded_as(serial)[0])
+        loop = next((one for one in self.loops if at is not None and one.start <= at < one.second), None)
+        if at is None or loop is None:
+            return 0
+        kind = self.stack_of[at], self.label_of[at]
+        kinds = list(zip(self.stack_of[: loop.second], self.label_of[: loop.second], strict=True))
+        return kinds[: loop.start].count(kind) // max(1, kinds[loop.start :].count(kind))
+
+    def _recorded_as(self, serial: float) -> tuple[float, bool]:
+        """The serial number of the operation that a node comes from, and whether as a derivative of it."""
         derivative = False
         while True:
             origin = self.origin_of(serial)
             if origin is None:
                 break
             serial, derivative = origin[0], derivative or origin[1]
-        serial = self.first_number(serial)
-        at = bisect_left(self.serials, serial)
-        if at == len(self.serials) or self.serials[at] != serial:
-            return None
-        return self.stacks[self.stack_of[at]][-1], derivative
+        return self.first_number(serial), derivative
 
     def _stack(self) -> int | None:
         """The places of the user's functions that are running; of packages, if there are no others."""
-        frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+        frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         found: list[FrameType] = []
         packages: list[FrameType] = []
         while frame is not None and frame is not self._base:
@@ -174,12 +205,18 @@ class Notes(Origins):
             loop.end, loop.turns = bisect_right(self.serials, last.serial), loop.turns + turns
 
 
+def _position(serials: array[float], serial: float) -> int | None:
+    """The position of a serial number among ascending ones."""
+    at = bisect_left(serials, serial)
+    return at if at < len(serials) and serials[at] == serial else None
+
+
 class NotedNodes(list[Node]):
     """A list of recorded nodes that notes what is appended to it."""
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, add: Callable[[Node], None]) -> None:
         super().__init__()
-        self._add = notes.add
+        self._add = add
 
     def append(self, node: Node) -> None:
         super().append(node)
