@@ -113,6 +113,10 @@ class Jitted(NamedObject):
         """The records of all recordings, of each signature the one used last first."""
         return [one for listed in self._specializations.values() for one in listed]
 
+    def known_for(self, key: Any) -> list[Specialization]:
+        """The records of a signature, the one used last first."""
+        return self._specializations.get(key, Specializations())
+
     def _general(self, *args: Any, **kwargs: Any) -> Any:
         """Any call: find or record the specialization, run it."""
         trace = current_trace()
