@@ -210,6 +210,9 @@ def test_pages_stand_alone() -> None:
     assert not {"script", "link", "img", "iframe"} & {tag for tag, _ in read.tags}
     assert not re.search(r"(src|href)=|url\((?!#)|@import", found.html)
     assert "prefers-color-scheme: dark" in found.html
+    names = [given["id"] for _, given in read.tags if "id" in given]
+    assert len(names) == len(set(names)) > 0
+    assert set(re.findall(r"url\(#(.+?)\)", found.html)) <= set(names)
     assert "measured, each group of kernels alone" in read.words
     assert str(found).split("\n")[0] in read.words, "the text is in the page"
     assert "<" not in found._repr_html_().partition("<style>")[0], "a notebook gets an element"

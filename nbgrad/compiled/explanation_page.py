@@ -74,7 +74,7 @@ def page(name: str, program: Program, costs: Costs, seconds: float, first: float
     ]
     if len(order) <= MOST_NODES:
         drawn = node_picture(program.graph, costs)
-        parts.append(folded(f"The {count:,} node{'s' if count != 1 else ''} of the graph", drawn, count <= 12))
+        parts.append(folded("The nodes of the graph, each loop as one", drawn, count <= 12))
     else:
         parts.append(f"<p class=soft>The graph of {count:,} nodes is not drawn; the text below has all of it.</p>")
     parts += ["<h2>Memory over time</h2>", memory_picture(plan, costs), _memory_words(program)]

@@ -93,11 +93,12 @@ def folded(title: str, inside: str, is_open: bool = False) -> str:
 
 
 def picture(width: float, height: float, parts: list[str], label: str) -> str:
-    """A picture in a frame that scrolls."""
+    """A picture in a frame that scrolls; its arrows have ends of its own."""
+    drawn = "".join([f"<defs>{HEAD}</defs>", *parts]).replace("nbgrad-head", f"nbgrad-{label.rpartition(' ')[2]}")
     return (
         f'<div class="wide"><svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" '
-        f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"><defs>{HEAD}</defs>'
-        f"{''.join(parts)}</svg></div>"
+        f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">'
+        f"{drawn}</svg></div>"
     )
 
 
