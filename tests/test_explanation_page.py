@@ -232,6 +232,17 @@ def test_flow_and_memory_are_drawn() -> None:
     assert [re.findall(r"groups (\d+) to (\d+)", title)[0] for title in arrays] == [("0", "1"), ("1", "2")]
 
 
+def test_times_are_those_of_the_lines_that_take_them() -> None:
+    def uneven(a: Any, x: Any) -> Any:
+        b = a @ a
+        return b, x + 1.0
+
+    read = page(uneven, np.ones((300, 300)), np.ones(10))
+    first = next(row for row in read.rows if len(row) == 7)
+    assert first[0] == f"{FILE}:{inspect.getsourcelines(uneven)[1] + 1}"
+    assert int(first[6].strip(" %")) >= 90
+
+
 def test_kernels_that_call_functions_of_the_host_have_modelled_times() -> None:
     def solved(a: Any) -> Any:
         return np.sum(np.linalg.eigvalsh(a @ a.T))

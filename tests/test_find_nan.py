@@ -122,6 +122,33 @@ def test_the_turn_of_a_loop(fn: Any, rolls: bool) -> None:
     assert found.operands[0].value == pytest.approx(x - 0.01, rel=1e-12)
 
 
+def test_infinities_that_a_loop_starts_from_hide_no_nan() -> None:
+    def largest(x: Any, rows: Any) -> Any:
+        most = -np.inf * np.ones(2)
+        for k in range(300):
+            most = np.maximum(most, np.sqrt(rows[k] - x))
+        return most
+
+    rows = np.linspace(2.0, 3.0, 600).reshape(300, 2)
+    assert nb.find_nan(largest, 1.0, rows) is None
+    rows[250, 1] = 0.0
+    found = nb.find_nan(largest, 1.0, rows)
+    assert found is not None
+    assert (found.kind, found.operation, found.turns, found.index) == ("NaN", "sqrt", (250,), (1,))
+
+
+def test_long_loops_are_searched_in_their_first_bad_turn() -> None:
+    def doubled(x: Any) -> Any:
+        for _ in range(3000):
+            x = x * 2.0
+        return x
+
+    found = nb.find_nan(doubled, 1.0)
+    assert found is not None
+    # 2 ** 1024 is too large.
+    assert (found.kind, found.turns, found.operands[0].value) == ("an infinity", (1023,), 2.0**1023)
+
+
 def test_a_loop_that_only_passes_a_nan_on() -> None:
     def passed(x: Any) -> Any:
         y = np.log(x)

@@ -210,12 +210,16 @@ class _Search:
         self.notes, self.names = notes, names
 
     def among(
-        self, outputs: Sequence[Node], known: Mapping[Node, np.ndarray], turns: tuple[int, ...]
+        self,
+        outputs: Sequence[Node],
+        known: Mapping[Node, np.ndarray],
+        turns: tuple[int, ...],
+        states: Sequence[int] = (NAN, INFINITE),
     ) -> NotFinite | Node | None:
-        """The operation that makes the first value that is not finite, of those that outputs are made of; an input of
-        the graph, if that is not finite; None if all outputs are finite, or made of infinite numbers of the text."""
+        """The operation that makes the first value in one of some states, of those that outputs are made of; an input
+        of the graph, if that is in such a state; None if no output is, or only for infinite numbers of the text."""
         ran = _Values(known, turns, topological(outputs)).run()
-        for wanted in (NAN, INFINITE):
+        for wanted in states:
             found = self._first([node for node in outputs if ran.states[node] == wanted], wanted, ran)
             if found is not None:
                 return found
@@ -243,7 +247,7 @@ class _Search:
             index = _places(ran.known[node], wanted)[0]
             return NotFinite(_WORDS[wanted], "argument", text=self.names[node], index=index)
         if node.primitive is ITEM:
-            return self._in_loop(node, ran)
+            return self._in_loop(node, wanted, ran)
         if not node.inputs:
             return None
         operands = interpret(node.inputs, ran.known)
@@ -271,18 +275,22 @@ class _Search:
             cause if isinstance(cause, NotFinite) else None,
         )
 
-    def _in_loop(self, item: Node, ran: _Values) -> NotFinite | Node | None:
-        """The operation in the body of a loop that makes the first value that is not finite, in the first such turn; or
-        the input of the loop that is not."""
+    def _in_loop(self, item: Node, state: int, ran: _Values) -> NotFinite | Node | None:
+        """The operation in the body of a loop that makes the first value in a state, in the first such turn; or the
+        input of the loop that is in it."""
         loop, (kind, position) = item.inputs[0], item.params
         run = ran.loops[loop]
         body = run.body
         wanted = [*body.following, *([] if kind == LAST else [body.nodes[position]])]
-        for at, state in zip(run.order, run.states, strict=False):
+        every = None if kind == LAST else run.item(kind, position)
+        for at, before, after in zip(run.order, run.states, run.states[1:], strict=False):
+            values = [*after, *([] if every is None else [every[at]])]
+            if state not in map(_state, values):
+                continue
             known = dict(run.constants)
-            known.update(zip(body.carried, state, strict=True))
+            known.update(zip(body.carried, before, strict=True))
             known.update(zip(body.scanned, [array[at] for array in run.scanned], strict=True))
-            found = self.among(wanted, known, (*ran.turns, at))
+            found = self.among(wanted, known, (*ran.turns, at), (state,))
             if found is not None:
                 return loop.inputs[body.inputs.index(found)] if isinstance(found, Node) else found
         return None
