@@ -17,6 +17,8 @@ import pytest
 import nbgrad as nb
 from nbgrad.__main__ import main
 from nbgrad.compiled.explain import MOST_NODES
+from nbgrad.device.memory.chosen_driver import using
+from nbgrad.device.simulator.simulator import Simulator
 from nbgrad.graph.loops.origins import walked
 
 pytestmark = pytest.mark.unoptimized
@@ -200,6 +202,14 @@ def test_a_rule_of_the_users_has_its_own_lines() -> None:
     assert any(where.startswith(line(clipped_backward, 1)) for where in found)
 
 
+def test_layers_have_their_own_lines_where_no_function_calls_them() -> None:
+    net, given = nb.nn.Dense(3, 2), nb.Tensor(np.ones((5, 3), np.float32))
+    alone = page(net, given).lines()
+    assert alone and not any(where.startswith((FILE, "no line")) for where in alone)
+    (called,) = page(lambda x: net(x), given).lines()
+    assert called.startswith(FILE)
+
+
 # ----- The page -----
 
 
@@ -251,6 +261,19 @@ def test_kernels_that_call_functions_of_the_host_have_modelled_times() -> None:
     read = page(solved, given)
     assert "measured" in read.words or "a model of cost" in read.words
     np.testing.assert_array_equal(given, np.diag(np.arange(1.0, 6.0)))
+
+
+def test_programs_of_devices_are_pages_of_text() -> None:
+    with using(Simulator()):
+        given = nb.Tensor(np.array([1.0, -4.0], np.float32), device="cuda")
+        found = nb.explain(np.sqrt, given)
+        assert "kernel 0" in Page(found.html).words
+        with nb.profile() as programs:
+            nb.jit(lambda x: x + 1)(given)
+        nan = nb.find_nan(lambda x: np.sqrt(x) * 2, given)
+    assert programs.programs[0].arguments.startswith("on ")
+    assert nan is not None
+    assert (nan.operation, nan.operands[0].value) == ("sqrt", -4.0)
 
 
 def test_strings_that_html_would_read_are_shown() -> None:

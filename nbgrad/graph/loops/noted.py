@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -85,6 +85,7 @@ class Notes(Origins):
             return
         stack = self._placed(node)
         if stack is None:
+            self._note_apart(node, self._layer())
             return
         label = (node.primitive.name, node.shape, node.dtype.str, fixed_part(node) if node.primitive is SLICE else ())
         number = self._labels.setdefault(label, len(self.labels))
@@ -101,6 +102,9 @@ class Notes(Origins):
         if is_source(node) or len(self._apart) >= MOST_NOTED:
             return
         stack = self._placed(node)
+        self._note_apart(node, self._layer() if stack is None else stack)
+
+    def _note_apart(self, node: Node, stack: int | None) -> None:
         if stack is not None:
             self._apart.append(node.serial)
             self._stack_apart.append(stack)
@@ -168,6 +172,19 @@ class Notes(Origins):
         frames = found or packages
         if frame is None or not frames:
             return None
+        return self._number(frames)
+
+    def _layer(self) -> int | None:
+        """The place in a layer of nbgrad's own that is running, for operations that no function of the user's calls."""
+        frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        while frame is not None and frame is not self._base:
+            if frame.f_code.co_name == "construct" and is_internal(frame):
+                return self._number([frame])
+            frame = frame.f_back
+        return None
+
+    def _number(self, frames: Sequence[FrameType]) -> int:
+        """The number of the places where functions are, the innermost first."""
         key = tuple([(id(frame.f_code), frame.f_lasti) for frame in frames])
         number = self._stacks.get(key)
         if number is None:
