@@ -1,6 +1,6 @@
 """Kernels and memory of a program on the CPU, as text.
 
-In: a program, its plan, and the steps in it. Out: what a kernel costs, the loops of a kernel, and the arrays with their
+In: a program, its plan, and the steps in it. Out: the cost of a kernel, its loops, and the arrays with their
 places. Called by explain.py and explanation_page.py.
 """
 

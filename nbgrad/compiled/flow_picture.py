@@ -147,7 +147,8 @@ def _arrow(
         out = x + side * min(110, 24 + 14 * (abs(y1 - y0) / STEP) + 5 * (lane % 5))
         ya, yb = y0 + TALL * 0.7, y1 + TALL * 0.3
         path = f"M{x} {ya:.1f}C{out:.1f} {ya:.1f} {out:.1f} {yb:.1f} {x} {yb:.1f}"
-        at = (x + (out - x) * 0.75, (ya + yb) / 2 + 3 + 11 * (lane % 3 - 1))
+        t = 0.25 + 0.12 * (lane % 5)
+        at = (_curve(t, x, out, out, x), _curve(t, ya, ya, yb, yb) + 3)
     kind = "arrow" if flow.stored else "arrow kept"
     wide = 0.8 + 0.3 * log10(max(flow.total, 1))
     label = text_at(*at, size_text(flow.total), "halo", "middle") if labelled else ""

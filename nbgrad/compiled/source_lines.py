@@ -258,7 +258,7 @@ class _Reader:
             visited.add(node)
             key = self.key(node, reader_of.get(node, UNKNOWN))
             if node.primitive.kind == "movement":
-                # A movement costs nothing: its reader does what there is to do.
+                # A movement costs nothing: its reader has the cost.
                 key = reader_of.get(node, key)
             elif node not in self.seen:
                 self.seen.add(node)
@@ -334,7 +334,7 @@ def _moved(node: Node) -> Node:
 
 
 def _work(node: Node) -> float:
-    """The work of a node in the model of cpu_plan.py: operations, by the width of what they work on."""
+    """The work of a node in the model of cpu_plan.py: operations, by the width of their results."""
     operations = operations_of(node)
     if node.primitive.kind == "special":
         return operations * (1 if multiplications(node) else SPECIAL_WORK)
