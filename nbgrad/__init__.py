@@ -117,6 +117,8 @@ if _TYPE_CHECKING:
     from .compiled.compiler_marks import jit_class as jit_class
     from .compiled.compiler_marks import lazy_inline as lazy_inline
     from .compiled.compiler_marks import mutable as mutable
+    from .compiled.nan_search import find_nan as find_nan
+    from .compiled.profiling import profile as profile
     from .extend.custom_kernels import primitive as primitive
     from .extend.elementwise_functions import elementwise as elementwise
     from .extend.plain_functions import callback as callback
@@ -173,6 +175,8 @@ _LATER = {
     "tape.gradient_tape": "GradientTape",
     "tape.graph_gradients": "gradients",
     "compiled.compiler_marks": "jit_class lazy_inline mutable",
+    "compiled.nan_search": "find_nan",
+    "compiled.profiling": "profile",
     "amp.loss_scale_managers": "DynamicLossScaleManager FixedLossScaleManager LossScaleManager",
     "train.callbacks": (
         "Callback EarlyStopping History LambdaCallback LearningRateScheduler LossMonitor ReduceLROnPlateau RunContext "

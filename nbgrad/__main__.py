@@ -48,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("function", metavar="FILE.py:FUNCTION")
     explain.add_argument("arrays", metavar="ARG.npy", nargs="+", help="one file per argument, written by numpy.save")
     explain.add_argument("--grad", action="store_true", help="its value and gradient by all floating-point arguments")
+    explain.add_argument("--html", metavar="FILE", help="write a page with pictures to FILE instead")
     return top
 
 
@@ -64,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "info":
                 code = run_info()
             case _:
-                code = run_explain(options.function, options.arrays, options.grad)
+                code = run_explain(options.function, options.arrays, options.grad, options.html)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -114,8 +115,8 @@ def run_info() -> int:
     return 0
 
 
-def run_explain(target: str, arrays: Sequence[str], gradient: bool) -> int:
-    """Print the explanation of a user's function, or of its gradient."""
+def run_explain(target: str, arrays: Sequence[str], gradient: bool, page: str | None = None) -> int:
+    """Print the explanation of a user's function, or of its gradient; or write it to a file, as a page."""
     import nbgrad as nb
 
     function = load_function(target)
@@ -129,10 +130,12 @@ def run_explain(target: str, arrays: Sequence[str], gradient: bool) -> int:
         if gradient:
             positions = tuple([k for k, array in enumerate(loaded) if array.dtype.kind == "f"])
             function = nb.value_and_grad(function, positions)
-        text = nb.explain(function, *loaded)
-    except NbgradError as error:
+        found = nb.explain(function, *loaded)
+        if page is not None:
+            found.save(page)
+    except (NbgradError, OSError) as error:
         raise CommandError(str(error)) from error
-    print(text)
+    print(found if page is None else f"The page is in {page}.")
     return 0
 
 

@@ -15,7 +15,7 @@ GROUPS = {
     "Compilation": (
         "Compiled functions, their memory, their threads, and reports of them.",
         (
-            "jit checkpoint explain counters set_blas set_num_threads get_num_threads ms_function recompute jit_class "
+            "jit checkpoint explain find_nan profile counters set_blas set_num_threads get_num_threads ms_function recompute jit_class "
             "lazy_inline mutable"
         ),
     ),

@@ -1,39 +1,50 @@
-"""`explain`: the compiled code of a function, as text.
+"""`explain`: the compiled code of a function, as text and as a page.
 
 In: a function and arguments. Out: the Python loops that were found, the recorded graph, the fused kernels as readable
-loops with their bytes and flops, the memory plan, and the times of compiling and running. Called by users and by
-`python -m nbgrad explain`.
+loops with their bytes and flops, the memory plan, and the times of compiling and running; on the page also the user's
+lines. Called by users and by `python -m nbgrad explain`.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
-import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..compiler import cache
-from ..compiler.fuse import Special
-from ..compiler.loops import Loop, show
-from ..compiler.scalar_turns import ScalarTurns
 from ..errors import ArgumentError
-from ..graph.custom_calls import OWN_KERNEL
-from ..graph.loops.loop_body import turns_of
-from ..graph.loops.noted import noting
+from ..graph.loops.noted import Notes, noting
 from ..graph.show import show as show_graph
-from ..graph.window_rows import multiplications
-from ..runtime.cpu_plan import Plan, Step
+from ..runtime.cpu_plan import Plan
 from ..runtime.cpu_program import Program
-from ..runtime.loop_plan import TurnPlan
-from ..transforms.arguments import name_of
+from ..runtime.group_times import group_times
+from ..transforms.arguments import lent, name_of
 from .explain_device import explain_device
+from .explain_kernels import cost, kernel_text, memory_text
+from .explanation import Explanation
+from .explanation_page import page, plain_page
 from .jit import Jitted, jit
 from .loop_report import loop_report
+from .signatures import dynamic_kind, flatten_in_order, signature
+from .source_lines import Costs, line_costs, lines_table
+from .specialization import Specialization
+
+MOST_NODES, MOST_LOOPS, MOST_ARRAYS = 300, 600, 60
+"""Lines of the graph, of all kernels, and of the memory plan, above which the printed text leaves out most."""
+ENDS = 40, 10
+"""Lines of the graph and of a kernel, and kernels and arrays, that it has then."""
+MOST_LINES = 15
+"""Lines of the source at the head of a text that leaves something out."""
 
 
-def explain(fn: Callable[..., Any], *args: Any) -> str:
-    """The graph, the loops, the memory plan and the time of a function, as text.
+def explain(fn: Callable[..., Any], *args: Any) -> Explanation:
+    """The graph, the loops, the memory plan and the time of a function, as text and as a page.
+
+    The text is printed; a notebook shows the page, and `nb.explain(...).save("page.html")` writes it to a file. The
+    page has the time and the bytes of each line of the source, the flow of data from line to line, the kernels, and
+    the memory over time (`docs/explain.md`).
 
     For a function made by `nb.kernel` it says what its derivative stores and computes again, and for some arguments
     the bytes and the times; without arguments, for the dtypes of the last call.
@@ -50,7 +61,9 @@ def explain(fn: Callable[..., Any], *args: Any) -> str:
 
     Returns
     -------
-    str
+    Explanation
+        A string. Of large graphs it has the lines of the source that cost most, then the beginning of all else; its
+        `full` has everything.
 
     Raises
     ------
@@ -65,7 +78,7 @@ def explain(fn: Callable[..., Any], *args: Any) -> str:
     """
     own = getattr(fn, "explained", None)
     if own is not None:
-        return own(*args)
+        return _of_text(own(*args))
     before = dict(cache.counters)
     start = time.perf_counter()
     compiled = _fresh(fn)
@@ -75,48 +88,128 @@ def explain(fn: Callable[..., Any], *args: Any) -> str:
     runs = 1 + int(min(200, 0.2 / max(first, 1e-6)))
     samples = [_timed(compiled, args) for _ in range(max(runs, 5))]
     made = {key: cache.counters[key] - before[key] for key in ("compiled", "loaded")}
+    seconds = sorted(samples)[len(samples) // 2]
     if not isinstance(program, Program):
         count = len(program.plan.actions)
-        seconds = sorted(samples)[len(samples) // 2]
         head = [
             f"{name_of(fn)}: {count} action{'s' if count != 1 else ''} on {program.device}",
             f"first call {first * 1e3:.1f} ms, then {seconds * 1e6:.2f} us a call on the host",
         ]
-        return explain_device(program, head)
+        return _of_text(explain_device(program, head))
     count = len(program.plan.steps)
-    flops = sum(_cost(step)[1] for step in program.plan.steps)
-    moved = sum(_cost(step)[0] for step in program.plan.steps)
-    seconds = sorted(samples)[len(samples) // 2]
-    lines = [
+    flops = sum(cost(step)[1] for step in program.plan.steps)
+    moved = sum(cost(step)[0] for step in program.plan.steps)
+    head = [
         f"{name_of(fn)}: {count} kernel{'s' if count != 1 else ''}, {flops:,} flops, {moved:,} bytes read and written",
         (
             f"first call {first * 1e3:.1f} ms ({made['compiled']} compiled, {made['loaded']} from the cache), "
             f"then {seconds * 1e6:.2f} us a call"
         ),
         "",
-        *_loops(fn, args),
-        show_graph(program.graph),
-        "",
     ]
-    position = 0
-    for number, group in enumerate(program.plan.groups):
+    noted, notes = _noted(fn, args)
+    loops = loop_report(notes)
+    head += [*loops, ""] if loops else []
+    graph, kernels = show_graph(program.graph).split("\n"), _kernels(program.plan)
+    tail = [memory_text(program), *map(str, program.schedules)]
+    if program.file is not None:
+        tail.append(f"file in {program.file.folder}: {program.file.size:,} bytes")
+    full = "\n".join([*head, *graph, "", *[line for kernel in kernels for line in kernel], *tail])
+    text = full
+    again = noted.program
+    if len(graph) > MOST_NODES or _height(kernels) > MOST_LOOPS:
+        costs = line_costs(again.plan, notes, noted.arguments, None, seconds)
+        text = "\n".join([*head, *_shortened(costs, graph, kernels), *_ends(tail[0]), *tail[1:]])
+
+    def draw(text: str) -> str:
+        arrays = noted.arrays(signature(*_flat(args))[1])
+        times = group_times(again, arrays)
+        costs = line_costs(again.plan, notes, noted.arguments, times, seconds, _names(fn, args))
+        return page(name_of(fn), again, costs, seconds, first, text)
+
+    return Explanation(text, full, draw)
+
+
+def _of_text(text: str) -> Explanation:
+    """The explanation that a text is."""
+    return Explanation(text, text, plain_page)
+
+
+def _flat(args: tuple[Any, ...]) -> tuple[list[Any], Any]:
+    """The leaves of a call's arguments, and their structure."""
+    given, treespec = flatten_in_order((args, {}))
+    return [lent(leaf) for leaf in given], treespec
+
+
+def _names(fn: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
+    """The names of a call's arrays and numbers in the function, such as `weights[0]`; none if they are not known."""
+    leaves, treespec = _flat(args)
+    try:
+        parameters = [*inspect.signature(fn).bind(*args).arguments.items()]
+    except (TypeError, ValueError):
+        return []
+    if len(parameters) != len(args) or any(p[1] is not a for p, a in zip(parameters, args, strict=True)):
+        return []
+    found: list[str] = []
+    for leaf, accessor in zip(leaves, treespec.accessors(), strict=True):
+        if dynamic_kind(leaf) is not None:
+            found.append(accessor[2:].codify(parameters[accessor[1].entry][0]))
+    return found
+
+
+def _kernels(plan: Plan) -> list[list[str]]:
+    """Lines for each kernel."""
+    found: list[list[str]] = []
+    for number, group in enumerate(plan.groups):
         share = f"{group.chunks} chunks{', parallel' if group.parallel else ''}" if group.chunks > 1 else "1 chunk"
+        lines: list[str] = []
         if len(group.steps) > 1:
-            last = position + len(group.steps) - 1
+            last = len(found) + len(group.steps) - 1
             lines.append(
-                f"group {number}: kernels {position} to {last} go through their rows together, a chunk at a time, so "
+                f"group {number}: kernels {len(found)} to {last} go through their rows together, a chunk at a time, so "
                 "that what passes between them stays in cache"
             )
         for step in group.steps:
-            bytes_, work = _cost(step)
-            lines.append(f"kernel {position} of group {number}: {share}, {work:,} flops, {bytes_:,} bytes")
-            lines.append(_kernel(step, program.plan))
-            lines.append("")
-            position += 1
-    lines += [_memory(program), *map(str, program.schedules)]
-    if program.file is not None:
-        lines.append(f"file in {program.file.folder}: {program.file.size:,} bytes")
-    return "\n".join(lines)
+            bytes_, work = cost(step)
+            lines.append(f"kernel {len(found)} of group {number}: {share}, {work:,} flops, {bytes_:,} bytes")
+            found.append([*lines, kernel_text(step, plan), ""])
+            lines = []
+    return found
+
+
+def _shortened(costs: Costs, graph: Sequence[str], kernels: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of the source that cost most, and the beginnings of a large graph and of its kernels."""
+    lines = [*lines_table(costs, MOST_LINES), ""]
+    most, least = ENDS
+    if len(graph) > MOST_NODES:
+        left = len(graph) - most - 2
+        graph = [*graph[:most], f"  and {left:,} further lines: print(nb.explain(...).full) shows them", *graph[-2:]]
+    shown = kernels if _height(kernels) <= MOST_LOOPS else [[*map(_beginning, one)] for one in kernels[:least]]
+    lines += [*graph, "", *[text for kernel in shown for text in kernel]]
+    if len(shown) < len(kernels):
+        lines += [f"and {len(kernels) - len(shown):,} further kernels: print(nb.explain(...).full) shows them", ""]
+    return lines
+
+
+def _height(kernels: Sequence[Sequence[str]]) -> int:
+    """The lines that the texts of kernels have."""
+    return sum(text.count("\n") + 1 for kernel in kernels for text in kernel)
+
+
+def _beginning(text: str) -> str:
+    """The first lines of a long kernel."""
+    lines = text.split("\n")
+    if len(lines) <= ENDS[0] + 1:
+        return text
+    return "\n".join([*lines[: ENDS[0]], f"  and {len(lines) - ENDS[0]:,} further lines"])
+
+
+def _ends(memory: str) -> list[str]:
+    """The first arrays of a long memory plan."""
+    lines = memory.split("\n")
+    if len(lines) <= MOST_ARRAYS:
+        return lines
+    return [*lines[: ENDS[1]], f"  and {len(lines) - ENDS[1]:,} further arrays"]
 
 
 def _fresh(fn: Callable[..., Any]) -> Jitted:
@@ -124,12 +217,12 @@ def _fresh(fn: Callable[..., Any]) -> Jitted:
     return Jitted(fn.fn, (), fn.budget) if isinstance(fn, Jitted) else jit(fn)
 
 
-def _loops(fn: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
-    """Which loops are found while a function is recorded: it is recorded again, with the lines of all operations."""
+def _noted(fn: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Specialization, Notes]:
+    """A function recorded again, with the lines of all operations."""
+    again = _fresh(fn)
     with noting(sys._getframe()) as notes:  # pyright: ignore[reportPrivateUsage]
-        _fresh(fn)(*args)
-    lines = loop_report(notes)
-    return [*lines, ""] if lines else []
+        again(*args)
+    return again.specializations()[0], notes
 
 
 def _timed(function: Callable[..., Any], args: tuple[Any, ...]) -> float:
@@ -144,82 +237,3 @@ def _program_of(compiled: Jitted) -> Any:
         message = "Nothing was compiled: NBGRAD_DISABLE_JIT is set. Unset it to see what would be compiled."
         raise ArgumentError(message)
     return program
-
-
-def _cost(step: Step) -> tuple[int, int]:
-    """(bytes, flops) of a kernel."""
-    kernel = step.kernel
-    if isinstance(kernel, Loop):
-        return kernel.bytes, kernel.flops
-    if step.turns is not None:
-        touched = sum(node.size * node.dtype.itemsize for node in kernel.buffers)
-        return touched, _turn_cost(step.turns)
-    node = kernel.node
-    touched = sum(s.size * s.dtype.itemsize for s in kernel.buffers)
-    return touched, 2 * multiplications(node) or node.size
-
-
-def _turn_cost(turns: ScalarTurns | TurnPlan) -> int:
-    """Operations of all turns of a loop."""
-    if isinstance(turns, ScalarTurns):
-        return turns.elements
-    return turns_of(turns.kernel.node) * sum(_cost(step)[1] for step in turns.plan.steps)
-
-
-def _loop_text(step: Step, plan: Plan) -> str:
-    """A loop: how it runs, and the kernels of a turn."""
-    turns, kernel = step.turns, step.kernel
-    assert isinstance(kernel, Special)
-    memory = f"# reads {', '.join(map(plan.where, kernel.reads))}; writes {', '.join(map(plan.where, kernel.targets))}"
-    if isinstance(turns, ScalarTurns):
-        kept = sum(map(len, turns.following))
-        head = f"loop of {turns.turns} turns in one function: {len(turns.values)} scalars a turn, {kept} in registers"
-        return f"{head}\n{memory}"
-    assert turns is not None
-    steps = turns.plan.steps
-    many = "s" if len(steps) != 1 else ""
-    head = f"loop of {turns_of(kernel.node)} turns, each {len(steps)} kernel{many} with {turns.workspace:,} bytes:"
-    inner = [textwrap.indent(_kernel(one, turns.plan), "  ") for one in steps]
-    return "\n".join([head, memory, *inner])
-
-
-def host_title(params: tuple[Any, ...]) -> str:
-    """The name of the function of a `host` node."""
-    if params[0] is OWN_KERNEL:
-        return f"own kernel {params[1]}"
-    shown = f" {params[1]}" if params[0].name == "message" else ""
-    return f"library function {params[0].name}{shown}"
-
-
-def _kernel(step: Step, plan: Plan) -> str:
-    kernel = step.kernel
-    where = plan.where
-    if step.turns is not None:
-        return _loop_text(step, plan)
-    if isinstance(kernel, Special):
-        shapes = ", ".join(f"{s.dtype}{list(v.shape)}" for s, v in zip(kernel.reads, kernel.views, strict=True))
-        places = ", ".join(where(node) for node in kernel.reads)
-        target = f"{kernel.node.dtype}{list(kernel.node.shape)}"
-        name = host_title(kernel.node.params) if kernel.node.name == "host" else kernel.node.name
-        return f"{name}({shapes}) -> {target}\n# reads {places}; writes {where(kernel.node)}"
-    buffers = [f"b{k} = {where(node)}" for k, node in enumerate(dict.fromkeys(kernel.buffers))]
-    return f"# {', '.join(buffers)}\n{show(kernel)}"
-
-
-def _memory(program: Program) -> str:
-    plan = program.plan
-    lines = [
-        (
-            f"memory: arena {plan.arena_bytes:,} bytes for all intermediates ({plan.unshared_bytes:,} without "
-            f"sharing), {len(plan.bases)} inputs and constants, {len(program.outputs)} outputs"
-        )
-    ]
-    for node, (first, last) in plan.lifetimes.items():
-        reason = f"; {plan.reasons[node]}" if node in plan.reasons else ""
-        lines.append(
-            f"  {plan.where(node)}: {node.name} {node.dtype}{list(node.shape)}, groups {first} to {last}{reason}"
-        )
-    for node, reason in plan.reasons.items():
-        if node not in plan.lifetimes and reason.startswith("not stored"):
-            lines.append(f"  {node.name} {node.dtype}{list(node.shape)}: {reason}")
-    return "\n".join(lines)

@@ -107,8 +107,15 @@ class Jitted(NamedObject):
 
     def programs(self) -> list[Any]:
         """The compiled programs, of each signature the one used last first."""
-        known = [one.program for listed in self._specializations.values() for one in listed]
-        return [program for program in known if program is not None]
+        return [one.program for one in self.specializations() if one.program is not None]
+
+    def specializations(self) -> list[Specialization]:
+        """The records of all recordings, of each signature the one used last first."""
+        return [one for listed in self._specializations.values() for one in listed]
+
+    def known_for(self, key: Any) -> list[Specialization]:
+        """The records of a signature, the one used last first."""
+        return self._specializations.get(key, Specializations())
 
     def _general(self, *args: Any, **kwargs: Any) -> Any:
         """Any call: find or record the specialization, run it."""

@@ -107,10 +107,10 @@ def _lines_of(notes: Notes, loop: NotedLoop) -> str:
 
 def _where(loop: SourceLoop) -> str:
     lines = f"{loop.first}-{loop.last}" if loop.last > loop.first else f"{loop.first}"
-    return f"{_file(loop.filename)}:{lines} ({loop.function})"
+    return f"{file_name(loop.filename)}:{lines} ({loop.function})"
 
 
-def _file(path: str) -> str:
+def file_name(path: str) -> str:
     """The name of a file; a notebook's cells have files of their own, whose names say nothing."""
     folder, name = os.path.split(path)
     return "cell" if os.path.basename(folder).startswith("ipykernel_") else name
@@ -197,7 +197,7 @@ def _line(notes: Notes, run: Run, at: int) -> str:
     """The line of an operation; with its file, if that is another one than the loop's."""
     place = notes.stacks[notes.stack_of[at]][-1]
     filename = place.code.co_filename
-    return str(place.line) if filename == run.loop.filename else f"{place.line} of {_file(filename)}"
+    return str(place.line) if filename == run.loop.filename else f"{place.line} of {file_name(filename)}"
 
 
 def _difference(notes: Notes, turns: Sequence[range], number: int) -> Difference | None:

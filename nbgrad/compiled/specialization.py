@@ -149,10 +149,7 @@ class Specialization:
         for position in self.stores:
             check_store(inputs[position], [*inputs[:position], *inputs[position + 1 :]])
         targets = None if out is None else self.targets(out)
-        arrays = [_ready(value, node, self.device) for value, node in zip(inputs, self.arguments, strict=False)]
-        for parameter, _ in self.parameters:
-            known = parameter._leaf.value is not None
-            arrays.append(ready(parameter._leaf, self.device) if known else parameter._where_it_is())
+        arrays = self.arrays(inputs)
         if self.program is None or config.interpret():
             found = self._interpreted(arrays)
         elif self.native and targets is None:
@@ -165,6 +162,14 @@ class Specialization:
         targets.take(found)
         copy_constants(out, self.returned.leaves)
         return out
+
+    def arrays(self, inputs: Sequence[Any]) -> list[Any]:
+        """The arguments of the program: the run-time inputs, and the Parameters that the function reads."""
+        arrays = [_ready(value, node, self.device) for value, node in zip(inputs, self.arguments, strict=False)]
+        for parameter, _ in self.parameters:
+            known = parameter._leaf.value is not None
+            arrays.append(ready(parameter._leaf, self.device) if known else parameter._where_it_is())
+        return arrays
 
     def targets(self, out: Any) -> OutArrays:
         """The arrays that the caller provides for the results; an error if they do not fit."""

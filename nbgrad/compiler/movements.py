@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ..graph.builders import pad, reshape, transpose
 from ..graph.ir import PRIMITIVES, Node, broadcast, elementwise, make
+from ..graph.loops.origins import walked
 from ..graph.shapes import Shape
 from .loop_builder import TRUE
 from .views import View, matrix_layout, view_through
@@ -73,7 +74,7 @@ class Lowered:
 
     def _lower(self, outputs: Sequence[Node], order: Sequence[Node]) -> list[Node]:
         new: dict[Node, Node] = {}
-        for node in order:
+        for node in walked(order):
             new[node] = self._lowered(node, tuple([new[source] for source in node.inputs]))
         result: dict[Node, None] = {}
         for node in outputs:

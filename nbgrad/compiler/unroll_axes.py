@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from ..graph.builders import concatenate, reduce, reshape, slice_axes
 from ..graph.ir import Node, broadcast, elementwise, literal, make, topological, zeros
+from ..graph.loops.origins import walked
 from ..graph.shapes import Shape
 from .loop_builder import SAME
 from .views import MEMO
@@ -175,7 +176,7 @@ class _Splitter:
         self.zeros: dict[tuple[Shape, int], Node] = {}
 
     def run(self, order: Sequence[Node], outputs: Sequence[Node]) -> list[Node]:
-        for node in order:
+        for node in walked(order):
             self.state[node] = self.visit(node)
         return [self.whole(node) for node in outputs]
 

@@ -14,6 +14,7 @@ from .builders import placed, spread, spread_all
 from .ir import Earlier, Node, make, placeholder, topological
 from .loops.loop_body import ITEM, LOOP
 from .loops.loop_derivatives import batched_item, batched_loop
+from .loops.origins import walked
 
 
 def batch(outputs: Sequence[Node], batched: Mapping[Node, Node], size: int) -> list[Node]:
@@ -30,7 +31,7 @@ def batch_further(
     visited are entered, so that the next call only visits newer ones. Nodes that were made before the serial number
     `since` are the same for all values.
     """
-    for node in topological(outputs, Earlier(since, known)):
+    for node in walked(topological(outputs, Earlier(since, known))):
         operands = [known.get(source) for source in node.inputs]
         if all(operand is None for operand in operands):
             known[node] = None

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from .builders import concatenate, reshape, slice_axes
 from .complex_numbers import is_complex
 from .ir import PART_OF, Node, constant, make, on_host, placeholder, topological
+from .loops.origins import walked
 from .primitives import PRIMITIVES
 
 FIRST = frozenset(PRIMITIVES[name] for name in ("alias", "custom"))
@@ -30,7 +31,7 @@ def interleaved(outputs: Sequence[Node], leaves: Sequence[Node]) -> tuple[list[N
     """Real nodes in place of real ones, and of complex ones the real array of their bytes."""
     halves: dict[Node, tuple[Node, Node]] = {}
     """The parts of complex nodes, where those are nodes of their own."""
-    for node in order:
+    for node in walked(order):
         if node.primitive is REAL or node.primitive is IMAG:
             new[node] = _parts(new, halves, node.inputs[0])[node.primitive is IMAG]
         elif is_complex(node):

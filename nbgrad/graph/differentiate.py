@@ -20,6 +20,7 @@ from .complex_numbers import add_cotangents
 from .ir import BOOL, Earlier, Node, elementwise, filled, make, placeholder, topological, zeros
 from .loops.loop_derivatives import backward, forward, item_tangent
 from .loops.loop_rows import TOKEN
+from .loops.origins import walked
 from .masks import Mask, Masks, everywhere, masked, union
 from .primitives import PRIMITIVES
 from .rows import Linear, Multilinear, NoDerivative, Partials, Tangent, Transpose, linear_in
@@ -240,7 +241,7 @@ def vjp(
             if node in active and g is not None:
                 total.add(node, g)
         result: dict[Node, Node | None] = {}
-        for node in reversed(order):
+        for node in walked(reversed(order), derivative=True):
             if node in ends:
                 continue
             if node.primitive is LOOP:
@@ -336,7 +337,7 @@ def jvp(
         if t is not None and differentiable(node):
             tangent[node] = t
     with RareCollection():
-        for node in _needed(active_nodes(outputs, wrt), outputs):
+        for node in walked(_needed(active_nodes(outputs, wrt), outputs), derivative=True):
             if node in wanted:
                 continue
             operands = [tangent.get(source) for source in node.inputs]

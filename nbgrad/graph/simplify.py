@@ -22,6 +22,7 @@ from .ir import PRIMITIVES, Node, broadcast, elementwise, extent, literal, liter
 from .loops.loop_body import LOOP, turns_of
 from .loops.loop_rewrites import joined
 from .loops.loop_rows import LAST
+from .loops.origins import walked
 from .products import BASIS, contracted_product, contracted_sum
 from .shapes import Shape, joint_shape
 
@@ -88,7 +89,7 @@ class _Simplifier:
     def run(self, outputs: Sequence[Node]) -> list[Node]:
         new: dict[Node, Node] = {}
         replaced, intern = self.replaced, self.intern
-        for node in topological(outputs):
+        for node in walked(topological(outputs)):
             if node in replaced:
                 better = replaced[node]
                 for part in topological([better], new):

@@ -70,6 +70,7 @@ class Trace:
     """
 
     __slots__ = (
+        "_apart",
         "_collection",
         "_known",
         "_noted",
@@ -130,9 +131,13 @@ class Trace:
         self._watch: Watch | None = None
         self._collection: RareCollection | None = None
         self.nodes: list[Node] | None = None
-        if rolls is not None and config.roll():
+        self._apart: list[Node] | None = None
+        if rolls is not None or turn:
             notes = current_notes()
-            self.nodes = [] if notes is None else NotedNodes(notes)
+            if rolls is not None and config.roll():
+                self.nodes = [] if notes is None else NotedNodes(notes.add)
+            elif notes is not None:
+                self._apart = NotedNodes(notes.add_apart)
         self.unchecked = 0
         self.elements: dict[tuple[Node, int], weakref.ref[Node]] = {}
         self.turn_checks: list[tuple[Node, str, type[NbgradError]]] | None = [] if turn else None
@@ -176,8 +181,9 @@ class Trace:
 
     def __enter__(self) -> Trace:
         self._token = _current.set(self)
-        noted = self.nodes is not None or self.turn_checks is not None
-        self._noted = RECORDED.set(self.nodes) if noted else None
+        recorded = self._apart if self.nodes is None else self.nodes
+        noted = recorded is not None or self.turn_checks is not None
+        self._noted = RECORDED.set(recorded) if noted else None
         if self.nodes is None:
             self._collect_seldom()
         return self

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from ..graph.builders import reduce, reshape, slice_axes, transpose
 from ..graph.ir import PRIMITIVES, Node, broadcast, placeholder, topological
+from ..graph.loops.origins import walked
 from ..graph.shapes import Shape
 from ..graph.simplify import reshape_leading
 from .memory_order import contiguous, order_of_pieces
@@ -103,7 +104,7 @@ def in_memory_order(
             array = placeholder(tuple([leaf.shape[axis] for axis in order]), leaf.dtype)
             laid[leaf] = _Laid(array, order)
         arrays.append(array)
-    for node in topological(outputs):
+    for node in walked(topological(outputs)):
         if node in laid:
             continue
         diagonal = _diagonal(node, laid) if node.primitive is SLICE and node.inputs[0].primitive is RESHAPE else None

@@ -330,7 +330,24 @@ def _with_gaps(values: Iterable[Any], nodes: Sequence[Any]) -> list[Any]:
     return [None if node is None else next(given) for node in nodes]
 
 
-def _found(
+def put_in_front(watcher: Callable[..., Any] | None) -> None:
+    """Let a function call programs from now on, to measure them, or none any more.
+
+    It gets a function that runs the program, one that gives the program afterwards, and whether it was made anew.
+    """
+    global _found
+    if watcher is None:
+        _found = _found_and_run
+        return
+
+    def watched(key: Any, *args: Any) -> list[Any]:
+        is_new = key not in _programs
+        return watcher(lambda: _found_and_run(key, *args), lambda: _programs[key][1], is_new)
+
+    _found = watched
+
+
+def _found_and_run(
     key: Any,
     leaves: Sequence[Node],
     nodes: Callable[[], Sequence[Node | None]],
@@ -368,6 +385,9 @@ def _found(
     if entry[2] is not None:
         return _with_gaps(found, entry[2])
     return list(found) if device is None else at_home(found, [output.node for output in program.outputs])
+
+
+_found: Callable[..., list[Any]] = _found_and_run
 
 
 def at_home(values: Sequence[Any], nodes: Sequence[Node]) -> list[Any]:

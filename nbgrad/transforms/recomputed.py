@@ -18,6 +18,7 @@ from .. import config
 from ..graph.builders import reshape
 from ..graph.ir import Earlier, Node, next_serial, topological, with_inputs
 from ..graph.loops.loop_body import like, make_loop
+from ..graph.loops.origins import walked
 from ..graph.loops.rolling import roll
 from ..graph.trace import current_trace
 from ..record.tensor import Tensor
@@ -118,7 +119,7 @@ def _as_one(outputs: Sequence[Node], start: float) -> Sequence[Node]:
     """The outputs as those of one turn that is done again: of all that was recorded from a node number on."""
     inside: dict[Node, Node] = {}
     read: list[tuple[Node, Node]] = []
-    for node in topological(outputs, Earlier(start)):
+    for node in walked(topological(outputs, Earlier(start))):
         if not node.inputs and node.name not in ("constant", "input"):
             inside[node] = node
             continue

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from sys import getrefcount
 
 from ..ir import Node
+from .origins import current
 from .repetition import LITERAL
 
 Settle = Callable[[Node], object]
@@ -42,7 +43,10 @@ def put_before(new: Sequence[Node], before: float) -> None:
             fresh[node] = None
             waiting += node.inputs
     step = (before - after) / (len(fresh) + 1)
+    notes = current()
     for number, node in enumerate(sorted(fresh, key=lambda node: node.serial), 1):
+        if notes is not None:
+            notes.renumber(node, after + number * step)
         node.serial = after + number * step
 
 

@@ -20,6 +20,7 @@ from ..graph_key import structure
 from ..ir import Earlier, Node, Params, by_serial, make, placeholder, topological, with_inputs
 from ..primitives import PRIMITIVES
 from .loop_rows import EVERY, LAST
+from .origins import walked
 
 LOOP, ITEM = PRIMITIVES["loop"], PRIMITIVES["item"]
 
@@ -257,7 +258,7 @@ def closed(
         return made
 
     since = min([node.serial for node in (*inputs, *invariant)], default=inf)
-    for node in topological(outputs, Earlier(since, depends.copy())):
+    for node in walked(topological(outputs, Earlier(since, depends.copy()))):
         if not depends.isdisjoint(node.inputs):
             depends.add(node)
         elif node.name in ("literal", "iota") or _is_repeated(node, inside):

@@ -12,6 +12,7 @@ from ..builders import concatenate, reshape, slice_axes
 from ..ir import Node, make, topological, with_inputs, zeros
 from .loop_body import ITEM, LOOP, Body, Extension, is_reversed, item, turns_of
 from .loop_rows import EVERY, LAST
+from .origins import walked
 
 
 def has_loops(order: Sequence[Node]) -> bool:
@@ -67,7 +68,7 @@ def pruned(outputs: Sequence[Node]) -> list[Node]:
                 asked.setdefault(node.inputs[0], set()).add(node.params)
             live.update(node.inputs)
     new: dict[Node, Node] = {}
-    for node in order:
+    for node in walked(order):
         if node not in live:
             continue
         if node.primitive is LOOP:

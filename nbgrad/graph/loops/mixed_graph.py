@@ -22,6 +22,7 @@ from .alignment import CONSTANT as SAME_IN_ALL
 from .alignment import VARYING, Stretch
 from .loop_body import ITEM, like, make_loop
 from .mixed_turns import Branch, Mixture, branches, numbers_at, operands_at
+from .origins import walked
 from .registers import Read, Register, registers_of
 from .repetition import CONSTANT, Recording
 from .scanned_parts import MOST_GATHERED, Origin, Varied, part_of
@@ -286,7 +287,8 @@ class _BranchGraph(TurnGraph):
     def build(self) -> bool:
         """Make all nodes; False if large arrays would be copied, or an operand is not always the same kind of value."""
         try:
-            for place in range(self.stretch.period):
+            start = self.stretch.start
+            for place, _ in enumerate(walked(self.recording.nodes[start : start + self.stretch.period])):
                 node = self._node(place)
                 if node is None:
                     return False

@@ -17,6 +17,7 @@ from ..ir import Node, broadcast, constant, with_inputs, zeros
 from .alignment import CONSTANT as SAME_IN_ALL
 from .alignment import SAME, VARYING, Stretch
 from .loop_body import ITEM, LoopNodes, like, make_loop
+from .origins import walked
 from .repetition import PAD, SLICE, WRITE, Recording, repeats_number
 from .scanned_parts import (
     MOST_GATHERED,
@@ -65,15 +66,15 @@ class TurnGraph:
         Where elements are moved only, that is of use for parts of what another loop gives.
         """
         made = TurnGraph(recording, stretch)
-        for place in range(stretch.period):
+        turn = recording.nodes[stretch.start : stretch.start + stretch.period]
+        for place, _ in enumerate(walked(turn)):
             node = made._node(place)
             if node is None:
                 return None
             made.body.append(node)
         made._number_chains()
-        nodes = recording.nodes[stretch.start : stretch.start + stretch.period]
-        made.only_moves = not made._chains and all(n.primitive.kind == "movement" or n.primitive is ITEM for n in nodes)
-        moving = made.of_parts and any(node.primitive is not RESHAPE for node in nodes)
+        made.only_moves = not made._chains and all(n.primitive.kind == "movement" or n.primitive is ITEM for n in turn)
+        moving = made.of_parts and any(node.primitive is not RESHAPE for node in turn)
         return None if made.only_moves and not moving else made
 
     def at_once(self, places: Iterable[int]) -> dict[int, Node]:
