@@ -124,6 +124,7 @@ if _TYPE_CHECKING:
     from .nn.checkpoint import save_checkpoint as save_checkpoint
     from .nn.exported import export as export
     from .nn.exported import load as load
+    from .ops.elementwise import is_tensor as is_tensor
     from .ops.rarer.sparse_tensors import COOTensor as COOTensor
     from .ops.rarer.sparse_tensors import CSRTensor as CSRTensor
     from .solvers.implicit import custom_root as custom_root
@@ -178,6 +179,7 @@ _LATER = {
         "TimeMonitor"
     ),
     "nn.exported": "export load",
+    "ops.elementwise": "is_tensor",
     "ops.rarer.sparse_tensors": "COOTensor CSRTensor",
     "train.model": "Model",
     "train.profiler": "Profiler",

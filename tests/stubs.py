@@ -78,7 +78,7 @@ def _function_behind(name: str, member: Any) -> Callable[..., Any] | None:
         return None
     original = getattr(np, name, None)
     own = table.find(original) if original is not None and "numpy" in (member.__doc__ or "") else None
-    return own or getattr(ops, name)
+    return own or getattr(ops, ops.OTHER_METHODS.get(name, name))
 
 
 def tensor_stub() -> str:

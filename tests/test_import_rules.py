@@ -81,6 +81,7 @@ TABLES = {
     "nbgrad.mint.named_modules": "names of mint",
     "nbgrad.moved": "modules by their old paths",
     "nbgrad.nn": "layers",
+    "nbgrad.nn.function_layers": "functions of arrays",
     "nbgrad.numpy": "NumPy's names",
     "nbgrad.numpy.drop_in": "numpy.linalg, fft and random",
     "nbgrad.ops": "MindSpore's functions",

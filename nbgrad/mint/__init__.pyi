@@ -4,7 +4,7 @@ from nbgrad.ops import abs as abs
 from nbgrad.ops import absolute as absolute
 from nbgrad.ops import acos as acos
 from nbgrad.ops import acosh as acosh
-from nbgrad.mint.own_parameters import add as add
+from nbgrad.ops import add as add
 from nbgrad.ops import addbmm as addbmm
 from nbgrad.ops import addcdiv as addcdiv
 from nbgrad.ops import addcmul as addcmul
@@ -182,7 +182,7 @@ from nbgrad.ops import squeeze as squeeze
 from nbgrad.ops import stack as stack
 from nbgrad.mint.own_parameters import std as std
 from nbgrad.mint.own_parameters import std_mean as std_mean
-from nbgrad.mint.own_parameters import sub as sub
+from nbgrad.ops import sub as sub
 from nbgrad.ops import sum as sum
 from nbgrad.ops import swapaxes as swapaxes
 from nbgrad.mint.own_parameters import t as t

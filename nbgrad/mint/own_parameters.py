@@ -37,25 +37,7 @@ def _wide(pair: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     return pair[0], pair[1].astype("int64")
 
 
-# ----- Arithmetic -----
-
-
-@documented
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
-    """input + alpha * other, elementwise.
-
-    alpha : number
-    """
-    return elementwise.add(input, other if alpha == 1 else elementwise.mul(other, alpha))
-
-
-@documented
-def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
-    """input - alpha * other, elementwise.
-
-    alpha : number
-    """
-    return elementwise.sub(input, other if alpha == 1 else elementwise.mul(other, alpha))
+# ----- Comparisons -----
 
 
 @documented
@@ -313,7 +295,7 @@ def diag(input: Any, diagonal: int = 0) -> Tensor:
 
 def clone(input: Any) -> Tensor:
     """A copy, which differentiates."""
-    return np.array(_value(input), copy=True)
+    return _value(input).copy()
 
 
 # ----- Positions -----

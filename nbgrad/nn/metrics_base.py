@@ -28,6 +28,16 @@ _CLASSES = {
     "mae": "MAE",
     "mse": "MSE",
     "loss": "Loss",
+    "dice": "Dice",
+    "roc": "ROC",
+    "bleu_score": "BleuScore",
+    "cosine_similarity": "CosineSimilarity",
+    "perplexity": "Perplexity",
+    "confusion_matrix": "ConfusionMatrix",
+    "confusion_matrix_metric": "ConfusionMatrixMetric",
+    "hausdorff_distance": "HausdorffDistance",
+    "mean_surface_distance": "MeanSurfaceDistance",
+    "root_mean_square_distance": "RootMeanSquareDistance",
 }
 """Name of a metric -> its class in `nbgrad.nn`."""
 

@@ -23,9 +23,9 @@ _HERE = {
         "arcsin arccos arctan arctan2 .sinh .cosh .tanh .asinh .acosh .atanh arcsinh arccosh arctanh .floor .ceil "
         "round .trunc fix frac .maximum .minimum fmax fmin .clamp clip clip_by_value .where select .masked_fill "
         ".isnan .isinf .isfinite .equal .eq .ne .not_equal .less .lt .le .less_equal .greater .gt .ge .greater_equal "
-        ".logical_and .logical_or .logical_xor .logical_not bitwise_and bitwise_or bitwise_xor bitwise_left_shift "
+        ".logical_and .logical_or .logical_xor .logical_not .bitwise_and .bitwise_or .bitwise_xor bitwise_left_shift "
         "bitwise_right_shift .lerp .addcmul .addcdiv addn hypot logaddexp logaddexp2 heaviside nan_to_num xlogy "
-        "rad2deg deg2rad sinc cast isclose allclose copysign nextafter signbit is_tensor depend"
+        "rad2deg deg2rad sinc cast .isclose .allclose copysign nextafter signbit is_tensor depend"
     ),
     "reduction_functions": (
         "sum mean prod .amax .amin max min argmax argmin aminmax std var std_mean var_mean .norm vector_norm "
@@ -40,7 +40,7 @@ _HERE = {
         "numel pad diff"
     ),
     "gathering": (
-        ".gather .gather_elements gather_d gather_nd scatter_nd scatter tensor_scatter_elements tensor_scatter_add "
+        ".gather .gather_elements gather_d gather_nd scatter_nd .scatter tensor_scatter_elements tensor_scatter_add "
         "tensor_scatter_sub tensor_scatter_update .index_select .index_add index_fill .masked_select one_hot nonzero "
         ".argwhere slice strided_slice bincount searchsorted"
     ),
@@ -120,7 +120,7 @@ _HERE = {
     ),
     "rarer.random_choices": (
         "random_gamma gamma random_poisson random_categorical multinomial_with_replacement choice_with_mask "
-        "uniform_candidate_sampler"
+        "uniform_candidate_sampler .uniform_ .random_"
     ),
     "rarer.margin_losses": (
         "soft_margin_loss hinge_embedding_loss multi_margin_loss multilabel_soft_margin_loss multilabel_margin_loss "
@@ -132,6 +132,7 @@ _HERE = {
         "dense_to_sparse_csr "
         + " ".join(f"{_kind}_{_name}" for _kind in ("coo", "csr") for _name in ELEMENTWISE_OF_SPARSE.split())
     ),
+    "rarer.forms": "col2im",
     "rarer.own_primitives": "prim_attr_register PrimitiveWithInfer PrimitiveWithCheck",
 }
 """Module -> names; a name with a dot is a method of Tensor too, which is the first argument."""
@@ -194,6 +195,9 @@ def __dir__() -> list[str]:
 
 # ----- Methods of Tensor -----
 
+OTHER_METHODS = {"to_coo": "dense_to_sparse_coo", "to_csr": "dense_to_sparse_csr"}
+"""Method -> the function that it is, where the names differ."""
+
 
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -207,3 +211,5 @@ def _method(name: str) -> Callable[..., Any]:
 for _after_dot in " ".join([*_HERE.values(), *_ELSEWHERE.values()]).split(".")[1:]:
     _name = _after_dot.partition(" ")[0]
     setattr(Tensor, _name, _method(_name))
+for _name, _function in OTHER_METHODS.items():
+    setattr(Tensor, _name, _method(_function))

@@ -541,6 +541,8 @@ from .rarer.random_choices import random_categorical as random_categorical
 from .rarer.random_choices import multinomial_with_replacement as multinomial_with_replacement
 from .rarer.random_choices import choice_with_mask as choice_with_mask
 from .rarer.random_choices import uniform_candidate_sampler as uniform_candidate_sampler
+from .rarer.random_choices import uniform_ as uniform_
+from .rarer.random_choices import random_ as random_
 from .rarer.margin_losses import soft_margin_loss as soft_margin_loss
 from .rarer.margin_losses import hinge_embedding_loss as hinge_embedding_loss
 from .rarer.margin_losses import multi_margin_loss as multi_margin_loss
@@ -623,6 +625,7 @@ from .rarer.sparse_tensors import csr_sqrt as csr_sqrt
 from .rarer.sparse_tensors import csr_square as csr_square
 from .rarer.sparse_tensors import csr_tan as csr_tan
 from .rarer.sparse_tensors import csr_tanh as csr_tanh
+from .rarer.forms import col2im as col2im
 from .rarer.own_primitives import prim_attr_register as prim_attr_register
 from .rarer.own_primitives import PrimitiveWithInfer as PrimitiveWithInfer
 from .rarer.own_primitives import PrimitiveWithCheck as PrimitiveWithCheck

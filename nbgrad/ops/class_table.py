@@ -276,8 +276,8 @@ WITH_OPTIONS = {
     },
     # ----- Places in images -----
     "AffineGrid": _form("affine_grid", align_corners=False),
-    "GridSampler2D": _form("grid_sample", mode="bilinear", padding_mode="zeros", align_corners=False),
-    "GridSampler3D": _form("grid_sample", mode="bilinear", padding_mode="zeros", align_corners=False),
+    "GridSampler2D": _form("forms:sampled", interpolation_mode="bilinear", padding_mode="zeros", align_corners=False),
+    "GridSampler3D": _form("forms:sampled", interpolation_mode="bilinear", padding_mode="zeros", align_corners=False),
     "CropAndResize": _form("crop_and_resize", method="bilinear", extrapolation_value=0.0),
     "ROIAlign": _form(
         "sampled_images:aligned_regions",

@@ -8,14 +8,16 @@ from __future__ import annotations
 from ..named_modules import door
 
 TABLE = {
-    "nbgrad.nn": "Cell Tanh Sigmoid LogSigmoid SELU Mish Identity MSELoss L1Loss BCELoss CosineEmbeddingLoss",
+    "nbgrad.nn": (
+        "AdaptiveAvgPool3d BCELoss Cell ConstantPad1d ConstantPad2d ConstantPad3d CosineEmbeddingLoss Identity L1Loss "
+        "LogSigmoid MSELoss MaxUnpool2d Mish PixelShuffle ReflectionPad1d ReflectionPad2d ReflectionPad3d "
+        "ReplicationPad1d ReplicationPad2d ReplicationPad3d SELU Sigmoid Tanh Upsample ZeroPad1d ZeroPad2d ZeroPad3d"
+    ),
     "nbgrad.mint.nn.layers": (
-        "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AvgPool1d AvgPool2d "
-        "AvgPool3d BCEWithLogitsLoss ConstantPad1d ConstantPad2d ConstantPad3d CrossEntropyLoss Dropout Dropout2d ELU "
-        "Flatten Fold GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh KLDivLoss LeakyReLU LogSoftmax MaxPool2d "
-        "MaxUnpool2d NLLLoss PixelShuffle ReLU ReLU6 ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d "
-        "ReplicationPad2d ReplicationPad3d SiLU SmoothL1Loss SoftMarginLoss Softmax Softplus Softshrink Threshold "
-        "Unfold Upsample UpsamplingBilinear2d UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d"
+        "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool1d AdaptiveMaxPool2d AvgPool1d AvgPool2d AvgPool3d "
+        "BCEWithLogitsLoss CrossEntropyLoss Dropout Dropout2d ELU Flatten Fold GELU GLU Hardshrink Hardsigmoid "
+        "Hardswish Hardtanh KLDivLoss LeakyReLU LogSoftmax MaxPool2d NLLLoss ReLU ReLU6 SiLU SmoothL1Loss "
+        "SoftMarginLoss Softmax Softplus Softshrink Threshold Unfold UpsamplingBilinear2d UpsamplingNearest2d"
     ),
     "nbgrad.mint.nn.trained_layers": (
         "BatchNorm1d BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose2d Embedding GroupNorm LayerNorm Linear "

@@ -30,7 +30,7 @@ def _number(value: Any, name: str) -> int:
 
 
 def _written(x: Any, key: Any, part: Any) -> Tensor:
-    target = np.array(value_of(x), copy=True)
+    target = value_of(x).copy()
     target[key] = part
     return target
 

@@ -73,7 +73,7 @@ def geqrf(input: Any) -> tuple[Tensor, Tensor]:
 
     input : Tensor or ndarray, shape (m, n)
     """
-    x = np.array(np.asarray(float_of(input)), copy=True)
+    x = np.asarray(float_of(input)).copy()
     m, n = x.shape
     scales = np.zeros(min(m, n), x.dtype)
     for k in range(min(m, n)):

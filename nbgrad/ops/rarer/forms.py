@@ -15,6 +15,7 @@ from ...record.axes_and_dtypes import integers, only, real_dtype
 from ...record.tensor import Tensor
 from ...transforms.custom import stop_gradient
 from ..convolution import conv_transpose2d, fold, unfold
+from ..docstrings import documented
 from ..filled_arrays import full, logspace
 from ..gathering import bincount, searchsorted
 from ..image_forms import resize_nearest
@@ -23,6 +24,7 @@ from ..normalisation import batch_norm, batch_norm_training, layer_norm_from
 from ..pooling import max_pool2d
 from ..random_tensors import dropout2d, dropout3d
 from ..shape_functions import stack
+from .sampled_images import grid_sample
 from .special_values import float_of, value_of
 from .windows import hamming_window, stft
 from .written_positions import filled_along
@@ -85,6 +87,17 @@ def columns(x: Any, ksizes: Any, strides: Any, dilations: Any, pads: Any) -> Ten
     return found.reshape((*images.shape[:2], -1, found.shape[-1]))
 
 
+@documented
+def col2im(input_x: Any, output_size: Any, kernel_size: Any, dilation: Any, padding_value: Any, stride: Any) -> Tensor:
+    """The sums of columns (N, C, window, positions) at the places of their windows, as images.
+
+    output_size : Tensor or pair of int
+        The extents of the images.
+    kernel_size, dilation, padding_value, stride : int or pair of int
+    """
+    return images_of(input_x, output_size, kernel_size, dilation, padding_value, stride)
+
+
 def images_of(x: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Tensor:
     """The sums of columns (N, C, window, positions) at the places of their windows."""
     parts = value_of(x)
@@ -122,6 +135,11 @@ def transposed_convolution(
 def resized_nearest(image: Any, size: Any, align_corners: bool, half_pixel_centers: bool) -> Tensor:
     """`ResizeNearestNeighbor` with the size as an array."""
     return resize_nearest(image, tuple(np.asarray(size).tolist()), align_corners, half_pixel_centers)
+
+
+def sampled(input_x: Any, grid: Any, interpolation_mode: str, padding_mode: str, align_corners: bool) -> Tensor:
+    """`grid_sample` by the options of its class form."""
+    return grid_sample(input_x, grid, interpolation_mode, padding_mode, align_corners)
 
 
 def hamming(length: Any, periodic: bool, alpha: float, beta: float, dtype: Any) -> Tensor:

@@ -176,7 +176,7 @@ def ctc_loss(
 ) -> Tensor:
     """Minus the logarithm of the probability of sequences, over all alignments (Graves et al. 2006).
 
-    log_probs : Tensor or ndarray, shape (T, N, C)
+    log_probs : Tensor or ndarray, shape (T, N, C) or (T, C)
     targets : Tensor or ndarray of int, shape (N, S), or all targets in one axis
     input_lengths, target_lengths : Tensor, ndarray or tuple of int
         The lengths of each row.
@@ -189,6 +189,9 @@ def ctc_loss(
     ShapeError : If the lengths do not belong to the rows.
     """
     x, lengths, sizes = float_of(log_probs), np.asarray(input_lengths), np.asarray(target_lengths)
+    if x.ndim == 2:
+        one = ctc_loss(x[:, None], targets, lengths, sizes, blank, "none", zero_infinity)
+        return one[0] if reduction != "mean" else np.mean(one / np.maximum(sizes, 1))
     lengths, sizes = np.atleast_1d(lengths).astype(int), np.atleast_1d(sizes).astype(int)
     if x.ndim != 3 or lengths.shape != (x.shape[1],) or sizes.shape != (x.shape[1],):
         message = f"ctc_loss needs log_probs (T, N, C) and one length for each of N rows, but got {x.shape}."
@@ -209,7 +212,7 @@ def ctc_loss(
         alpha = np.where((step < lengths)[:, None], new, alpha)
     end = alpha[rows, 2 * sizes]
     total = np.where(sizes > 0, np.logaddexp(end, alpha[rows, np.maximum(2 * sizes - 1, 0)]), end)
-    impossible = np.asarray(total) < _NEVER / 2
+    impossible = total < _NEVER / 2
     loss = np.where(impossible, 0.0 if zero_infinity else np.inf, -total)
     return np.mean(loss / np.maximum(sizes, 1)) if reduction == "mean" else _reduced(loss, reduction)
 

@@ -14,8 +14,9 @@ import numpy
 from ...errors import ArgumentError, DtypeError
 from ...record.axes_and_dtypes import integer, integers, real_dtype
 from ...record.tensor import Tensor
+from ...tensors.generator import Generator
 from ..docstrings import documented
-from ..random_tensors import randint, shuffle
+from ..random_tensors import randint, shuffle, uniform
 from .special_values import value_of
 
 np: Any = numpy
@@ -210,6 +211,31 @@ def candidates_drawn(
     return uniform_candidate_sampler(
         true_classes, num_true, num_sampled, unique, range_max, seed, remove_accidental_hits
     )
+
+
+@documented
+def uniform_(input: Any, from_: Any = 0, to: Any = 1, *, generator: Generator | None = None) -> Tensor:
+    """Write uniform random numbers between two bounds to a Tensor, which is given back.
+
+    input : Tensor
+    from_, to : number
+    """
+    input[...] = uniform(input.shape, from_, to, generator=generator).astype(input.dtype)
+    return input
+
+
+@documented
+def random_(input: Any, from_: int = 0, to: int | None = None, *, generator: Generator | None = None) -> Tensor:
+    """Write random integers to a Tensor, which is given back.
+
+    input : Tensor
+    from_, to : int
+        The least one, and the one after the greatest, which is the greatest of the dtype by default.
+    """
+    kind = np.dtype(input.dtype.name)
+    most = np.iinfo(kind).max if kind.kind in "iu" else 2 ** (np.finfo(kind).nmant + 1)
+    input[...] = randint(from_, int(most) if to is None else to, input.shape, generator=generator).astype(input.dtype)
+    return input
 
 
 def likely(x: Any, p: Any, seed: int, offset: int) -> Tensor:

@@ -347,7 +347,7 @@ def _put_back(
     lead = values.shape[:-axes]
     count = int(np.prod(lead))
     flat = np.zeros((count, int(np.prod(found))), np.dtype(values.dtype.name))
-    target = np.array(value_of(flat), copy=True)
+    target = value_of(flat).copy()
     target[np.arange(count)[:, None], places.reshape((count, -1))] = values.reshape((count, -1))
     return target.reshape((*lead, *found))
 

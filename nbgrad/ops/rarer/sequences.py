@@ -188,7 +188,7 @@ def inverse_permutation(input_x: Sequence[int]) -> tuple[int, ...]:
 
 def other_format(input_x: Any, src_format: str, dst_format: str) -> Tensor:
     """The axes of one order of letters, such as "NHWC", as axes of another order."""
-    order = np.array([dst_format.index(letter) for letter in src_format])
+    order = np.array([src_format.index(letter) for letter in dst_format])
     x = value_of(input_x)
     return value_of(order.astype(np.dtype(x.dtype.name)))[np.where(x < 0, x + len(order), x)]
 
@@ -407,7 +407,7 @@ def row_norms(x: Any, p: float, dim: int, maxnorm: float) -> Tensor:
 @documented
 def deepcopy(input_x: Any) -> Tensor:
     """A copy."""
-    return np.array(value_of(input_x), copy=True)
+    return value_of(input_x).copy()
 
 
 @documented

@@ -94,7 +94,7 @@ class COOTensor:
     def to_dense(self) -> Tensor:
         """The array with all its zeros; values of one position add up."""
         zeros = value_of(np.zeros(self.shape, np.dtype(self.dtype.name)))
-        target = np.array(zeros, copy=True)
+        target = zeros.copy()
         np.add.at(target, tuple([self.indices[:, k] for k in range(self.ndim)]), self.values)
         return target
 
@@ -110,7 +110,7 @@ class COOTensor:
         """The array with each position once, in the order of the axes."""
         flat = np.ravel_multi_index(tuple(np.asarray(self.indices).T), self.shape)
         places, inverse = np.unique(flat, return_inverse=True)
-        target = np.array(value_of(np.zeros(places.size, np.dtype(self.dtype.name))), copy=True)
+        target = value_of(np.zeros(places.size, np.dtype(self.dtype.name))).copy()
         np.add.at(target, inverse, self.values)
         indices = np.stack(np.unravel_index(places, self.shape), -1).astype(np.dtype(self.indices.dtype.name))
         return COOTensor(Tensor(indices), target, self.shape)
@@ -226,7 +226,7 @@ class CSRTensor:
     def to_dense(self) -> Tensor:
         """The matrix with all its zeros."""
         zeros = value_of(np.zeros((*self.shape[:2], *self.values.shape[1:]), np.dtype(self.dtype.name)))
-        target = np.array(zeros, copy=True)
+        target = zeros.copy()
         np.add.at(target, (self._rows, self.indices), self.values)
         return target
 
@@ -237,7 +237,7 @@ class CSRTensor:
     def mm(self, matrix: Any) -> Tensor:
         """The product with a matrix."""
         other = value_of(matrix)
-        target = np.array(value_of(np.zeros((self.shape[0], *other.shape[1:]), np.dtype(other.dtype.name))), copy=True)
+        target = value_of(np.zeros((self.shape[0], *other.shape[1:]), np.dtype(other.dtype.name))).copy()
         np.add.at(target, self._rows, self.values[:, None] * other[self.indices])
         return target
 
@@ -324,7 +324,7 @@ def csr_softmax(logits: CSRTensor, dtype: Any) -> CSRTensor:
     greatest = np.full(logits.shape[0], -np.inf)
     np.maximum.at(greatest, rows, np.asarray(values))
     powers = np.exp(values - greatest[rows].astype(np.dtype(values.dtype.name)))
-    total = np.array(value_of(np.zeros(logits.shape[0], np.dtype(values.dtype.name))), copy=True)
+    total = value_of(np.zeros(logits.shape[0], np.dtype(values.dtype.name))).copy()
     np.add.at(total, rows, powers)
     return logits._with((powers / total[rows]).astype(dtype))
 

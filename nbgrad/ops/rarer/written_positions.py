@@ -43,7 +43,7 @@ _SAYS = {
 
 def _changed(x: Any, kind: str, key: Any, updates: Any) -> Tensor:
     """A copy of an array in which updates have changed the elements of a key."""
-    target = np.array(value_of(x), copy=True)
+    target = value_of(x).copy()
     change = value_of(updates).astype(target.dtype)
     if kind == "update":
         target[key] = change
