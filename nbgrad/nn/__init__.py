@@ -57,8 +57,7 @@ NAMES: dict[str, str] = {
         "BiDense EmbeddingLookup ImageGradients LBeta SparseToDense ParameterUpdate TripletMarginWithDistanceLoss"
     ),
     "segmentation_metrics": (
-        "ConfusionMatrix ConfusionMatrixMetric Dice MeanSurfaceDistance RootMeanSquareDistance HausdorffDistance "
-        "CosineSimilarity"
+        "ConfusionMatrix Dice MeanSurfaceDistance RootMeanSquareDistance HausdorffDistance CosineSimilarity"
     ),
     "sequence_metrics": "ROC auc Perplexity BleuScore",
     "exported": "GraphCell",

@@ -180,7 +180,6 @@ from .further_layers import SparseToDense as SparseToDense
 from .further_layers import ParameterUpdate as ParameterUpdate
 from .further_layers import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
 from .segmentation_metrics import ConfusionMatrix as ConfusionMatrix
-from .segmentation_metrics import ConfusionMatrixMetric as ConfusionMatrixMetric
 from .segmentation_metrics import Dice as Dice
 from .segmentation_metrics import MeanSurfaceDistance as MeanSurfaceDistance
 from .segmentation_metrics import RootMeanSquareDistance as RootMeanSquareDistance

@@ -75,86 +75,10 @@ class ConfusionMatrix(Metric):
         return np.divide(self._counts, total, out=np.zeros_like(self._counts), where=total != 0)
 
 
-_RATES = {
-    "sensitivity": (lambda tp, fp, tn, fn: (tp, tp + fn), "recall hit_rate tpr true_positive_rate"),
-    "specificity": (lambda tp, fp, tn, fn: (tn, tn + fp), "selectivity tnr true_negative_rate"),
-    "precision": (lambda tp, fp, tn, fn: (tp, tp + fp), "positive_predictive_value ppv"),
-    "negative_predictive_value": (lambda tp, fp, tn, fn: (tn, tn + fn), "npv"),
-    "miss_rate": (lambda tp, fp, tn, fn: (fn, fn + tp), "fnr false_negative_rate"),
-    "fall_out": (lambda tp, fp, tn, fn: (fp, fp + tn), "fpr false_positive_rate"),
-    "false_discovery_rate": (lambda tp, fp, tn, fn: (fp, fp + tp), "fdr"),
-    "false_omission_rate": (lambda tp, fp, tn, fn: (fn, fn + tn), "for"),
-    "threat_score": (lambda tp, fp, tn, fn: (tp, tp + fn + fp), "ts csi critical_success_index"),
-    "accuracy": (lambda tp, fp, tn, fn: (tp + tn, tp + fp + tn + fn), "acc"),
-    "f1_score": (lambda tp, fp, tn, fn: (2 * tp, 2 * tp + fn + fp), "f1"),
-}
-"""Name of a rate -> its numerator and denominator, and further names."""
-_RATE_OF = {name: key for key, (_, others) in _RATES.items() for name in (key, *others.split())}
-
-
-class ConfusionMatrixMetric(Metric):
-    """A rate of right or wrong predictions of classes, as a mean over samples.
-
-    Parameters
-    ----------
-    skip_channel : bool
-        Whether the first channel, the background, is left out if there are several.
-    metric_name : str
-        Such as "sensitivity", "tpr", "precision", "accuracy" or "f1_score".
-    calculation_method : bool
-        Whether each sample has a rate of its own, else the counts of all are added up.
-    decrease : {"none", "mean", "sum", "mean_batch", "mean_channel", "sum_batch", "sum_channel"}
-        The axes over which rates are averaged or added: "mean" and "mean_batch" are those of samples.
-    """
-
-    def __init__(
-        self,
-        skip_channel: bool = True,
-        metric_name: str = "sensitivity",
-        calculation_method: bool = False,
-        decrease: str = "mean",
-    ) -> None:
-        name = metric_name.lower().replace(" ", "_")
-        if name not in _RATE_OF:
-            message = f"metric_name must be one of {', '.join(_RATE_OF)}, but is {metric_name!r}."
-            raise ArgumentError(message)
-        self.skip_channel = flag(skip_channel, "skip_channel")
-        self.rate = _RATES[_RATE_OF[name]][0]
-        self.single = flag(calculation_method, "calculation_method")
-        self.decrease = decrease
-        super().__init__()
-
-    def clear(self) -> None:
-        """Forget all batches."""
-        self._counts: list[np.ndarray] = []
-
-    @rearrange_inputs
-    def update(self, *inputs: Any) -> None:
-        """Take predictions and labels of zeros and ones, (N, C, ...)."""
-        predicted, label = self._pair(inputs)
-        if predicted.shape != label.shape or predicted.ndim < 2:
-            message = f"Predictions and labels have one shape (N, C, ...), but got {predicted.shape}, {label.shape}."
-            raise ShapeError(message)
-        if self.skip_channel and predicted.shape[1] > 1:
-            predicted, label = predicted[:, 1:], label[:, 1:]
-        p, y = (one.reshape((*one.shape[:2], -1)).astype(bool) for one in (predicted, label))
-        counts = [(p & y), (p & ~y), (~p & ~y), (~p & y)]
-        self._counts.append(np.stack([one.sum(axis=2) for one in counts], -1).astype(float))
-
-    def eval(self) -> Any:
-        """The rate of each class that is left."""
-        self._checked(len(self._counts))
-        counts = np.concatenate(self._counts)
-        if not self.single:
-            counts = counts.sum(axis=0, keepdims=True)
-        top, bottom = self.rate(*np.moveaxis(counts, -1, 0))
-        rates = np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom != 0)
-        axis = {"none": (), "mean_channel": 1, "sum_channel": 1}.get(self.decrease, 0)
-        return np.nansum(rates, axis) if self.decrease.startswith("sum") else np.nanmean(rates, axis)
-
-
 class Dice(Metric):
-    """Twice the product of predictions and labels, divided by the sum of their squares: the mean over batches.
+    """Twice the product of predictions and labels, divided by the sum of their squares.
+
+    It is summed over batches, and divided by the number of rows.
 
     Parameters
     ----------
@@ -168,7 +92,7 @@ class Dice(Metric):
 
     def clear(self) -> None:
         """Forget all batches."""
-        self._total, self._batches = 0.0, 0
+        self._total, self._rows = 0.0, 0
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
@@ -180,12 +104,12 @@ class Dice(Metric):
         common = float((predicted * label).sum())
         single = float((predicted * predicted).sum() + (label * label).sum())
         self._total += 2.0 * common / (single + self.smooth)
-        self._batches += 1
+        self._rows += len(label)
 
     def eval(self) -> float:
-        """The mean."""
-        self._checked(self._batches)
-        return self._total / self._batches
+        """The overlap."""
+        self._checked(self._rows)
+        return self._total / self._rows
 
 
 # ----- Surfaces -----
@@ -320,7 +244,8 @@ class CosineSimilarity(Metric):
     @rearrange_inputs
     def update(self, inputs: Any) -> None:
         """Take the rows."""
-        rows = self._convert_data(inputs).astype(float)
+        rows = self._convert_data(inputs)
+        rows = rows if rows.dtype.kind == "f" else rows.astype(float)
         if self.similarity == "cosine":
             rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         self._matrix = rows @ rows.T

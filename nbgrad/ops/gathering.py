@@ -40,7 +40,7 @@ def _index_node(function: str, indices: Any) -> Node:
 
 
 @documented
-def gather(input_params: Any, input_indices: Any, axis: int, batch_dims: int = 0) -> Tensor:
+def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0) -> Tensor:
     """Slices at positions along an axis.
 
     input_params : Tensor or ndarray

@@ -26,8 +26,7 @@ NAMES: dict[str, str] = {
         "Accuracy TopKCategoricalAccuracy Top1CategoricalAccuracy Top5CategoricalAccuracy Precision Recall Fbeta F1"
     ),
     "nn.segmentation_metrics": (
-        "ConfusionMatrix ConfusionMatrixMetric Dice MeanSurfaceDistance RootMeanSquareDistance HausdorffDistance "
-        "CosineSimilarity"
+        "ConfusionMatrix Dice MeanSurfaceDistance RootMeanSquareDistance HausdorffDistance CosineSimilarity"
     ),
     "nn.sequence_metrics": "ROC auc Perplexity BleuScore",
     "nn.checkpoint": "save_checkpoint load_checkpoint load_param_into_net",

@@ -190,7 +190,7 @@ def matrix_diag(
 
     k : int, or pair of int
     num_rows, num_cols : int
-        The extents of the matrices; -1 for the least ones.
+        The extents of the matrices; -1 for the least ones, of square matrices if both are.
     padding_value : number or Tensor
         The other elements.
     align : str
@@ -198,8 +198,10 @@ def matrix_diag(
     lines, band = value_of(x), _bands(k)
     longest = lines.shape[-1]
     rows, columns = _number(num_rows, "num_rows"), _number(num_cols, "num_cols")
-    rows = longest - min(band[1], 0) if rows < 0 else rows
-    columns = longest + max(band[0], 0) if columns < 0 else columns
+    least = longest - min(band[1], 0), longest + max(band[0], 0)
+    if rows < 0 and columns < 0:
+        rows = columns = max(least)
+    rows, columns = least[0] if rows < 0 else rows, least[1] if columns < 0 else columns
     lead = lines.shape[: -1 if band[0] == band[1] else -2]
     filling = value_of(padding_value).astype(np.dtype(lines.dtype.name))
     return matrix_set_diag(np.zeros_like(filling, shape=(*lead, rows, columns)) + filling, lines, band, align)

@@ -5,6 +5,7 @@ In: predictions and targets. Out: a 0-d Tensor, or the losses of the elements. C
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -155,7 +156,7 @@ def gaussian_nll_loss(
     """
     spread = np.maximum(float_of(var), eps)
     loss = 0.5 * (np.log(spread) + (float_of(x) - value_of(target)) ** 2 / spread)
-    return _reduced(loss + 0.5 * np.log(2 * np.pi) if full else loss, reduction)
+    return _reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 
 # ----- Sequences -----

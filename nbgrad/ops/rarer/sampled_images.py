@@ -211,7 +211,7 @@ def aligned_regions(
     return np.moveaxis(np.mean(bins, (2, 4)), -1, 1)
 
 
-def _cubic(distance: Any, a: float = -0.75) -> Any:
+def _cubic(distance: Any, a: float) -> Any:
     """The weights of Keys' cubic kernel."""
     size = np.abs(distance)
     near = ((a + 2) * size - (a + 3)) * size**2 + 1
@@ -220,7 +220,11 @@ def _cubic(distance: Any, a: float = -0.75) -> Any:
 
 
 def resize_bicubic(image: Any, size: Any, align_corners: bool, half_pixel_centers: bool) -> Tensor:
-    """Images of another size by cubic curves through four pixels along each axis."""
+    """Images of another size by cubic curves through four pixels along each axis.
+
+    Places between pixels are rounded to 1 / 1024, as in MindSpore. With `half_pixel_centers`, pixels beyond the border
+    do not count; else the border goes on.
+    """
     images = float_of(image)
     counts = integers(np.asarray(size).tolist() if not isinstance(size, int) else size, "size")
     for axis, count in zip((2, 3), counts, strict=True):
@@ -228,10 +232,14 @@ def resize_bicubic(image: Any, size: Any, align_corners: bool, half_pixel_center
         step = (n - 1) / (count - 1) if align_corners and count > 1 else n / count
         place = (np.arange(count) + 0.5) * step - 0.5 if half_pixel_centers else np.arange(count) * step
         first = np.floor(place).astype(int)
+        part = np.rint((place - first) * 1024) / 1024
         weights = np.zeros((count, n))
         for k in range(-1, 3):
-            share = _cubic(place - (first + k), -0.5 if half_pixel_centers else -0.75)
+            share = _cubic(part - k, -0.5 if half_pixel_centers else -0.75)
+            if half_pixel_centers:
+                share = np.where((first + k >= 0) & (first + k < n), share, 0.0)
             np.add.at(weights, (np.arange(count), np.clip(first + k, 0, n - 1)), share)
+        weights /= weights.sum(axis=1, keepdims=True)
         moved = np.moveaxis(images, axis, -1) @ weights.T.astype(np.dtype(images.dtype.name))
         images = np.moveaxis(moved, -1, axis)
     return images
@@ -304,7 +312,8 @@ def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = Fal
     best = np.take_along_axis(windows, at[..., None], -1)[..., 0]
     if not return_indices:
         return best
-    return best, np.take_along_axis(np.broadcast_to(value_of(flat), windows.shape), at[..., None], -1)[..., 0]
+    places = np.take_along_axis(np.broadcast_to(value_of(flat), windows.shape), at[..., None], -1)[..., 0]
+    return best, places.astype(np.int32)
 
 
 @documented

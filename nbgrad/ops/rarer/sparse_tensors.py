@@ -347,7 +347,7 @@ def csr_mm(a: CSRTensor, b: Any) -> Tensor:
 def dense_to_sparse_coo(tensor: Any) -> COOTensor:
     """The elements that are not zero, which must be known, by coordinates."""
     x = value_of(tensor)
-    places = np.argwhere(np.asarray(x))
+    places = np.argwhere(np.asarray(x)).astype(np.int32)
     return COOTensor(Tensor(places), x[tuple(places.T)], x.shape)
 
 

@@ -5,6 +5,7 @@ In: lengths and options. Out: Tensors. Called by users; class_table.py names som
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -140,7 +141,7 @@ def stft(
     found = np.fft.rfft(parts) if half else np.fft.fft(parts)
     found = np.swapaxes(found, -1, -2)
     if normalized:
-        found = found / np.sqrt(n_fft)
+        found = found / math.sqrt(n_fft)
     if return_complex:
         return found
     return np.stack([found.real, found.imag], -1)
