@@ -11,7 +11,6 @@ import numpy
 
 from ...errors import ShapeError
 from ...functions.linalg.factorisations import inverse
-from ...functions.linalg.triangular_factors import lu_solve as solve_by_factors
 from ...record.tensor import Tensor
 from ..decompositions import eig, eigvals, qr, svd
 from ..docstrings import documented
@@ -88,18 +87,6 @@ def geqrf(input: Any) -> tuple[Tensor, Tensor]:
         x[k:, k + 1 :] -= scales[k] * np.outer(reflection, reflection @ x[k:, k + 1 :])
         x[k, k], x[k + 1 :, k] = end, reflection[1:]
     return Tensor(x), Tensor(scales)
-
-
-@documented
-def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Tensor:
-    """The solution of linear equations from the factors of their matrix.
-
-    b : Tensor or ndarray, shape (..., m, k)
-    LU_data : Tensor or ndarray, shape (..., m, m)
-    LU_pivots : Tensor or ndarray of int, shape (..., m)
-        The row that each row was exchanged with, from 1.
-    """
-    return solve_by_factors((value_of(LU_data), np.asarray(value_of(LU_pivots)) - 1), float_of(b))
 
 
 # ----- Class forms -----

@@ -23,11 +23,9 @@ from ..linear_algebra import cross
 from ..normalisation import batch_norm, batch_norm_training, layer_norm_from
 from ..pooling import max_pool2d
 from ..random_tensors import dropout2d, dropout3d
-from ..shape_functions import stack
 from .sampled_images import grid_sample
 from .special_values import float_of, value_of
 from .windows import hamming_window, stft
-from .written_positions import filled_along
 
 np: Any = numpy
 """NumPy, whose functions take Tensors, which its types do not know."""
@@ -206,16 +204,6 @@ def partially(function: Any, *args: Any) -> Any:
 def stopped(value: Any) -> Any:
     """`stop_gradient`."""
     return stop_gradient(value)
-
-
-def listed(arrays: Any, axis: int) -> Tensor:
-    """Arrays joined along a new axis."""
-    return stack(arrays, axis)
-
-
-def along_filled(x: Any, dim: Any, index: Any, value: Any) -> Tensor:
-    """One value at positions along an axis."""
-    return filled_along(x, dim, index, value)
 
 
 # ----- Boxes and sequences -----

@@ -242,12 +242,6 @@ def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5) -> Tensor:
     return np.abs(value_of(x) - value_of(y)) < tolerance
 
 
-@documented
-def is_close(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = True) -> Tensor:
-    """Whether two differ by at most `atol + rtol * abs(other)`, elementwise; NaN equals NaN."""
-    return np.isclose(value_of(input), value_of(other), rtol, atol, equal_nan)
-
-
 # ----- Others -----
 
 
