@@ -239,3 +239,10 @@ def test_members_of_tensor_and_users_primitives() -> None:
     primitive = nb.ops.Primitive("no such function")
     with pytest.raises(nb.errors.ArgumentError, match="no function"):
         primitive(x)
+
+
+def test_complex_numbers_print_as_in_mindspore() -> None:
+    numbers = nb.Tensor(np.array([1.5 + 2j, 1 / 3 - 2e-9j], np.complex64))
+    assert repr(numbers) == "Tensor(shape=[2], dtype=Complex64, value= [1.5+2j, 0.333333-2e-09j])"
+    assert repr(numbers[0]) == "Tensor(shape=[], dtype=Complex64, value= 1.5+2j)"
+    assert repr(nb.Tensor(True)) == "Tensor(shape=[], dtype=Bool, value= True)"

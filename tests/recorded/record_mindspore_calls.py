@@ -54,6 +54,10 @@ ARRAYS: dict[str, np.ndarray] = {
     "sorted": np.array([[1.0, 2.0, 2.0, 4.0], [0.0, 3.0, 5.0, 5.0]], np.float32),
     "boxes": np.array([[0.1, 0.2, 0.8, 0.9], [0.3, -0.2, 1.2, 0.5]], np.float32),
     "rois": np.array([[0, 0.4, 0.6, 2.8, 3.1], [0, 1.0, 0.0, 3.9, 2.5]], np.float32),
+    "scored": np.array(
+        [[0, 0, 10, 10, 0.3], [1, 1, 10, 10, 0.9], [20, 20, 30, 30, 0.5], [20, 20, 31, 30, 0.6], [50, 50, 60, 60, 0.1]],
+        np.float32,
+    ),
     "signs": np.array([[1.0, -1.0, 1.0], [-1.0, -1.0, 1.0]], np.float32),
 }
 BESSEL = [f"ops.bessel_{name}(V)" for name in "j0 j1 y0 y1 i0 i0e i1 i1e k0 k0e k1 k1e".split()]
@@ -194,6 +198,7 @@ CALLS = [
     "ops.affine_grid(theta3, (1, 2, 3, 2, 4), False)",
     "ops.crop_and_resize(I.transpose(0, 2, 3, 1), boxes, T(np.array([0, 0], np.int32)), (3, 2), 'bilinear', 0.5)",
     "ops.crop_and_resize(I.transpose(0, 2, 3, 1), boxes, T(np.array([0, 0], np.int32)), (1, 3))",
+    "ops.NMSWithMask(0.5)(scored)",
     "ops.ROIAlign(2, 3, 0.8, 2)(I, rois)",
     "ops.ROIAlign(2, 2, 1.0, 3, 0)(I, rois)",
     *[f"ops.ResizeBicubic({corners}, {half})(I, T(np.array([6, 3], np.int32)))"

@@ -210,7 +210,7 @@ def stopped(value: Any) -> Any:
 
 
 def separate_boxes(bboxes: Any, iou_threshold: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Boxes with scores, the greatest score first, their positions, and which overlap none before them too much."""
+    """Boxes with scores, the greatest score first, their places, and which overlap none before them too much."""
     boxes = np.asarray(value_of(bboxes))
     order = np.argsort(-boxes[:, 4], kind="stable")
     found = boxes[order]
@@ -222,7 +222,7 @@ def separate_boxes(bboxes: Any, iou_threshold: float) -> tuple[Tensor, Tensor, T
             high = np.minimum(found[row, 2:4], found[row + 1 :, 2:4])
             common = np.prod(np.maximum(high - low, 0), axis=1)
             kept[row + 1 :] &= common / (area[row] + area[row + 1 :] - common) <= iou_threshold
-    return Tensor(found), Tensor(order.astype(np.int32)), Tensor(kept)
+    return Tensor(found), Tensor(np.arange(len(found), dtype=np.int32)), Tensor(kept)
 
 
 def without_repeated_runs(state_seq: Any, log_probs: Any, ngram_size: int) -> Tensor:
