@@ -10,9 +10,11 @@ from nbgrad.ops import addcdiv as addcdiv
 from nbgrad.ops import addcmul as addcmul
 from nbgrad.ops import addmm as addmm
 from nbgrad.ops import addmv as addmv
+from nbgrad.ops import all as all
 from nbgrad.ops import allclose as allclose
 from nbgrad.ops import amax as amax
 from nbgrad.ops import amin as amin
+from nbgrad.ops import any as any
 from nbgrad.ops import arange as arange
 from nbgrad.ops import arccos as arccos
 from nbgrad.ops import arccosh as arccosh
@@ -45,6 +47,7 @@ from nbgrad.ops import chunk as chunk
 from nbgrad.ops import clamp as clamp
 from nbgrad.mint.own_parameters import clone as clone
 from nbgrad.ops import concat as concat
+from nbgrad.mint.nn.functional_rows import conv2d as conv2d
 from nbgrad.ops import cos as cos
 from nbgrad.ops import cosh as cosh
 from nbgrad.mint.own_parameters import count_nonzero as count_nonzero
