@@ -14,13 +14,14 @@ TABLE = {
         "arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin asin asinh atan atan2 atanh baddbmm bincount "
         "bitwise_and bitwise_not bitwise_or bitwise_xor bmm broadcast_to cat ceil chunk clamp concat cos cosh cross "
         "cummax cummin cumprod cumsum diff div divide dot dstack einsum eq erf erfc erfinv exp exp2 expm1 eye flip "
-        "float_power floor floor_divide fmod frac full full_like gather=gather_elements gcd ge greater greater_equal gt "
-        "histc hstack imag index_select inverse isclose isfinite isinf isnan isneginf isposinf le lerp less "
-        "less_equal linspace log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor "
-        "logsumexp lt masked_select matmul maximum mean minimum mm mul multiply mv nan_to_num nansum narrow ne neg negative "
-        "nonzero not_equal ones_like outer permute polar pow prod ravel real reciprocal remainder reshape roll round "
-        "rsqrt scatter searchsorted sigmoid sign sin sinc sinh softmax split sqrt square squeeze stack sub swapaxes "
-        "sum tan tanh tile trace tril triu trunc unbind unique_consecutive unsqueeze vstack where xlogy zeros_like"
+        "float_power floor floor_divide fmod frac full full_like gather=gather_elements gcd ge greater "
+        "greater_equal gt histc hstack imag index_select inverse isclose isfinite isinf isnan isneginf isposinf le "
+        "lerp less less_equal linspace log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or "
+        "logical_xor logsumexp lt masked_select matmul maximum mean minimum mm mul multiply mv nan_to_num nansum "
+        "narrow ne neg negative nonzero not_equal ones_like outer permute polar pow prod ravel real reciprocal "
+        "remainder reshape roll round rsqrt scatter searchsorted sigmoid sign sin sinc sinh softmax split sqrt "
+        "square squeeze stack sub swapaxes sum tan tanh tile trace tril triu trunc unbind unique_consecutive "
+        "unsqueeze vstack where xlogy zeros_like"
     ),
     "nbgrad.mint.nn.functional_rows": "conv2d",
     "nbgrad.mint.own_parameters": (
