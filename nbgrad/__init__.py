@@ -48,6 +48,8 @@ from .control.scan import scan as scan
 from .control.while_loops import while_loop as while_loop
 from .dtype import bool_ as bool_
 from .dtype import byte as byte
+from .dtype import complex64 as complex64
+from .dtype import complex128 as complex128
 from .dtype import double as double
 from .dtype import dtype_to_nptype as dtype_to_nptype
 from .dtype import float16 as float16
@@ -127,6 +129,9 @@ if _TYPE_CHECKING:
     from .nn.checkpoint import save_checkpoint as save_checkpoint
     from .nn.exported import export as export
     from .nn.exported import load as load
+    from .ops.elementwise import is_tensor as is_tensor
+    from .ops.rarer.sparse_tensors import COOTensor as COOTensor
+    from .ops.rarer.sparse_tensors import CSRTensor as CSRTensor
     from .solvers.implicit import custom_root as custom_root
     from .source.rebinding import differentiable_source as differentiable_source
     from .sparse.sparse_derivatives import sparse_hessian as sparse_hessian
@@ -183,6 +188,8 @@ _LATER = {
         "TimeMonitor"
     ),
     "nn.exported": "export load",
+    "ops.elementwise": "is_tensor",
+    "ops.rarer.sparse_tensors": "COOTensor CSRTensor",
     "train.model": "Model",
     "train.profiler": "Profiler",
     "train.saved_models": "CheckpointConfig ModelCheckpoint",
@@ -200,8 +207,8 @@ _LATER = {
 }
 """Names that are imported when they are first used: module -> names."""
 _MODULES = frozenset(
-    "amp autograd common communication config context cuda dataset dtype errors interop log mpi nn numpy ops optim "
-    "solvers tape train".split()
+    "amp autograd common communication config context cuda dataset dtype errors interop log mint mpi nn numpy ops "
+    "optim solvers tape train".split()
 )
 """Submodules that users call; all others are internal, and may change in any release."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}
@@ -216,6 +223,8 @@ def __getattr__(name: str) -> _Any:
         return path
     if name in _MODULES:
         return _import_module(f".{name}", __name__)
+    if name == "bool":  # not in __all__: star imports keep Python's
+        return bool_
     if name not in _module_of:
         message = f"nbgrad has no {name!r}"
         raise AttributeError(message)

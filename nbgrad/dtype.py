@@ -15,6 +15,9 @@ __all__ = [
     "DType",
     "bool_",
     "byte",
+    "complex64",
+    "complex128",
+    "complex_",
     "double",
     "dtype_to_nptype",
     "float16",
@@ -97,7 +100,9 @@ class DType:
 
 _BY_DTYPE: dict[Any, DType] = {
     np.dtype(name): DType(name)
-    for name in "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
+    for name in (
+        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
+    ).split()
 }
 
 
@@ -112,6 +117,8 @@ int8, int16, int32, int64 = (dtype_of(name) for name in ("int8", "int16", "int32
 uint8, uint16, uint32, uint64 = (dtype_of(name) for name in ("uint8", "uint16", "uint32", "uint64"))
 float16, float32, float64 = (dtype_of(name) for name in ("float16", "float32", "float64"))
 byte, short, intc, int_ = int8, int16, int32, int64
+complex64, complex128 = dtype_of("complex64"), dtype_of("complex128")
+complex_ = complex128
 half, single, double, float_ = float16, float32, float64, float64
 
 int_type = (int8, int16, int32, int64)
@@ -142,3 +149,11 @@ def pytype_to_dtype(obj: type) -> DType:
     Float64
     """
     return dtype_of(np.dtype(obj))
+
+
+def __getattr__(name: str) -> Any:
+    # Not a name of its own, because the module and star imports of it use Python's.
+    if name == "bool":
+        return bool_
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)

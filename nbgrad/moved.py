@@ -211,6 +211,8 @@ def forwarding(old: str, homes: str, warns: bool = True) -> Callable[[str], Any]
                 if warns:
                     _warn(old, f"nbgrad.{home}")
                 return getattr(module, name)
+        if not warns and (found := submodule(old.removeprefix("nbgrad."), name)) is not None:
+            return found
         where = "it has moved to" if warns else "its names are those of"
         message = f"module {old!r} has no attribute {name!r}; {where} nbgrad.{homes.replace(' ', ', nbgrad.')}"
         raise AttributeError(message)

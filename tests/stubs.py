@@ -13,6 +13,8 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ import numpy as np
 import nbgrad as nb
 from nbgrad import nn, ops
 from nbgrad.functions import table
+from nbgrad.mint.named_modules import homes
 from nbgrad.numpy import OWN
 from nbgrad.record.tensor import Tensor
 
@@ -75,7 +78,7 @@ def _function_behind(name: str, member: Any) -> Callable[..., Any] | None:
         return None
     original = getattr(np, name, None)
     own = table.find(original) if original is not None and "numpy" in (member.__doc__ or "") else None
-    return own or getattr(ops, name)
+    return own or getattr(ops, ops.OTHER_METHODS.get(name, name))
 
 
 def tensor_stub() -> str:
@@ -167,6 +170,25 @@ def ops_stub() -> str:
     return names_stub(own, "\nlgamma = gammaln\n\n" + classes)
 
 
+def door_stub(path: str) -> str:
+    """The stub of a package of `nbgrad.mint`: its names from the modules of its table."""
+    package = import_module(path)
+    lines = ""
+    for name, (module, original) in sorted(homes(package.TABLE).items()):
+        lines += f"from {module} import {original} as {original}\n"
+        lines += "" if name == original else f"{name} = {original}\n"
+    for name in getattr(package, "MODULES", "").split():
+        lines += f"from {path} import {name} as {name}\n"
+    return WRITTEN_BY + lines
+
+
+DOORS = {
+    "nbgrad.mint": "nbgrad/mint/__init__.pyi",
+    "nbgrad.mint.linalg": "nbgrad/mint/linalg.pyi",
+    "nbgrad.mint.special": "nbgrad/mint/special.pyi",
+    "nbgrad.mint.nn": "nbgrad/mint/nn/__init__.pyi",
+    "nbgrad.mint.nn.functional": "nbgrad/mint/nn/functional.pyi",
+}
 STUBS: dict[str, Callable[[], str]] = {
     "nbgrad/record/tensor.pyi": tensor_stub,
     "nbgrad/numpy/__init__.pyi": numpy_stub,
@@ -174,6 +196,7 @@ STUBS: dict[str, Callable[[], str]] = {
     "nbgrad/numpy/linalg.pyi": lambda: submodule_stub("linalg"),
     "nbgrad/ops/__init__.pyi": ops_stub,
     "nbgrad/nn/__init__.pyi": lambda: names_stub({f".{module}": names for module, names in nn.NAMES.items()}),
+    **{path: partial(door_stub, package) for package, path in DOORS.items()},
 }
 """The files, and what makes their text."""
 

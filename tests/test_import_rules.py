@@ -58,8 +58,9 @@ LAYERS = """
     autograd
     tape
     interop
-    ops
+    ops ops.rarer
     nn
+    mint mint.nn
     common
     amp
     train
@@ -78,8 +79,10 @@ TABLES = {
     "nbgrad.functions.table": "NumPy's functions",
     "nbgrad.dataset": "names of datasets",
     "nbgrad.mindspore_paths": "MindSpore's older module paths",
+    "nbgrad.mint.named_modules": "names of mint",
     "nbgrad.moved": "modules by their old paths",
     "nbgrad.nn": "layers",
+    "nbgrad.nn.function_layers": "functions of arrays",
     "nbgrad.numpy": "NumPy's names",
     "nbgrad.numpy.drop_in": "numpy.linalg, fft and random",
     "nbgrad.ops": "MindSpore's functions",
@@ -191,6 +194,7 @@ def test_module_heads_tell_the_truth() -> None:
 
 def test_no_file_name_twice_and_no_crowded_folder() -> None:
     doors = {"numpy/linalg.py", "numpy/fft.py", "numpy/random.py", "autograd/functional.py"}  # names of others
+    doors |= {"mint/linalg.py", "mint/special.py", "mint/nn/functional.py"}
     own = [path for path in SOURCES.values() if path.is_relative_to(ROOT / "nbgrad")]
     paths = [path.relative_to(ROOT / "nbgrad") for path in own]
     names = Counter(path.name for path in paths if path.name != "__init__.py" and path.as_posix() not in doors)

@@ -74,7 +74,6 @@ CALLS = {
     "argmax(X, 1, True)": "np.argmax(X, 1, keepdims=True)",
     "argmin(X, 1, True)": "np.argmin(X, 1, keepdims=True)",
     "logsumexp(X, 1, True)": "scipy.special.logsumexp(X, 1, keepdims=True)",
-    "cumsum(X, 1, np.float32)": "np.cumsum(X, 1, np.float32)",
     "cumprod(X, 1, np.float32)": "np.cumprod(X, 1, np.float32)",
     "trapz(X, P, dim=1)": "scipy.integrate.trapezoid(X, P, axis=1)",
     # ----- Shapes -----

@@ -17,6 +17,7 @@ PUBLIC = (
     "nbgrad.autograd nbgrad.autograd.forward_ad nbgrad.autograd.functional "
     "nbgrad.common nbgrad.common.initializer nbgrad.config nbgrad.context nbgrad.cuda nbgrad.dtype "
     "nbgrad.errors nbgrad.nn nbgrad.numpy nbgrad.numpy.fft nbgrad.numpy.linalg nbgrad.numpy.random nbgrad.ops "
+    "nbgrad.mint nbgrad.mint.linalg nbgrad.mint.nn nbgrad.mint.nn.functional nbgrad.mint.special "
     "nbgrad.tape nbgrad.interop nbgrad.solvers nbgrad.mpi nbgrad.optim"
 ).split()
 SUBMODULES = {
@@ -33,6 +34,7 @@ SUBMODULES = {
     "dtype",
     "errors",
     "interop",
+    "mint",
     "mpi",
     "nn",
     "numpy",
@@ -43,6 +45,8 @@ SUBMODULES = {
 } | {
     "forward_ad",
     "functional",
+    "linalg",
+    "special",
     "transforms",
     "vision",
 }

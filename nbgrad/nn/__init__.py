@@ -47,6 +47,20 @@ NAMES: dict[str, str] = {
     "training": "TrainOneStepCell WithLossCell WithEvalCell ForwardValueAndGrad",
     "data_parallel": "DistributedGradReducer",
     "loss_scaling": ("TrainOneStepWithLossScaleCell DynamicLossScaleUpdateCell FixedLossScaleUpdateCell"),
+    "function_layers": (
+        "ConstantPad1d ConstantPad2d ConstantPad3d ZeroPad1d ZeroPad2d ZeroPad3d ReflectionPad1d ReflectionPad2d "
+        "ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d AdaptiveAvgPool3d AdaptiveMaxPool1d "
+        "AdaptiveMaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d Upsample PixelShuffle PixelUnshuffle ChannelShuffle LRN "
+        "MultiMarginLoss MultilabelMarginLoss MultiLabelSoftMarginLoss HingeEmbeddingLoss GaussianNLLLoss "
+        "TripletMarginLoss CTCLoss SparseTensorDenseMatmul"
+    ),
+    "further_layers": (
+        "BiDense EmbeddingLookup ImageGradients LBeta SparseToDense ParameterUpdate TripletMarginWithDistanceLoss"
+    ),
+    "segmentation_metrics": (
+        "ConfusionMatrix Dice MeanSurfaceDistance RootMeanSquareDistance HausdorffDistance CosineSimilarity"
+    ),
+    "sequence_metrics": "ROC auc Perplexity BleuScore",
     "exported": "GraphCell",
     "metrics_base": "Metric Loss MAE MSE rearrange_inputs names get_metric_fn",
     "classification_metrics": (

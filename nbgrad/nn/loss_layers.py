@@ -55,6 +55,10 @@ class LossBase(Cell):
             raise ArgumentError(message)
         self.reduction = reduction
 
+    def get_axis(self, x: Any) -> tuple[int, ...]:
+        """The numbers of all axes."""
+        return tuple(range(as_node(x).ndim))
+
     def get_loss(self, x: Any, weights: Any = 1.0) -> Tensor:
         """The losses of elements times weights, combined as `reduction` says.
 

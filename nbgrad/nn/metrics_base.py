@@ -28,6 +28,15 @@ _CLASSES = {
     "mae": "MAE",
     "mse": "MSE",
     "loss": "Loss",
+    "dice": "Dice",
+    "roc": "ROC",
+    "bleu_score": "BleuScore",
+    "cosine_similarity": "CosineSimilarity",
+    "perplexity": "Perplexity",
+    "confusion_matrix": "ConfusionMatrix",
+    "hausdorff_distance": "HausdorffDistance",
+    "mean_surface_distance": "MeanSurfaceDistance",
+    "root_mean_square_distance": "RootMeanSquareDistance",
 }
 """Name of a metric -> its class in `nbgrad.nn`."""
 

@@ -285,7 +285,11 @@ class AdamW(_WithTwoMoments):
         mean, square = self._moments(k, gradient)
         first, second = self._corrections(weight.dtype)
         root = np.sqrt(self._largest(k, square)) / np.sqrt(second)
-        return weight * (1.0 - rate * self.decay(k)) - rate / first * mean / (root + self.eps)
+        return weight * (1.0 - rate * self.shrinking(k)) - rate / first * mean / (root + self.eps)
+
+    def shrinking(self, k: int) -> Any:
+        """The weight decay of the formula, apart from the gradient."""
+        return self.decay(k)
 
 
 class AdamWeightDecay(_WithTwoMoments):

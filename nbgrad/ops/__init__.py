@@ -13,7 +13,7 @@ from typing import Any
 
 from ..mindspore_paths import submodule
 from ..record.tensor import Tensor
-from .class_table import PLAIN, WITH_OPTIONS
+from .class_table import ELEMENTWISE_OF_SPARSE, PLAIN, WITH_OPTIONS
 
 _HERE = {
     "elementwise": (
@@ -23,9 +23,9 @@ _HERE = {
         "arcsin arccos arctan arctan2 .sinh .cosh .tanh .asinh .acosh .atanh arcsinh arccosh arctanh .floor .ceil "
         "round .trunc fix frac .maximum .minimum fmax fmin .clamp clip clip_by_value .where select .masked_fill "
         ".isnan .isinf .isfinite .equal .eq .ne .not_equal .less .lt .le .less_equal .greater .gt .ge .greater_equal "
-        ".logical_and .logical_or .logical_xor .logical_not bitwise_and bitwise_or bitwise_xor bitwise_left_shift "
+        ".logical_and .logical_or .logical_xor .logical_not .bitwise_and .bitwise_or .bitwise_xor bitwise_left_shift "
         "bitwise_right_shift .lerp .addcmul .addcdiv addn hypot logaddexp logaddexp2 heaviside nan_to_num xlogy "
-        "rad2deg deg2rad sinc cast isclose allclose copysign nextafter signbit is_tensor depend"
+        "rad2deg deg2rad sinc cast .isclose .allclose copysign nextafter signbit is_tensor depend"
     ),
     "reduction_functions": (
         "sum mean prod .amax .amin max min argmax argmin aminmax std var std_mean var_mean .norm vector_norm "
@@ -40,7 +40,7 @@ _HERE = {
         "numel pad diff"
     ),
     "gathering": (
-        ".gather .gather_elements gather_d gather_nd scatter_nd scatter tensor_scatter_elements tensor_scatter_add "
+        ".gather .gather_elements gather_d gather_nd scatter_nd .scatter tensor_scatter_elements tensor_scatter_add "
         "tensor_scatter_sub tensor_scatter_update .index_select .index_add index_fill .masked_select one_hot nonzero "
         ".argwhere slice strided_slice bincount searchsorted"
     ),
@@ -90,6 +90,50 @@ _HERE = {
         "dtype identity tuple_to_array scalar_to_tensor scalar_cast make_range tuple_len mixed_precision_cast print_ "
         "float_status"
     ),
+    "image_forms": "bounding_box_encode bounding_box_decode check_valid iou",
+    "rarer.special_values": (
+        "bessel_j0 bessel_j1 bessel_y0 bessel_y1 bessel_i0 bessel_i1 bessel_k0 bessel_k1 bessel_i0e bessel_i1e "
+        "bessel_k0e bessel_k1e .erfinv igamma igammac zeta .mvlgamma xdivy .float_power .gcd .lcm .bitwise_not .invert "
+        "population_count .isneginf .isposinf .is_floating_point is_nonzero eps approximate_equal .logit fast_gelu "
+        ".logcumsumexp"
+    ),
+    "rarer.windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window stft",
+    "rarer.written_positions": (
+        "unsorted_segment_sum unsorted_segment_prod unsorted_segment_max unsorted_segment_min sparse_segment_mean "
+        "tensor_scatter_mul tensor_scatter_div tensor_scatter_max tensor_scatter_min inplace_update inplace_add "
+        "inplace_sub inplace_index_add scatter_update scatter_add scatter_sub scatter_mul scatter_div scatter_max "
+        "scatter_min scatter_nd_update scatter_nd_add scatter_nd_sub scatter_nd_mul scatter_nd_div scatter_nd_max "
+        "scatter_nd_min"
+    ),
+    "rarer.diagonals": (
+        ".select_scatter .slice_scatter .diagonal_scatter diag_embed matrix_band_part matrix_diag_part "
+        "matrix_set_diag matrix_diag tril_indices triu_indices vander"
+    ),
+    "rarer.sequences": (
+        ".unique_consecutive unique_with_pad combinations .histc .nanmedian msort intopk sequence_mask "
+        ".reverse_sequence space_to_batch_nd batch_to_space_nd mirror_pad padding channel_shuffle pixel_shuffle "
+        "pixel_unshuffle dist pdist .renorm batch_dot bias_add deepcopy .view_as dyn_shape ctc_greedy_decoder"
+    ),
+    "rarer.sampled_images": (
+        "grid_sample affine_grid crop_and_resize adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool1d "
+        "max_unpool1d max_unpool2d max_unpool3d"
+    ),
+    "rarer.random_choices": (
+        "random_gamma gamma random_poisson random_categorical multinomial_with_replacement choice_with_mask "
+        "uniform_candidate_sampler .uniform_ .random_"
+    ),
+    "rarer.margin_losses": (
+        "soft_margin_loss hinge_embedding_loss multi_margin_loss multilabel_soft_margin_loss multilabel_margin_loss "
+        "triplet_margin_loss gaussian_nll_loss ctc_loss"
+    ),
+    "rarer.factors": "lstsq lu_unpack geqrf",
+    "rarer.sparse_tensors": (
+        "coo_add coo_concat csr_add csr_softmax csr_to_dense csr_to_coo csr_mm dense_to_sparse_coo "
+        "dense_to_sparse_csr "
+        + " ".join(f"{_kind}_{_name}" for _kind in ("coo", "csr") for _name in ELEMENTWISE_OF_SPARSE.split())
+    ),
+    "rarer.forms": "col2im",
+    "rarer.own_primitives": "prim_attr_register PrimitiveWithInfer PrimitiveWithCheck",
 }
 """Module -> names; a name with a dot is a method of Tensor too, which is the first argument."""
 
@@ -106,7 +150,7 @@ _ELSEWHERE = {
     "nbgrad.functions.linalg.factorisations": "solve_triangular",
     "nbgrad.functions.linalg.matrix_functions": "expm logm sqrtm solve_sylvester",
     "nbgrad.functions.linalg.triangular_factors": "lu lu_factor lu_solve cho_factor cho_solve",
-    "nbgrad.functions.elementwise.special_functions": ".erf .erfc gammaln lgamma digamma expit logit",
+    "nbgrad.functions.elementwise.special_functions": ".erf .erfc gammaln lgamma digamma expit",
     "nbgrad.functions.elementwise.gamma_functions": "polygamma multigammaln factorial comb",
 }
 
@@ -152,6 +196,9 @@ def __dir__() -> list[str]:
 
 # ----- Methods of Tensor -----
 
+OTHER_METHODS = {"to_coo": "dense_to_sparse_coo", "to_csr": "dense_to_sparse_csr"}
+"""Method -> the function that it is, where the names differ."""
+
 
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -165,3 +212,5 @@ def _method(name: str) -> Callable[..., Any]:
 for _after_dot in " ".join([*_HERE.values(), *_ELSEWHERE.values()]).split(".")[1:]:
     _name = _after_dot.partition(" ")[0]
     setattr(Tensor, _name, _method(_name))
+for _name, _function in OTHER_METHODS.items():
+    setattr(Tensor, _name, _method(_function))

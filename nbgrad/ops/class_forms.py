@@ -165,13 +165,21 @@ def _grid(inputs: Any, indexing: str) -> tuple[Tensor, ...]:
 
 # ----- The classes -----
 
-FORMS = {name: Form(function, {}, {}) for name, _, function in (word.partition(":") for word in PLAIN.split())}
+FORMS: dict[str, Form] = {
+    name: Form(function, {}, {}) for name, _, function in (word.partition(":") for word in PLAIN.split())
+}
 FORMS |= WITH_OPTIONS
 """Class name -> what it does."""
 
 
 def _own(name: str) -> Any:
-    """The function of a class form with an underscore in the table: here, in image_forms.py or in group_calls.py."""
+    """The function of a class form: with an underscore in the table here, in group_calls.py or in image_forms.py, with a
+    colon in a module of `rarer`, else in `nbgrad.ops`."""
+    if ":" in name:
+        module, _, function = name.partition(":")
+        return getattr(import_module(f".rarer.{module}", __package__), function)
+    if not name.startswith("_"):
+        return getattr(import_module(__package__ or ""), name)
     if name in globals():
         return globals()[name]
     of_group = getattr(group_calls, name[1:], None)
@@ -203,18 +211,35 @@ class Primitive:
     [[11.0]]
     """
 
-    form: ClassVar[Form]
+    form: ClassVar[Form | None] = None
+    """None for a primitive of a user's, whose only argument is the name of a function of `nbgrad.ops`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.attrs: dict[str, Any] = {}
+        if self.form is None:
+            self.name = str(args[0] if args else kwargs.get("name", type(self).__name__))
+            self._options = {"name": self.name}
+            self._keywords: dict[str, Any] = {}
+            self._function = None
+            return
         self.name = type(self).__name__
-        self._options = self._bound(args, kwargs)
+        self._options = self._bound(self.form, args, kwargs)
         self._keywords = {**self._options, **self.form.fixed}
-        name = self.form.function
-        self._function = _own(name) if name.startswith("_") else getattr(import_module(__package__ or ""), name)
+        self._function = _own(self.form.function)
 
-    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    def add_prim_attr(self, name: str, value: Any) -> Primitive:
+        """Note an attribute; gives the primitive itself."""
+        self.attrs[name] = value
+        return self
+
+    def init_prim_io_names(self, inputs: Any, outputs: Any) -> None:
+        """Note the names of arguments and results."""
+        self.add_prim_attr("input_names", inputs)
+        self.add_prim_attr("output_names", outputs)
+
+    def _bound(self, form: Form, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The options by name."""
-        options = self.form.options
+        options = form.options
         names = list(options)
         given = dict(zip(names, args, strict=False))
         wrong = [name for name in kwargs if name in given or name not in options]
@@ -237,6 +262,12 @@ class Primitive:
         return {name: given.get(name, options[name]) for name in names}
 
     def __call__(self, *args: Any) -> Any:
+        if self._function is None:
+            try:
+                self._function = _own(self.name)
+            except (AttributeError, KeyError):
+                message = f"nbgrad.ops has no function {self.name!r} for a primitive of this name. Define __call__."
+                raise ArgumentError(message) from None
         return self._function(*args, **self._keywords)
 
     def __repr__(self) -> str:
@@ -246,9 +277,15 @@ class Primitive:
         return type(self), tuple(self._options.values())
 
 
+def _words_of(function: str) -> str | None:
+    """The docstring of a function that only class forms have; its path, if it lies in `rarer`, unimported."""
+    return f"As `nbgrad.ops.rarer.{function.replace(':', '.')}`." if ":" in function else _own(function).__doc__
+
+
 def _class(name: str, form: Form) -> type[Primitive]:
     shown = ", ".join(key if value is REQUIRED else f"{key}={value!r}" for key, value in form.options.items())
-    own = _own(form.function).__doc__ if form.function.startswith("_") else f"As `nbgrad.ops.{form.function}`."
+    plain = form.function[0] != "_" and ":" not in form.function
+    own = f"As `nbgrad.ops.{form.function}`." if plain else _words_of(form.function)
     says = (own or "").format(**form.fixed)
     body = {"form": form, "__module__": __name__, "__doc__": f"{name}({shown}), to be called with arrays.\n\n{says}"}
     return type(name, (Primitive,), body)

@@ -50,8 +50,27 @@ PLAIN = """
     Complex:complex Real:real Imag:imag Conj:conj Angle:angle ComplexAbs:complex_abs Polar:polar
     DType:dtype Identity:identity ScalarToTensor:scalar_to_tensor ScalarCast:scalar_cast TupleToArray:tuple_to_array
     Print:print_ FloatStatus:float_status Depend:depend GatherV2:gather AddV2:add
+    BesselI0:bessel_i0 BesselI0e:bessel_i0e BesselI1:bessel_i1 BesselI1e:bessel_i1e BesselJ0:bessel_j0
+    BesselJ1:bessel_j1 BesselK0:bessel_k0 BesselK0e:bessel_k0e BesselK1:bessel_k1 BesselK1e:bessel_k1e
+    BesselY0:bessel_y0 BesselY1:bessel_y1 Igamma:igamma Igammac:igammac Zeta:zeta Polygamma:polygamma
+    Xdivy:xdivy Lcm:lcm Gcd:gcd Invert:invert PopulationCount:population_count Fmax:fmax Fmin:fmin
+    Heaviside:heaviside LeftShift:bitwise_left_shift RightShift:bitwise_right_shift
+    Ger:ger Cholesky:cholesky CholeskyInverse:cholesky_inverse MatrixDeterminant:matrix_determinant
+    LogMatrixDeterminant:log_matrix_determinant Orgqr:orgqr MatrixExp:matrix_exp NonZero:nonzero Eps:eps
+    TensorShape:dyn_shape MatrixBandPart:matrix_band_part FastGeLU:fast_gelu FastGelu:fast_gelu
+    UnsortedSegmentSum:unsorted_segment_sum UnsortedSegmentMax:unsorted_segment_max
+    UnsortedSegmentMin:unsorted_segment_min UnsortedSegmentProd:unsorted_segment_prod
+    SparseSegmentMean:sparse_segment_mean TensorScatterMul:tensor_scatter_mul TensorScatterDiv:tensor_scatter_div
+    TensorScatterMax:tensor_scatter_max TensorScatterMin:tensor_scatter_min UniqueWithPad:unique_with_pad
+    Erfinv:erfinv IsNegInf:isneginf NextAfter:nextafter
 """
 """Class forms without options, as Class:function."""
+
+ELEMENTWISE_OF_SPARSE = (
+    "abs acos acosh asin asinh atan atanh ceil cos cosh exp expm1 floor inv isfinite isinf isnan log log1p neg relu "
+    "relu6 round sigmoid sin sinh softsign sqrt square tan tanh"
+)
+"""Functions that sparse arrays have as `coo_name` and `csr_name`."""
 
 WITH_OPTIONS = {
     # ----- Products -----
@@ -157,22 +176,217 @@ WITH_OPTIONS = {
     "KLDivLoss": _form("kl_div", reduction="mean"),
     "NLLLoss": _form("_negative_log_likelihood", reduction="mean", ignore_index=-100),
     # ----- Boxes -----
-    "IOU": _form("_intersection_over_union", mode="iou"),
-    "BoundingBoxEncode": _form("_encoded_boxes", means=(0.0, 0.0, 0.0, 0.0), stds=(1.0, 1.0, 1.0, 1.0)),
+    "IOU": _form("_iou", mode="iou"),
+    "BoundingBoxEncode": _form("_bounding_box_encode", means=(0.0, 0.0, 0.0, 0.0), stds=(1.0, 1.0, 1.0, 1.0)),
     "BoundingBoxDecode": _form(
-        "_decoded_boxes",
+        "_bounding_box_decode",
         max_shape=REQUIRED,
         means=(0.0, 0.0, 0.0, 0.0),
         stds=(1.0, 1.0, 1.0, 1.0),
         wh_ratio_clip=0.016,
     ),
-    "CheckValid": _form("_boxes_inside"),
+    "CheckValid": _form("_check_valid"),
     # ----- Others -----
     "Rint": _form("_rint"),
     "Einsum": _form("_einsum_of", equation=REQUIRED),
     "LpNorm": _form("_lp_norm", axis=REQUIRED, p=2, keep_dims=False, epsilon=1e-12),
     "ScatterNdUpdate": _form("_written", {"kind": "update"}, use_locking=True),
     "ScatterNdAdd": _form("_written", {"kind": "add"}, use_locking=False),
+    # ----- Rarer functions -----
+    "Betainc": _form("special_values:beta_integral"),
+    "DivNoNan": _form("special_values:quotient_or_zero"),
+    "MulNoNan": _form("special_values:product_or_zero"),
+    "Mvlgamma": _form("mvlgamma", p=REQUIRED),
+    "Logit": _form("logit", eps=-1.0),
+    "ApproximateEqual": _form("approximate_equal", tolerance=1e-5),
+    "IsClose": _form("isclose", rtol=1e-5, atol=1e-8, equal_nan=False),
+    "SquareSumAll": _form("special_values:square_sums"),
+    "GLU": _form("glu", axis=-1),
+    "Cross": _form("forms:product_across", dim=-65530),
+    "Cummax": _form("cummax", axis=REQUIRED),
+    "Cummin": _form("cummin", axis=REQUIRED),
+    "LogSpace": _form("forms:powers", steps=10, base=10, dtype="float32"),
+    "BartlettWindow": _form("bartlett_window", periodic=True, dtype="float32"),
+    "BlackmanWindow": _form("blackman_window", periodic=True, dtype="float32"),
+    "HammingWindow": _form("forms:hamming", periodic=True, alpha=0.54, beta=0.46, dtype="float32"),
+    "STFT": _form(
+        "forms:short_transforms",
+        n_fft=REQUIRED,
+        hop_length=REQUIRED,
+        win_length=REQUIRED,
+        normalized=REQUIRED,
+        onesided=REQUIRED,
+        return_complex=REQUIRED,
+    ),
+    # ----- Factors -----
+    "Eig": _form("factors:eigen_pairs", compute_v=False),
+    "Svd": _form("factors:singular_factors", full_matrices=False, compute_uv=True),
+    "Qr": _form("factors:orthogonal_factors", full_matrices=False),
+    "MatrixInverse": _form("factors:inverse_of", adjoint=False),
+    "MatrixSolve": _form("matrix_solve", adjoint=False),
+    "Pdist": _form("pdist", p=2.0),
+    "Renorm": _form("sequences:row_norms", p=REQUIRED, dim=REQUIRED, maxnorm=REQUIRED),
+    # ----- Diagonals and triangles -----
+    "MatrixDiagV3": _form("matrix_diag", align="RIGHT_LEFT"),
+    "MatrixDiagPartV3": _form("matrix_diag_part", align="RIGHT_LEFT"),
+    "MatrixSetDiagV3": _form("matrix_set_diag", align="RIGHT_LEFT"),
+    "TrilIndices": _form(
+        "diagonals:triangle_positions", {"upper": False}, row=REQUIRED, col=REQUIRED, offset=0, dtype="int32"
+    ),
+    "TriuIndices": _form(
+        "diagonals:triangle_positions", {"upper": True}, row=REQUIRED, col=REQUIRED, offset=0, dtype="int32"
+    ),
+    # ----- Sets, order, blocks -----
+    "UniqueConsecutive": _form("unique_consecutive", return_inverse=False, return_counts=False, dim=None),
+    "Median": _form("sequences:median_of", global_median=False, axis=0, keep_dims=False, ignore_nan=False),
+    "InTopK": _form("intopk", k=REQUIRED),
+    "Bincount": _form("forms:counts"),
+    "EqualCount": _form("sequences:equal_count"),
+    "InvertPermutation": _form("sequences:inverse_permutation"),
+    "DataFormatDimMap": _form("sequences:other_format", src_format="NHWC", dst_format="NCHW"),
+    "ReverseSequence": _form("reverse_sequence", seq_dim=REQUIRED, batch_dim=0),
+    "SpaceToBatchND": _form("space_to_batch_nd", block_size=REQUIRED, paddings=REQUIRED),
+    "BatchToSpaceND": _form("batch_to_space_nd", block_shape=REQUIRED, crops=REQUIRED),
+    "ChannelShuffle": _form("channel_shuffle", groups=REQUIRED),
+    "MirrorPad": _form("mirror_pad", mode="REFLECT"),
+    "Padding": _form("padding", pad_dim_size=8),
+    "ParallelConcat": _form("forms:joined"),
+    "FillV2": _form("forms:filled"),
+    "SearchSorted": _form("forms:search_by_order", dtype="int64", right=False),
+    "LowerBound": _form("forms:search", {"right": False}, out_type="int32"),
+    "UpperBound": _form("forms:search", {"right": True}, out_type="int32"),
+    "CTCGreedyDecoder": _form("ctc_greedy_decoder", merge_repeated=True),
+    "EditDistance": _form("forms:edit_distances", normalize=True),
+    "NoRepeatNGram": _form("forms:without_repeated_runs", ngram_size=1),
+    # ----- Writing at positions -----
+    "IndexAdd": _form("index_add", axis=REQUIRED, use_lock=True, check_index_bound=True),
+    "IndexFill": _form("written_positions:filled_along"),
+    "IndexPut": _form("written_positions:placed", accumulate=0),
+    "InplaceAdd": _form("inplace_add", indices=REQUIRED),
+    "InplaceSub": _form("inplace_sub", indices=REQUIRED),
+    "InplaceUpdate": _form("inplace_update", indices=REQUIRED),
+    "InplaceUpdateV2": _form("written_positions:rows_written"),
+    "InplaceIndexAdd": _form("written_positions:added_along", axis=REQUIRED),
+    "EmbeddingLookup": _form("written_positions:rows_or_zeros"),
+    **{
+        f"Scatter{name}": _form(f"written_positions:scatter_{name.lower()}", use_locking=name == "Update")
+        for name in "Update Add Sub Mul Div Max Min".split()
+    },
+    **{
+        f"ScatterNd{name}": _form(f"scatter_nd_{name.lower()}", use_locking=False)
+        for name in "Sub Mul Div Max Min".split()
+    },
+    # ----- Places in images -----
+    "AffineGrid": _form("affine_grid", align_corners=False),
+    "GridSampler2D": _form("forms:sampled", interpolation_mode="bilinear", padding_mode="zeros", align_corners=False),
+    "GridSampler3D": _form("forms:sampled", interpolation_mode="bilinear", padding_mode="zeros", align_corners=False),
+    "CropAndResize": _form("crop_and_resize", method="bilinear", extrapolation_value=0.0),
+    "ROIAlign": _form(
+        "sampled_images:aligned_regions",
+        pooled_height=REQUIRED,
+        pooled_width=REQUIRED,
+        spatial_scale=REQUIRED,
+        sample_num=2,
+        roi_end_mode=1,
+    ),
+    "ResizeBicubic": _form("sampled_images:resize_bicubic", align_corners=False, half_pixel_centers=False),
+    "ResizeNearestNeighborV2": _form("forms:resized_nearest", align_corners=False, half_pixel_centers=False),
+    "MaxUnpool2D": _form(
+        "sampled_images:put_back_2d", ksize=REQUIRED, strides=0, pads=0, output_shape=(), data_format="NCHW"
+    ),
+    "MaxUnpool3D": _form(
+        "sampled_images:put_back_3d", ksize=REQUIRED, strides=0, pads=0, output_shape=(), data_format="NCDHW"
+    ),
+    "MaxPoolWithArgmaxV2": _form(
+        "forms:maxima_and_places",
+        kernel_size=REQUIRED,
+        strides=None,
+        pads=0,
+        dilation=(1, 1),
+        ceil_mode=False,
+        argmax_type="int64",
+    ),
+    "AdaptiveAvgPool3D": _form("adaptive_avg_pool3d", output_size=REQUIRED),
+    "Im2Col": _form("forms:columns", ksizes=REQUIRED, strides=1, dilations=1, pads=0),
+    "Col2Im": _form("forms:images_of", kernel_size=REQUIRED, dilation=1, padding=0, stride=1),
+    "Conv2DTranspose": _form(
+        "forms:transposed_convolution",
+        out_channel=REQUIRED,
+        kernel_size=REQUIRED,
+        pad_mode="valid",
+        pad=0,
+        pad_list=None,
+        mode=1,
+        stride=1,
+        dilation=1,
+        group=1,
+        data_format="NCHW",
+    ),
+    "NMSWithMask": _form("forms:separate_boxes", iou_threshold=0.5),
+    # ----- Normalisation and losses -----
+    "BatchNorm": _form("forms:normalized_batch", is_training=False, epsilon=1e-5, momentum=0.1, data_format="NCHW"),
+    "LayerNorm": _form("forms:normalized_layer", begin_norm_axis=1, begin_params_axis=1, epsilon=1e-7),
+    "LRN": _form("lrn", depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CHANNELS"),
+    "Dropout2D": _form("forms:dropped_images", keep_prob=0.5),
+    "Dropout3D": _form("forms:dropped_volumes", keep_prob=0.5),
+    "MultiMarginLoss": _form("margin_losses:margins_of_classes", p=1, margin=1.0, reduction="mean"),
+    "SoftMarginLoss": _form("soft_margin_loss", reduction="mean"),
+    "CTCLoss": _form(
+        "margin_losses:losses_of_sequences",
+        preprocess_collapse_repeated=False,
+        ctc_merge_repeated=True,
+        ignore_longer_outputs_than_inputs=False,
+    ),
+    # ----- Random choices -----
+    "Bernoulli": _form("random_choices:likely", seed=-1, offset=0),
+    "MultinomialWithReplacement": _form("multinomial_with_replacement", numsamples=REQUIRED, replacement=False),
+    "RandomCategorical": _form("random_choices:classes_drawn", dtype="int64"),
+    "RandomChoiceWithMask": _form("random_choices:places_drawn", count=256, seed=0, seed2=0),
+    "RandomGamma": _form("random_choices:gamma_numbers", seed=0, seed2=0),
+    "RandomPoisson": _form("random_choices:poisson_counts", seed=0, seed2=0, dtype="int64"),
+    "RandomShuffle": _form("random_choices:shuffled", seed=0, seed2=0),
+    "StandardLaplace": _form("random_choices:laplace_numbers", seed=0, seed2=0),
+    "UniformCandidateSampler": _form(
+        "random_choices:candidates_drawn",
+        num_true=REQUIRED,
+        num_sampled=REQUIRED,
+        unique=REQUIRED,
+        range_max=REQUIRED,
+        seed=0,
+        remove_accidental_hits=False,
+    ),
+    # ----- Sparse arrays -----
+    "SparseToDense": _form("sparse_tensors:dense_of"),
+    "SparseTensorDenseAdd": _form("sparse_tensors:added_to_dense"),
+    "SparseTensorDenseMatmul": _form("sparse_tensors:product_with_dense", adjoint_st=False, adjoint_dt=False),
+    # ----- Steps of optimizers -----
+    "ApplyGradientDescent": _form("optimizer_steps:descent"),
+    "ApplyMomentum": _form("optimizer_steps:momentum_step", use_nesterov=False, use_locking=False, gradient_scale=1.0),
+    "SGD": _form("optimizer_steps:sgd_step", dampening=0.0, weight_decay=0.0, nesterov=False),
+    "Adam": _form("optimizer_steps:adam_step", use_locking=False, use_nesterov=False),
+    "ApplyAdamWithAmsgradV2": _form("optimizer_steps:amsgrad_step", use_locking=False),
+    "AdamWeightDecay": _form("optimizer_steps:decayed_step", use_locking=False),
+    "ApplyAdaMax": _form("optimizer_steps:adamax_step"),
+    "ApplyAdadelta": _form("optimizer_steps:adadelta_step"),
+    "ApplyAdagrad": _form("optimizer_steps:adagrad_step", update_slots=True),
+    "ApplyAdagradV2": _form("optimizer_steps:adagrad_step_with_epsilon", epsilon=REQUIRED, update_slots=True),
+    "ApplyAdagradDA": _form("optimizer_steps:averaged_step", use_locking=False),
+    "ApplyRMSProp": _form("optimizer_steps:rms_step", use_locking=False),
+    "ApplyCenteredRMSProp": _form("optimizer_steps:centered_rms_step", use_locking=False),
+    "ApplyAddSign": _form("optimizer_steps:added_sign_step"),
+    "ApplyPowerSign": _form("optimizer_steps:power_sign_step"),
+    "ApplyProximalGradientDescent": _form("optimizer_steps:proximal_step"),
+    "ApplyProximalAdagrad": _form("optimizer_steps:proximal_adagrad_step", use_locking=False),
+    "ApplyFtrl": _form("optimizer_steps:ftrl_step", use_locking=False),
+    "SparseApplyFtrl": _form(
+        "optimizer_steps:ftrl_rows", lr=REQUIRED, l1=REQUIRED, l2=REQUIRED, lr_power=REQUIRED, use_locking=False
+    ),
+    "SparseApplyAdagradV2": _form(
+        "optimizer_steps:adagrad_rows", lr=REQUIRED, epsilon=REQUIRED, use_locking=False, update_slots=True
+    ),
+    # ----- Control -----
+    "Partial": _form("forms:partially"),
+    "StopGradient": _form("forms:stopped"),
     # ----- Other processes -----
     "AllReduce": _form("all_reduce", op="sum", group=_WORLD),
     "AllGather": _form("all_gather", group=_WORLD),

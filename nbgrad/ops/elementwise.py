@@ -66,8 +66,30 @@ def _binary_xy(name: str, ufunc: np.ufunc, says: str) -> Callable[[Any, Any], Te
 
 # ----- Arithmetic -----
 
-add = _binary("add", np.add, "input + other")
-sub = subtract = _binary("sub", np.subtract, "input - other")
+
+@documented
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """input + alpha * other, elementwise.
+
+    input, other : Tensor, ndarray or number
+        They broadcast.
+    alpha : number
+    """
+    return wrap(_single(np.add, input, other if alpha == 1 else _single(np.multiply, alpha, other)))
+
+
+@documented
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """input - alpha * other, elementwise.
+
+    input, other : Tensor, ndarray or number
+        They broadcast.
+    alpha : number
+    """
+    return wrap(_single(np.subtract, input, other if alpha == 1 else _single(np.multiply, alpha, other)))
+
+
+subtract = sub
 mul = multiply = _binary("mul", np.multiply, "input * other")
 floor_div = _binary_xy("floor_div", np.floor_divide, "The quotient rounded down")
 floor_divide = _binary("floor_divide", np.floor_divide, "The quotient rounded down")

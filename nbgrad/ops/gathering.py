@@ -40,12 +40,12 @@ def _index_node(function: str, indices: Any) -> Node:
 
 
 @documented
-def gather(input_params: Any, input_indices: Any, axis: int, batch_dims: int = 0) -> Tensor:
+def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0) -> Tensor:
     """Slices at positions along an axis.
 
     input_params : Tensor or ndarray
     input_indices : Tensor or ndarray of int
-        Positions, of any shape.
+        Positions, of any shape. An axis here, and positions as `axis`, are `gather_elements`.
     batch_dims : int
         The number of leading axes that both arrays share: each of their positions has its own indices.
     -> Tensor
@@ -57,6 +57,8 @@ def gather(input_params: Any, input_indices: Any, axis: int, batch_dims: int = 0
     >>> nb.ops.gather(nb.Tensor([[1.0, 2.0], [3.0, 4.0]]), nb.Tensor([1, 1, 0]), 0).tolist()
     [[3.0, 4.0], [3.0, 4.0], [1.0, 2.0]]
     """
+    if isinstance(input_indices, int) and isinstance(axis, Tensor | np.ndarray):
+        return gather_elements(input_params, input_indices, axis)
     node, index = as_node(input_params), _index_node("gather", input_indices)
     at, shared = axis_of(axis, node.ndim), integer(batch_dims, "batch_dims")
     shared += index.ndim if shared < 0 else 0

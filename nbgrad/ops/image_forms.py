@@ -255,7 +255,7 @@ def _boxes(value: Any) -> Any:
     return boxes
 
 
-def intersection_over_union(anchor_boxes: Any, gt_boxes: Any, mode: str) -> Tensor:
+def iou(anchor_boxes: Any, gt_boxes: Any, mode: str = "iou") -> Tensor:
     """The common area of boxes divided by that of both together ("iou"), or by that of the second ("iof"): (M, N)."""
     only("mode", mode, "iou", "iof")
     a, b = _boxes(anchor_boxes)[None], _boxes(gt_boxes)[:, None]
@@ -276,7 +276,9 @@ def _centres(boxes: Any) -> tuple[Any, Any, Any, Any]:
     return (boxes[:, 0] + boxes[:, 2]) * 0.5, (boxes[:, 1] + boxes[:, 3]) * 0.5, wide, high
 
 
-def encoded_boxes(anchor_box: Any, groundtruth_box: Any, means: Any, stds: Any) -> Tensor:
+def bounding_box_encode(
+    anchor_box: Any, groundtruth_box: Any, means: Any = (0.0, 0.0, 0.0, 0.0), stds: Any = (1.0, 1.0, 1.0, 1.0)
+) -> Tensor:
     """Boxes relative to anchors: shifts in parts of the extents, and logarithms of the quotients of extents."""
     x, y, w, h = _centres(_boxes(groundtruth_box))
     ax, ay, aw, ah = _centres(_boxes(anchor_box))
@@ -284,7 +286,14 @@ def encoded_boxes(anchor_box: Any, groundtruth_box: Any, means: Any, stds: Any) 
     return (deltas - np.asarray(means, np.float32)) / np.asarray(stds, np.float32)  # pyright: ignore
 
 
-def decoded_boxes(anchor_box: Any, deltas: Any, max_shape: Any, means: Any, stds: Any, wh_ratio_clip: float) -> Tensor:
+def bounding_box_decode(
+    anchor_box: Any,
+    deltas: Any,
+    max_shape: Any,
+    means: Any = (0.0, 0.0, 0.0, 0.0),
+    stds: Any = (1.0, 1.0, 1.0, 1.0),
+    wh_ratio_clip: float = 0.016,
+) -> Tensor:
     """The boxes that shifts relative to anchors mean, cut to an image of `max_shape`."""
     given = _boxes(deltas) * np.asarray(stds, np.float32) + np.asarray(means, np.float32)
     ax, ay, aw, ah = _centres(_boxes(anchor_box))
@@ -297,7 +306,7 @@ def decoded_boxes(anchor_box: Any, deltas: Any, max_shape: Any, means: Any, stds
     return np.stack([left, top, right, bottom], -1)  # pyright: ignore
 
 
-def boxes_inside(bboxes: Any, img_metas: Any) -> Tensor:
+def check_valid(bboxes: Any, img_metas: Any) -> Tensor:
     """Whether boxes lie in an image of (height, width) times a ratio."""
     box = _boxes(bboxes)
     meta: Any = wrap(as_node(img_metas))

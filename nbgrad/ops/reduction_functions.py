@@ -375,14 +375,16 @@ def clip_by_global_norm(x: Sequence[Any], clip_norm: float = 1.0, use_norm: Any 
 # ----- Scans -----
 
 
-@as_numpy(cumulative.cumsum)
+@spelled
 def cumsum(x: Any, axis: int, dtype: Any = None) -> Tensor:
-    """Running sums along an axis.
+    """Running sums along an axis, in the dtype of the elements (int64 for booleans).
 
     >>> nb.ops.cumsum(nb.Tensor([3.0, 1.0, 2.0]), 0).tolist()
     [3.0, 4.0, 6.0]
     """
-    ...
+    node = as_node(x)
+    kept = node.dtype if dtype is None and node.dtype.kind in "iu" and not node.weak else dtype
+    return cumulative.cumsum(Tensor._of(node), axis, kept)
 
 
 @as_numpy(cumulative.cumprod, "Running products along an axis; the derivative is exact where elements are 0.")

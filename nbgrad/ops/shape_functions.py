@@ -7,6 +7,7 @@ class_forms.py. All is movement: no element is computed, and the compiler turns 
 from __future__ import annotations
 
 import math
+from functools import wraps
 from typing import Any
 
 from ..errors import ArgumentError, RangeError, ShapeError
@@ -107,7 +108,21 @@ def expand_dims(input_x: Any, axis: Any) -> Tensor: ...
 
 
 unsqueeze = expand_dims
-atleast_1d, atleast_2d, atleast_3d = shaping.atleast_1d, shaping.atleast_2d, shaping.atleast_3d
+
+
+def _of_each(function: Any) -> Any:
+    """A function of NumPy's, which gives a tuple for one list or tuple of Tensors, too."""
+
+    @wraps(function)
+    def apply(*arys: Any) -> Any:
+        if len(arys) == 1 and isinstance(arys[0], list | tuple) and any(isinstance(one, Tensor) for one in arys[0]):
+            return tuple([function(one) for one in arys[0]])
+        return function(*arys)
+
+    return apply
+
+
+atleast_1d, atleast_2d, atleast_3d = map(_of_each, (shaping.atleast_1d, shaping.atleast_2d, shaping.atleast_3d))
 
 # ----- Permute -----
 

@@ -1,5 +1,15 @@
 """All that a Tensor has beyond its node: importing this package gives it to the class."""
 
-from . import data, devices, methods, mutation, operators, protocols, remembering_methods, values
+from . import data, devices, further_members, methods, mutation, operators, protocols, remembering_methods, values
 
-__all__ = ["data", "devices", "methods", "mutation", "operators", "protocols", "remembering_methods", "values"]
+__all__ = [
+    "data",
+    "devices",
+    "further_members",
+    "methods",
+    "mutation",
+    "operators",
+    "protocols",
+    "remembering_methods",
+    "values",
+]

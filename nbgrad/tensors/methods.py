@@ -21,12 +21,16 @@ from ..record.tensor import Tensor, part_of_tensor
 
 _SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "keep_dims": "keepdims"}
 """MindSpore's and PyTorch's names of NumPy's parameters."""
+_DTYPE_SECOND = frozenset([np.sum, np.mean, np.prod])
+"""Reductions whose second parameter is a dtype; MindSpore's and PyTorch's is whether the axis stays."""
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     """The method that calls the table's function in place of one of NumPy's."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 2 and isinstance(args[1], bool) and function in _DTYPE_SECOND:
+            args, kwargs = args[:1], {"keepdims": args[1], **kwargs}
         if kwargs:
             kwargs = {_SPELLINGS.get(name, name): value for name, value in kwargs.items()}
         apply = IMPLEMENTATIONS.get(function) or implementation(function)

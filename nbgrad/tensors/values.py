@@ -21,6 +21,11 @@ from ..runtime.evaluate import concrete
 from . import python_numbers
 
 
+def _complex_text(number: complex) -> str:
+    """A complex number as MindSpore prints it."""
+    return f"{number.real:g}{number.imag:+g}j"
+
+
 @part_of_tensor
 class Values(Tensor):
     """The methods that give the value of a Tensor."""
@@ -134,11 +139,15 @@ class Values(Tensor):
         if value is None:
             return head + " recorded)"
         if value.ndim == 0:
-            return f"{head} {value.item():g})" if self.dtype.kind == "f" else f"{head} {value})"
+            shown = {"f": "{:g}".format, "c": _complex_text}.get(self.dtype.kind, str)
+            return f"{head} {shown(value.item())})"
         if value.size == 0:
             return head + " )"
         digits = 4 if self.dtype.itemsize == 2 else 8
-        formats: Any = {"float_kind": lambda number: f"{number:{digits + 7}.{digits}e}"}
+        formats: Any = {
+            "float_kind": lambda number: f"{number:{digits + 7}.{digits}e}",
+            "complex_kind": _complex_text,
+        }
         text = np.array2string(value, separator=", ", formatter=formats, max_line_width=120)
         return f"{head} {text})" if value.ndim == 1 else f"{head}\n{text})"
 

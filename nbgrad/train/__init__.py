@@ -25,6 +25,10 @@ NAMES: dict[str, str] = {
     "nn.classification_metrics": (
         "Accuracy TopKCategoricalAccuracy Top1CategoricalAccuracy Top5CategoricalAccuracy Precision Recall Fbeta F1"
     ),
+    "nn.segmentation_metrics": (
+        "ConfusionMatrix Dice MeanSurfaceDistance RootMeanSquareDistance HausdorffDistance CosineSimilarity"
+    ),
+    "nn.sequence_metrics": "ROC auc Perplexity BleuScore",
     "nn.checkpoint": "save_checkpoint load_checkpoint load_param_into_net",
     "nn.exported": "export load",
 }

@@ -1,0 +1,166 @@
+"""Members of MindSpore's Tensor: dtypes under short names, facts about memory, positions of extrema, bytes.
+
+In: a Tensor. Out: Tensors, Python values. Called by users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, DtypeError
+from ..record.tensor import Tensor, part_of_tensor
+
+
+@part_of_tensor
+class FurtherMembers(Tensor):
+    """The members that neither ndarray nor the functions of `nbgrad.ops` have."""
+
+    __slots__ = ()
+
+    # ----- The Tensor itself -----
+
+    @property
+    def data(self) -> Tensor:
+        """The Tensor itself."""
+        return self
+
+    def value(self) -> Tensor:
+        """The Tensor itself; of a Parameter, its value."""
+        return self
+
+    @property
+    def has_init(self) -> bool:
+        """Whether the value is still to be made, which it never is."""
+        return False
+
+    def move_to(self, to: str, blocking: bool = True) -> Tensor:
+        """The Tensor on a device: "CPU".
+
+        Raises
+        ------
+        ArgumentError
+            For other devices; `to` knows them.
+        """
+        del blocking
+        if to != "CPU":
+            message = f"move_to knows the device 'CPU' only, but got {to!r}. Use Tensor.to for a GPU."
+            raise ArgumentError(message)
+        return self
+
+    def assign_value(self, data: Any, slice_shape: bool = False) -> Any:
+        """Take the value, shape and dtype of another Tensor; gives the Tensor itself. `slice_shape` has no effect."""
+        del slice_shape
+        self._replace(data._node if isinstance(data, Tensor) else Tensor(data)._node)
+        return self
+
+    # ----- Dtypes -----
+
+    def byte(self) -> Tensor:
+        """The elements as uint8."""
+        return self.astype(np.uint8)
+
+    def short(self) -> Tensor:
+        """The elements as int16."""
+        return self.astype(np.int16)
+
+    def type(self, dtype: Any = None) -> Any:
+        """The dtype; with one given, the elements in it."""
+        return self.dtype if dtype is None else self.astype(dtype)
+
+    def type_as(self, other: Tensor) -> Tensor:
+        """The elements in the dtype of another Tensor."""
+        return self.astype(other.dtype)
+
+    def is_signed(self) -> bool:
+        """Whether the elements may be negative."""
+        return self.dtype.kind in "ifc"
+
+    # ----- Memory -----
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The elements from one element to the next along each axis, or along one axis."""
+        steps = [step // self.itemsize for step in self.strides]
+        return steps if dim is None else steps[dim]
+
+    def storage_offset(self) -> int:
+        """The elements before the first one in the memory of the array that this one is a view of: 0, if of none."""
+        array = self.asnumpy()
+        base = array
+        while isinstance(base.base, np.ndarray):
+            base = base.base
+        first, start = array.__array_interface__["data"][0], base.__array_interface__["data"][0]
+        return (first - start) // self.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self.asnumpy().__array_interface__["data"][0]
+
+    def is_pinned(self) -> bool:
+        """Whether the memory is page-locked, which nbgrad's is not."""
+        return False
+
+    def is_shared(self) -> bool:
+        """Whether processes share the memory, which nbgrad's do not."""
+        return False
+
+    def get_bytes(self) -> bytes:
+        """The bytes of the elements in C order."""
+        return self.asnumpy().tobytes()
+
+    @staticmethod
+    def convert_bytes_to_tensor(bytes_str: bytes, dims: Sequence[int], type: Any) -> Tensor:
+        """A Tensor from the bytes of its elements.
+
+        Raises
+        ------
+        DtypeError
+            If they are no bytes.
+        """
+        if not isinstance(bytes_str, bytes | bytearray):
+            message = f"convert_bytes_to_tensor takes bytes, but got {bytes_str!r:.40}."
+            raise DtypeError(message)
+        return Tensor(np.frombuffer(bytes_str, np.dtype(getattr(type, "name", type))).reshape(tuple(dims)).copy())
+
+    # ----- Extrema and positions -----
+
+    def argmax_with_value(self, axis: int | None = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
+        """The greatest elements along an axis, and their positions."""
+        return self._extremum(self.argmax(axis), axis, keep_dims)
+
+    def argmin_with_value(self, axis: int | None = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
+        """The least elements along an axis, and their positions."""
+        return self._extremum(self.argmin(axis), axis, keep_dims)
+
+    def _extremum(self, place: Any, axis: int | None, keep_dims: bool) -> tuple[Tensor, Tensor]:
+        if axis is None:
+            return self.ravel()[place], Tensor(0)
+        at: Any = np.expand_dims(place, axis)
+        value: Any = np.take_along_axis(self, at, axis)  # pyright: ignore[reportCallIssue, reportArgumentType]
+        return (value, at) if keep_dims else (value.squeeze(axis), place)
+
+    def fill_diagonal(self, fill_value: Any, wrap: bool = False) -> Tensor:
+        """The array with a value on its main diagonal; with `wrap` again after each square of a tall matrix."""
+        target: Any = self.copy()
+        np.fill_diagonal(target, fill_value, wrap)
+        return target
+
+    def index_put(self, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Tensor:
+        """The array with values written, or added, at positions given by one array for each axis."""
+        target: Any = self.copy()
+        key = tuple(indices)
+        if accumulate:
+            np.add.at(target, key, values)
+        else:
+            target[key] = values
+        return target
+
+    def masked_scatter(self, mask: Any, source: Any) -> Tensor:
+        """The array with the first elements of another one where a mask, whose values must be known, is true."""
+        target: Any = self.copy()
+        chosen: Any = np.broadcast_to(np.asarray(mask), self.shape)
+        wanted: Any = source if isinstance(source, Tensor) else Tensor(source)
+        target[chosen] = wanted.ravel()[: int(chosen.sum())]
+        return target
