@@ -269,8 +269,9 @@ class Case:
             if np.shape(one) == np.shape(other):
                 both = np.stack([one, other])
                 branches = any(line.lstrip().startswith(("if ", "elif ")) for line in self.program.function())
-                if branches and np.can_cast(both.dtype, np.asarray(ours).dtype):
-                    both = both.astype(np.asarray(ours).dtype)  # that of both sides, of which these rows took one
+                kinds = [np.asarray(value).dtype for value in (ours, one, other)]
+                if branches and (np.can_cast(both.dtype, kinds[0]) or (kinds[1] != kinds[2] and kinds[0] in kinds)):
+                    both = both.astype(kinds[0])  # that of both sides: a side that is a Python number takes the other's
                 self.compare(np.asarray(ours), both, "value under vmap")
 
     def compare_arguments(self, expected: Any, seed: int, again: bool) -> None:

@@ -200,7 +200,7 @@ WRITES = """
 {f}.sort()
 {f}.sort(axis={axis})
 np.copyto({x}, {e})
-np.copyto({x}, {e}, where={b})
+np.copyto({x}, {e}, where=np.copy({b}))
 np.put({x}, [0, 2], {e})
 np.put({x}, [1], {s})
 np.putmask({x}, {same} > 0.1, {e})

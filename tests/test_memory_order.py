@@ -148,6 +148,8 @@ import numpy; p = numpy.arange(6.0); v = np.asfortranarray(p); v[0] = 4.0; p[1:]
 w = np.zeros_like(b); w[...] = w[0] + b[0]; w = np.copy(w); w.reshape(-1)[1] = 9.0; r = w
 w = np.zeros_like(b); w[...] = b[0]; w = np.fft.fft(w).real; w.reshape(-1)[1] = 9.0; r = w
 w = np.dot(b.reshape(1, 2, 3).transpose(2, 0, 1), 2.0); w.reshape(-1)[1] = 9.0; r = w
+i = np.copy(b[:, :2], order="F").astype(int); w = np.dot(i, i); w.reshape(-1)[1] = 9; r = w * b[0, 0]
+i = np.copy(b[:, :2], order="F").astype(int); w = i @ i; w.reshape(-1)[1] = 9; r = w * b[0, 0]
 w = np.inner(b.T, 2.0); w.reshape(-1)[1] = 9.0; r = w
 w = np.delete(b.T, 0, axis=0); w.reshape(-1)[1] = 9.0; r = w
 w = np.tile(b.T, (1, 2)); w.reshape(-1)[1] = 9.0; r = w

@@ -173,7 +173,7 @@ FORMS |= WITH_OPTIONS
 
 
 def _own(name: str) -> Any:
-    """The function of a class form: with an underscore in the table here, in group_calls.py or in image_forms.py, with a
+    """The function of a class form: with an underscore in the table here, in group_calls.py or image_forms.py, with a
     colon in a module of `rarer`, else in `nbgrad.ops`."""
     if ":" in name:
         module, _, function = name.partition(":")

@@ -193,7 +193,7 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: C
             )
             raise DtypeError(message)
         dtype = item._node.dtype if kind == "tensor" else item.node.dtype if kind == "lent" else np.asarray(item).dtype
-        if dtype not in _DIFFERENTIABLE:
+        if dtype not in _DIFFERENTIABLE and not (dtype.kind in "fc" and supported(dtype)):
             what = f"Argument {which!r} of {name_of(fn)}()"
             message = (
                 f"{what} is {_described(item)}: there are gradients with respect to float and complex "

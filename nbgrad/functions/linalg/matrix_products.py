@@ -51,7 +51,8 @@ def batched(a: Node, b: Node) -> Node:
     if a.dtype.kind in "fc":
         return builders.matmul(a, b)
     (count, m, k), n = a.shape, b.shape[2]
-    return contract(reshape(a, (count, m, 1, k)), reshape(swap(b, 1, 2), (count, 1, n, k)))
+    # Whatever the order of its operands, a product is in C order.
+    return copied(contract(reshape(a, (count, m, 1, k)), reshape(swap(b, 1, 2), (count, 1, n, k))), "C")
 
 
 def contract(a: Node, b: Node) -> Node:
