@@ -59,7 +59,7 @@ LAYERS = """
     tape
     interop
     ops ops.rarer
-    nn
+    nn nn.evaluation
     mint mint.nn
     common
     amp
@@ -116,7 +116,7 @@ def test_the_rule_sees_every_module() -> None:
     assert layer("nbgrad.device.exchange") == ORDER["nbgrad.device"] > layer("nbgrad.device.kernels.ptx")
     assert "nbgrad.compiler.scalars" in arrows()["nbgrad.compiler.emit"]
     assert "nbgrad.graph.holomorphic" in arrows()["nbgrad.graph.expand_complex"], "imports inside functions"
-    assert "nbgrad.nn" in arrows()["nbgrad.nn.metrics_base"], "imports by import_module"
+    assert "nbgrad.nn" in arrows()["nbgrad.nn.evaluation.metrics_base"], "imports by import_module"
     assert "nbgrad.device.memory.arrays" in arrows()["nbgrad.device.recipes"], "imports for types"
 
 

@@ -78,6 +78,12 @@ MODULES = {
     "nbgrad.dtype": "Element types, with MindSpore's names.",
     "nbgrad.nn": "Cells, layers, losses, optimizers and metrics, with MindSpore's names.",
     "nbgrad.ops": "MindSpore's functions and their class forms.",
+    "nbgrad.mint": "Functions with PyTorch's parameters and defaults.",
+    "nbgrad.mint.nn": "Layers and losses with PyTorch's parameters and defaults.",
+    "nbgrad.mint.nn.functional": "Functions of layers and losses.",
+    "nbgrad.mint.optim": "Optimizers with PyTorch's parameters and defaults.",
+    "nbgrad.mint.linalg": "Linear algebra.",
+    "nbgrad.mint.special": "Special functions.",
     "nbgrad.common": "Tensors, Parameters and initial values under MindSpore's paths.",
     "nbgrad.common.initializer": "Initial values of Parameters.",
     "nbgrad.train": "Model, callbacks, checkpoints and metrics.",
@@ -97,7 +103,10 @@ SECTIONS = {
     "Solvers, optimisers, other libraries, devices": "solvers optim interop mpi cuda errors config",
     "PyTorch's and TensorFlow's words": "autograd autograd.functional autograd.forward_ad tape",
     "NumPy's names": "numpy numpy.linalg numpy.fft numpy.random",
-    "MindSpore's interface": ("nn ops common common.initializer train amp dataset communication log context dtype"),
+    "MindSpore's interface": (
+        "nn ops mint mint.nn mint.nn.functional mint.optim mint.linalg mint.special common common.initializer train "
+        "amp dataset communication log context dtype"
+    ),
 }
 """The order of the modules on the first page of the reference."""
 

@@ -16,6 +16,10 @@ from ..record.tensor import Tensor
 __all__ = ["SGD", "Adam", "AdamW", "FusedAdamW"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def _pair(betas: Any) -> tuple[Any, Any]:
     if not isinstance(betas, tuple | list) or len(betas) != 2:
         message = f"betas must be a pair of numbers, but is {betas!r}."

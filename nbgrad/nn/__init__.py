@@ -57,13 +57,13 @@ NAMES: dict[str, str] = {
     "further_layers": (
         "BiDense EmbeddingLookup ImageGradients LBeta SparseToDense ParameterUpdate TripletMarginWithDistanceLoss"
     ),
-    "segmentation_metrics": (
+    "evaluation.segmentation_metrics": (
         "ConfusionMatrix Dice MeanSurfaceDistance RootMeanSquareDistance HausdorffDistance CosineSimilarity"
     ),
-    "sequence_metrics": "ROC auc Perplexity BleuScore",
+    "evaluation.sequence_metrics": "ROC auc Perplexity BleuScore",
     "exported": "GraphCell",
-    "metrics_base": "Metric Loss MAE MSE rearrange_inputs names get_metric_fn",
-    "classification_metrics": (
+    "evaluation.metrics_base": "Metric Loss MAE MSE rearrange_inputs names get_metric_fn",
+    "evaluation.classification_metrics": (
         "Accuracy TopKCategoricalAccuracy Top1CategoricalAccuracy Top5CategoricalAccuracy Precision Recall Fbeta F1"
     ),
 }

@@ -21,14 +21,14 @@ NAMES: dict[str, str] = {
     "train.sinks": "data_sink DatasetHelper connect_network_with_dataset",
     "amp.loss_scale_managers": "LossScaleManager FixedLossScaleManager DynamicLossScaleManager",
     "amp.precision": "build_train_network auto_mixed_precision",
-    "nn.metrics_base": "Metric Loss MAE MSE rearrange_inputs names get_metric_fn",
-    "nn.classification_metrics": (
+    "nn.evaluation.metrics_base": "Metric Loss MAE MSE rearrange_inputs names get_metric_fn",
+    "nn.evaluation.classification_metrics": (
         "Accuracy TopKCategoricalAccuracy Top1CategoricalAccuracy Top5CategoricalAccuracy Precision Recall Fbeta F1"
     ),
-    "nn.segmentation_metrics": (
+    "nn.evaluation.segmentation_metrics": (
         "ConfusionMatrix Dice MeanSurfaceDistance RootMeanSquareDistance HausdorffDistance CosineSimilarity"
     ),
-    "nn.sequence_metrics": "ROC auc Perplexity BleuScore",
+    "nn.evaluation.sequence_metrics": "ROC auc Perplexity BleuScore",
     "nn.checkpoint": "save_checkpoint load_checkpoint load_param_into_net",
     "nn.exported": "export load",
 }

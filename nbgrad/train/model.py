@@ -16,8 +16,8 @@ from ..amp.precision import auto_mixed_precision, build_train_network
 from ..communication.parallel_context import ParallelMode
 from ..errors import ArgumentError, DtypeError
 from ..nn.cell import Cell
+from ..nn.evaluation.metrics_base import Loss, Metric, get_metrics
 from ..nn.layer_arguments import positive, whole
-from ..nn.metrics_base import Loss, Metric, get_metrics
 from ..nn.optimizer import Optimizer
 from ..nn.training import WithEvalCell, WithLossCell
 from ..record.tensor import Tensor

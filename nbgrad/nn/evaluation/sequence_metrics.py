@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
-from .layer_arguments import flag, positive
+from ...errors import ArgumentError, ShapeError
+from ..layer_arguments import flag, positive
 from .metrics_base import Metric, rearrange_inputs
 
 

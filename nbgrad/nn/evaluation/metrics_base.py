@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DtypeError, NameTakenError, NoSamplesError, ShapeError
-from ..record.tensor import Tensor
+from ...errors import ArgumentError, DtypeError, NameTakenError, NoSamplesError, ShapeError
+from ...record.tensor import Tensor
 
 _CLASSES = {
     "accuracy": "Accuracy",

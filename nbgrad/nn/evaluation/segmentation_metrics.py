@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
-from .layer_arguments import flag, positive, real
+from ...errors import ArgumentError, ShapeError
+from ..layer_arguments import flag, positive, real
 from .metrics_base import Metric, rearrange_inputs
 
 

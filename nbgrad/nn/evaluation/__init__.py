@@ -1,0 +1,1 @@
+"""Metrics, with MindSpore's names: sums over batches of a dataset."""
