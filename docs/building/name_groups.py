@@ -33,7 +33,10 @@ GROUPS = {
     ),
     "Arrays and containers": (
         "Tensors, Parameters, containers as vectors, random numbers.",
-        "Tensor tensor from_numpy from_dlpack Parameter ParameterTuple ravel Generator set_seed get_seed",
+        (
+            "Tensor tensor from_numpy from_dlpack is_tensor COOTensor CSRTensor Parameter ParameterTuple ravel Generator "
+            "set_seed get_seed"
+        ),
     ),
     "Values that remember": (
         "Gradients of values, in PyTorch's and TensorFlow's words; `nbgrad.autograd` and `nbgrad.tape` have the rest.",
@@ -57,8 +60,8 @@ ALIASES = {
         "set_auto_parallel_context set_context set_device"
     ),
     "nbgrad.dtype": (
-        "bool_ byte double dtype_to_nptype float16 float32 float64 float_ half int16 int32 int64 int8 int_ intc "
-        "pytype_to_dtype short single uint16 uint32 uint64 uint8"
+        "bool_ byte complex128 complex64 double dtype_to_nptype float16 float32 float64 float_ half int16 int32 int64 "
+        "int8 int_ intc pytype_to_dtype short single uint16 uint32 uint64 uint8"
     ),
 }
 """Names of `nbgrad` that a public module has, too, or that belong beside its names."""
