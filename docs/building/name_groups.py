@@ -34,8 +34,8 @@ GROUPS = {
     "Arrays and containers": (
         "Tensors, Parameters, containers as vectors, random numbers.",
         (
-            "Tensor tensor from_numpy from_dlpack is_tensor COOTensor CSRTensor Parameter ParameterTuple ravel Generator "
-            "set_seed get_seed"
+            "Tensor tensor from_numpy from_dlpack is_tensor COOTensor CSRTensor Parameter ParameterTuple ravel "
+            "Generator set_seed get_seed"
         ),
     ),
     "Values that remember": (

@@ -261,7 +261,7 @@ def logit(input: Any, eps: float | None = None) -> Tensor:
 
 @documented
 def fast_gelu(x: Any) -> Tensor:
-    """x / (1 + exp(-1.702 |x|)) * exp(0.851 (x - |x|)), close to `gelu`."""
+    """`x / (1 + exp(-1.702 |x|)) * exp(0.851 (x - |x|))`, close to `gelu`."""
     value = float_of(x)
     size = np.abs(value)
     return value / (1 + np.exp(-1.702 * size)) * np.exp(0.851 * (value - size))
