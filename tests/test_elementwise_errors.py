@@ -176,6 +176,6 @@ def test_bad_arguments() -> None:
         fast(X, Y[:, 0])
     with pytest.raises(ArgumentError, match="other arguments than it has"):
         fast(X)
-    with pytest.raises(DtypeError, match="got a object"):
+    with pytest.raises(DtypeError, match="got an object"):
         fast(X, object())
     assert repr(fast) == "<elementwise mixed>"

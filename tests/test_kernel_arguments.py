@@ -168,7 +168,7 @@ def _named_alike(p, p_0):
         (_sorted_complex, (Z,), r"calls sort\(\) with complex numbers"),
         (_arcsine, (Z,), "computes arcsin of complex numbers"),
         (_named_alike, ((1.0, 2.0), 3.0), "an argument `p_0` and a tuple with a part of that name"),
-        (gathered, ((Z, object()), 1.0, 2), "got a object as `pair_1`"),
+        (gathered, ((Z, object()), 1.0, 2), "got an object as `pair_1`"),
         (waves, (Z.astype(np.clongdouble), 1j, 0.5), "Pass float32, float64, complex64"),
     ],
 )
