@@ -56,8 +56,8 @@ INTERFACES = (
     Interface(
         "frames of callers",
         r"sys\._getframe",
-        "compiled/explain.py compiled/nan_search.py errors.py graph/loops/noted.py graph/loops/watch.py record/foreign_arrays.py "
-        "tensors/protocols.py tensors/values.py",
+        "compiled/explain.py compiled/nan_search.py errors.py graph/loops/noted.py graph/loops/watch.py "
+        "record/foreign_arrays.py tensors/protocols.py tensors/values.py",
         "f_back, f_code, f_globals, and names of modules of pandas and scipy.sparse",
         "tests with both libraries; without a match, the general message or way is taken",
     ),
