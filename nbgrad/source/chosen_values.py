@@ -1,7 +1,7 @@
 """One of two values of a name, by a recorded truth value.
 
 In: the values that a name has on both sides of a branch. Out: the value of which each element is chosen; or
-`CannotTurn`, the reason why the statement must stay Python's. Called by statements.py.
+`CannotTurn`, the reason why the statement must stay Python's. Called by sides.py; loops raise `CannotTurn`, too.
 """
 
 from __future__ import annotations

@@ -50,15 +50,12 @@ def assigned(nodes: Iterable[ast.AST]) -> Names:
     return frozenset(found)
 
 
-def bound(nodes: Iterable[ast.AST]) -> Names:
+def bound(nodes: Sequence[ast.AST]) -> Names:
     """The names that statements set otherwise than by `x += y`, which leaves an array where it is."""
-    kept = {id(one.target) for one in within(nodes) if isinstance(one, ast.AugAssign)}
-    every = {
-        one.id
-        for one in within(nodes)
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store) and id(one) not in kept
-    }
-    return assigned(nodes) - ({one.id for one in within(nodes) if isinstance(one, ast.Name)} - every)
+    targets = {id(one.target) for one in within(nodes) if isinstance(one, ast.AugAssign)}
+    stored = [one for one in within(nodes) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
+    others = {one.id for one in stored if id(one) not in targets}
+    return assigned(nodes) - ({one.id for one in stored} - others)
 
 
 def written(nodes: Iterable[ast.AST]) -> Names:

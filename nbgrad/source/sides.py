@@ -57,9 +57,7 @@ def chosen_state(
     given: Sequence[str],
 ) -> State:
     """The values of `given` names after both sides."""
-    refuse_other_objects(names)
-    sides = recorded_side(yes, state), recorded_side(no, state)
-    choice = _choice(test, yes, sides)
+    choice, sides = _both(test, yes, no, state, names)
     values = [choice.between(a, b, name) for name, a, b in zip(given, *[side.result for side in sides], strict=True)]
     _write(choice, sides)
     return tuple(values)
@@ -67,17 +65,19 @@ def chosen_state(
 
 def chosen_result(test: Any, yes: Callable[..., Any], no: Callable[..., Any], state: State, names: Names) -> Any:
     """The result of a function after a branch both sides of which return something."""
-    refuse_other_objects(names)
-    sides = recorded_side(yes, state), recorded_side(no, state)
-    choice = _choice(test, yes, sides)
+    choice, sides = _both(test, yes, no, state, names)
     value = choice.between(sides[0].result, sides[1].result, "what is returned", loose=True)
     _write(choice, sides)
     return value
 
 
-def _choice(test: Any, yes: Callable[..., Any], sides: tuple[Side, Side]) -> Choice:
-    one, other = sides
-    return Choice(test, yes.__code__, (one.ends, other.ends), (one.was_there, other.was_there))
+def _both(
+    test: Any, yes: Callable[..., Any], no: Callable[..., Any], state: State, names: Names
+) -> tuple[Choice, tuple[Side, Side]]:
+    """Both sides, recorded one after the other, and the choice between what they give."""
+    refuse_other_objects(names)
+    one, other = recorded_side(yes, state), recorded_side(no, state)
+    return Choice(test, yes.__code__, (one.ends, other.ends), (one.was_there, other.was_there)), (one, other)
 
 
 def _write(choice: Choice, sides: tuple[Side, Side]) -> None:

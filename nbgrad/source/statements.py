@@ -11,8 +11,7 @@ global name.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -20,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import TracedValueError
-from ..graph.trace import current_trace, open_traces
+from ..graph.trace import open_traces
 from ..record.as_node import as_node
 from ..record.chosen_arrays import chosen_arrays, is_left_to_python
 from ..record.tensor import Tensor
 from .chosen_values import UNSET, CannotTurn, cannot, may_stay_pythons
 from .sides import Names, State, chosen_result, chosen_state
-from .truth_values import Thunk, and_, is_recorded, not_, or_, truth
+from .truth_values import NotedConditions, Thunk, and_, is_recorded, not_, or_, truth
 from .turned_loops import Turn, staged
 
 __all__ = [
@@ -70,30 +69,17 @@ def _turned(reason: str | None, code: CodeType, function: Callable[..., Any], *a
         reason = "it makes a name one of two arrays, of one of which elements are set later"
     if reason is not None:
         return None, reason
+    conditions = NotedConditions()
     try:
-        with _attempt():
-            return function(*args), None
+        return function(*args), None
     except Exception as error:  # the side that is not taken, or a turn too many, may do anything
+        conditions.forget_later()
         return None, _described(error)
 
 
 def _described(error: Exception) -> str:
     text = str(error).rstrip(".")
     return text if isinstance(error, CannotTurn) else f"{type(error).__name__}: {text}"
-
-
-@contextmanager
-def _attempt() -> Iterator[None]:
-    """Without effect where it fails."""
-    trace = current_trace()
-    lists = [] if trace is None else [one for one in (trace.guards, trace.checks) if one is not None]
-    lengths = [len(one) for one in lists]
-    try:
-        yield
-    except Exception:
-        for one, length in zip(lists, lengths, strict=True):
-            del one[length:]
-        raise
 
 
 # ----- Branches -----

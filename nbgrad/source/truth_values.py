@@ -15,11 +15,26 @@ from ..control.branches import stands_for_many
 from ..errors import TracedValueError
 from ..graph.builders import reshape
 from ..graph.ir import BOOL, elementwise
+from ..graph.trace import current_trace
 from ..record.as_node import as_node
 from ..record.journal import undone_writes
 from ..record.tensor import Tensor
 
 Thunk = Callable[[], Any]
+
+
+class NotedConditions:
+    """The guards and checks that the recording has noted so far."""
+
+    def __init__(self) -> None:
+        trace = current_trace()
+        lists: Any = () if trace is None else (trace.guards, trace.checks)
+        self._lengths = [(one, len(one)) for one in lists if one is not None]
+
+    def forget_later(self) -> None:
+        """Take back those that were noted since."""
+        for one, length in self._lengths:
+            del one[length:]
 
 
 def is_recorded(value: Any) -> bool:

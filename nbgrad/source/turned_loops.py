@@ -8,8 +8,7 @@ recorded again. Called by statements.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
@@ -29,7 +28,7 @@ from ..runtime.memory_order import same_order
 from ..transforms.arguments import flatten
 from .chosen_values import UNSET, cannot, condition_of, is_number, may_stay_pythons, shown, stays_pythons
 from .sides import Names, State, refuse_other_objects
-from .truth_values import and_
+from .truth_values import NotedConditions, and_
 from .watched import Watched
 
 Turn = Callable[..., tuple[Any, State]]
@@ -243,28 +242,19 @@ def _with_all_set(turn: Turn, state: State) -> State:
     """The state with numbers, NaN where there are any, for what only a turn sets."""
     if not any(value is UNSET for value in state):
         return state
-    with _undone(), recording((), turn=True) as trace:
-        watched = Watched([turn, *state])
-        try:
-            with undone_writes():
-                _, after = turn(*state)
-        finally:
-            trace.undo_writes()
-            watched.restored()
-        return tuple([_like(b) if a is UNSET else a for a, b in zip(state, after, strict=True)])
-
-
-@contextmanager
-def _undone() -> Iterator[None]:
-    """Without guards of what happens inside."""
-    trace = current_trace()
-    lists = [] if trace is None else [one for one in (trace.guards, trace.checks) if one is not None]
-    lengths = [len(one) for one in lists]
+    conditions = NotedConditions()
     try:
-        yield
+        with recording((), turn=True) as trace:
+            watched = Watched([turn, *state])
+            try:
+                with undone_writes():
+                    _, after = turn(*state)
+            finally:
+                trace.undo_writes()
+                watched.restored()
+            return tuple([_like(b) if a is UNSET else a for a, b in zip(state, after, strict=True)])
     finally:
-        for one, length in zip(lists, lengths, strict=True):
-            del one[length:]
+        conditions.forget_later()
 
 
 def _like(value: Any) -> Any:

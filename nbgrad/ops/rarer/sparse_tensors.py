@@ -26,7 +26,34 @@ def _shown(name: str, x: Any) -> str:
     return f"{name}=Tensor(shape={list(x.shape)}, dtype={x.dtype}, value={x})"
 
 
-class COOTensor:
+class _SparseTensor:
+    """The members that sparse arrays share: facts of their values and their shape."""
+
+    values: Tensor
+    shape: tuple[int, ...]
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the values."""
+        return self.values.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.values.size
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of a value."""
+        return self.values.itemsize
+
+
+class COOTensor(_SparseTensor):
     """An array by the coordinates and values of its elements.
 
     Parameters
@@ -58,26 +85,6 @@ class COOTensor:
                 f"shapes are {self.values.shape} and {self.indices.shape}."
             )
             raise ShapeError(message)
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype of the values."""
-        return self.values.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of values."""
-        return self.values.size
-
-    @property
-    def itemsize(self) -> int:
-        """The bytes of a value."""
-        return self.values.itemsize
 
     def astype(self, dtype: Any) -> COOTensor:
         """The array in another dtype."""
@@ -146,7 +153,7 @@ def _in_order(x: COOTensor) -> COOTensor:
     return COOTensor(x.indices[order], x.values[order], x.shape)
 
 
-class CSRTensor:
+class CSRTensor(_SparseTensor):
     """A matrix by the columns and values of its rows.
 
     Parameters
@@ -180,26 +187,6 @@ class CSRTensor:
                 f"but the shapes are {self.indptr.shape}, {self.indices.shape} and {self.values.shape}."
             )
             raise ShapeError(message)
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype of the values."""
-        return self.values.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of values."""
-        return self.values.size
-
-    @property
-    def itemsize(self) -> int:
-        """The bytes of a value."""
-        return self.values.itemsize
 
     @property
     def _rows(self) -> numpy.ndarray:
