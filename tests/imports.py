@@ -41,6 +41,11 @@ def _absolute(package: str, level: int, name: str | None) -> str:
     return ".".join([*above, *([name] if name else [])])
 
 
+def _name(function: ast.expr) -> str:
+    """The last part of a function's name."""
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
 def _imports(name: str, tree: ast.Module) -> Iterator[str]:
     """The modules that a module imports; `COMPUTED` for a name that its text does not tell."""
     package = name if SOURCES[name].stem == "__init__" else name.rpartition(".")[0]
@@ -52,7 +57,7 @@ def _imports(name: str, tree: ast.Module) -> Iterator[str]:
             for alias in node.names:
                 submodule = f"{base}.{alias.name}"
                 yield submodule if submodule in SOURCES else base
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        elif isinstance(node, ast.Call) and _name(node.func).endswith("import_module"):
             wanted = node.args[0]
             if isinstance(wanted, ast.Constant):
                 text = str(wanted.value)

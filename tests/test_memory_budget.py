@@ -177,7 +177,7 @@ def check_schedule(parts, schedule):
 
 
 @given(st.lists(loops, min_size=1, max_size=2), ANY_SCHEDULE)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=2, deadline=None)
 def test_schedules_of_random_loops(parts, schedule):
     check_schedule(parts, schedule)
 

@@ -131,7 +131,7 @@ kepts = st.sampled_from([256, 1 << 24])
 
 
 @given(st.lists(loops, min_size=1, max_size=3), news, kepts)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_random_loops_have_the_same_bits(parts: list[dict[str, Any]], new: int, kept: int) -> None:
     check_values(parts, new, kept)
 
@@ -151,7 +151,7 @@ def test_inner_loops_that_are_found_after_the_outer_one() -> None:
 
 
 @given(st.lists(loops, min_size=1, max_size=2))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=3, deadline=None)
 def test_gradients_of_random_loops(parts: list[dict[str, Any]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NBGRAD_DISABLE_JIT", "1")

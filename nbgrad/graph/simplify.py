@@ -46,12 +46,12 @@ _ANY_DTYPE = frozenset(PRIMITIVES[name] for name in "scatter_last host loop item
 def simplify(outputs: Sequence[Node]) -> list[Node]:
     """The simplified outputs, in order."""
     with RareCollection():
-        walk = _Simplifier({})
+        walk = Simplifier({})
         simple = walk.run(outputs)
         turned = _turned_products(simple) if walk.transposes else {}
         if walk.loops:
             turned.update(joined(simple))
-        return _Simplifier(turned).run(simple) if turned else simple
+        return Simplifier(turned).run(simple) if turned else simple
 
 
 def uniform_source(node: Node) -> Node | None:
@@ -74,7 +74,7 @@ def literal_of(node: Node) -> Any:
     return literal_value(source) if source is not None and source.primitive is LITERAL else None
 
 
-class _Simplifier:
+class Simplifier:
     """One walk: `number` has the canonical nodes, in the order of their making, `known` the canonical node of each
     combination of primitive, parameters and canonical inputs."""
 

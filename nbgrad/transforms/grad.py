@@ -43,6 +43,7 @@ from .arguments import (
     with_zeros,
 )
 from .rolled import conditions_of, nodes_in, roll_up
+from .shared_terms import shared
 
 # ----- What is asked for -----
 
@@ -406,7 +407,8 @@ def _run(
     def derive() -> list[Node]:
         with recording(wrt) as again:
             again.tokens = trace.tokens
-            found = with_zeros(node_vjp(outputs, _ones(outputs) if seeds is None else seeds, wrt), wrt)
+            terms = shared(outputs, wrt, trace.tokens)
+            found = with_zeros(node_vjp(terms, _ones(outputs) if seeds is None else seeds, wrt), wrt)
             return [like_copy(gradient, node) for gradient, node in zip(found, wrt, strict=True)]
 
     results.budgets = trace.budgets

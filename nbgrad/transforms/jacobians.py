@@ -45,6 +45,7 @@ from .arguments import (
 )
 from .grad import grad, mirror, split_aux, weight_nodes
 from .rolled import conditions_of, nodes_in, roll_up
+from .shared_terms import shared
 
 
 def _split(fn: Callable[..., Any], output: Any, has_aux: bool) -> tuple[Any, Any]:
@@ -158,7 +159,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
             again.tokens = trace.tokens
             pairs = zip(given, outputs, strict=True)
             vectors = [_cotangent(value, node, f"Cotangent {k}") for k, (value, node) in enumerate(pairs)]
-            found = node_vjp(outputs, vectors, wrt)
+            found = node_vjp(shared(outputs, wrt, trace.tokens), vectors, wrt)
         parts = iter(with_zeros(found, wrt))
         wanted = Results(trace.budgets)
         by_input = tuple([mirror(wanted, w, parts) for w in call.wanted])
@@ -360,7 +361,8 @@ def _reverse_blocks(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node]) 
         stand_in = placeholder(output.shape, output.dtype)
         units = _basis(output)
         many = Batch(trace, {stand_in: units}, output.size)
-        found = with_zeros(node_vjp([output], [stand_in], wrt), wrt)
+        terms = shared([output], wrt, trace.tokens)
+        found = with_zeros(node_vjp(terms, [stand_in], wrt), wrt)
         batched = many(found)
         calls = many.end() is not None
         row: list[Node] = []

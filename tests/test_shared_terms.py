@@ -1,0 +1,109 @@
+"""Functions that record equal terms many times: their gradients cost a small multiple of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.interpolate import BSpline
+
+import nbgrad as nb
+from nbgrad.graph.differentiate import vjp
+from nbgrad.graph.ir import literal, placeholder, topological
+from nbgrad.graph.simplify import simplify
+from nbgrad.record.tensor import Tensor
+from nbgrad.transforms.shared_terms import shared
+
+pytestmark = pytest.mark.unoptimized
+
+MATRIX = np.random.default_rng(3).normal(size=(5, 5))
+COFACTORS = np.linalg.det(MATRIX) * np.linalg.inv(MATRIX).T
+KNOTS = np.array([0.0, 0.4, 1.0, 1.3, 2.1, 2.5, 3.2, 4.0])
+
+
+def determinant(a: Any) -> Any:
+    """By cofactors, of minors that are put together anew."""
+    if a.shape[0] == 1:
+        return a[0, 0]
+    total = 0.0
+    for j in range(a.shape[0]):
+        total = total + (-1) ** j * a[0, j] * determinant(np.concatenate([a[1:, :j], a[1:, j + 1 :]], axis=1))
+    return total
+
+
+def basis(i: int, k: int, x: Any) -> Any:
+    """A B-spline's basis of degree k, by the recursion of Cox and de Boor."""
+    if k == 0:
+        return np.where((KNOTS[i] <= x) & (x < KNOTS[i + 1]), 1.0, 0.0)
+    left = (x - KNOTS[i]) / (KNOTS[i + k] - KNOTS[i])
+    right = (KNOTS[i + k + 1] - x) / (KNOTS[i + k + 1] - KNOTS[i + 1])
+    return left * basis(i, k - 1, x) + right * basis(i + 1, k - 1, x)
+
+
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        nb.grad(determinant),
+        nb.jit(nb.grad(determinant)),
+        nb.jacrev(determinant),
+        lambda a: nb.value_and_grad(determinant)(a)[1],
+        lambda a: nb.vjp(determinant, a)[1](1.0)[0],
+    ],
+    ids=["grad", "jit", "jacrev", "value_and_grad", "vjp"],
+)
+def test_determinant_by_cofactors(derivative: Callable[[Any], Any]) -> None:
+    np.testing.assert_allclose(derivative(MATRIX), COFACTORS, rtol=1e-12)
+
+
+def test_second_derivatives_of_a_determinant() -> None:
+    """Those of log(det) are -inv(A) x inv(A)."""
+    a = MATRIX[:4, :4] @ MATRIX[:4, :4].T + np.eye(4)
+    found = nb.hessian(lambda a: np.log(determinant(a)))(a)
+    inverse = np.linalg.inv(a)
+    np.testing.assert_allclose(found, -np.einsum("jk,li->ijkl", inverse, inverse), rtol=1e-9, atol=1e-12)
+
+
+def test_splines_by_recursion() -> None:
+    x = np.linspace(0.1, 3.9, 50)
+    found = nb.jit(nb.grad(lambda x: np.sum(basis(1, 5, x) ** 2)))(x)
+    known = BSpline.basis_element(KNOTS[1:], extrapolate=False)
+    value, slope = np.nan_to_num(known(x)), np.nan_to_num(known.derivative()(x))
+    np.testing.assert_allclose(found, 2 * value * slope, rtol=1e-10, atol=1e-13)
+
+
+def test_nodes_of_a_gradient_are_a_small_multiple_of_those_of_the_value() -> None:
+    """The cheap gradient principle: Griewank and Walther, Evaluating Derivatives, 2008, section 3.3."""
+    x = placeholder(MATRIX.shape, MATRIX.dtype)
+    outputs = [determinant(Tensor._of(x))._node]
+    found = [g for g in vjp(shared(outputs, [x], ()), [literal(1.0, MATRIX.dtype)], [x]) if g is not None]
+    assert len(topological(simplify(found))) < 5 * len(topological(simplify(outputs)))
+
+
+def test_equal_operands_share_the_gradient() -> None:
+    def f(x: Any) -> Any:
+        terms = [np.sin(x) * np.exp(x) for _ in range(40)]
+        return np.sum(np.maximum(terms[0], terms[1])) + np.sum(sum(terms))
+
+    x = np.array([0.3, -1.2])
+    np.testing.assert_allclose(nb.grad(f)(x), 41 * np.exp(x) * (np.sin(x) + np.cos(x)), rtol=1e-13)
+
+
+def test_what_stops_gradients_stays_apart() -> None:
+    def f(x: Any) -> Any:
+        terms = [np.exp(x) for _ in range(60)]
+        return np.sum(sum(terms) * nb.ops.stop_gradient(np.exp(x)))
+
+    np.testing.assert_allclose(nb.grad(f)(np.array([0.5])), 60 * np.exp([1.0]), rtol=1e-13)
+
+
+def test_terms_that_are_not_repeated_stay_as_they_are() -> None:
+    x = placeholder((3,), MATRIX.dtype)
+    node = Tensor._of(x)
+    for k in range(100):
+        node = np.sin(node) * (k + 1.5)
+    outputs = [node._node]
+    assert shared(outputs, [x], ()) is outputs
+    repeated = [determinant(Tensor._of(placeholder((4, 4), MATRIX.dtype)))._node]
+    assert shared(repeated, [], [x]) is repeated, "recordings of calls keep their order"
