@@ -100,7 +100,7 @@ def test_what_stops_gradients_stays_apart() -> None:
 
 def test_terms_that_are_not_repeated_stay_as_they_are() -> None:
     x = placeholder((3,), MATRIX.dtype)
-    node = Tensor._of(x)
+    node: Any = Tensor._of(x)
     for k in range(100):
         node = np.sin(node) * (k + 1.5)
     outputs = [node._node]
