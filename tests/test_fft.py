@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import nbgrad as nb
 import nbgrad.numpy as dropped_in
 from nbgrad.errors import ArgumentError, DtypeError, ShapeError
+from nbgrad.functions.analysis import fourier_routines
 from nbgrad.numpy import fft as own
 
 from .agreement import agree
@@ -173,3 +177,35 @@ def test_all_names_of_numpy_fft_are_there():
     public = {name for name in dir(F) if not name.startswith("_") and callable(getattr(F, name))} - {"test"}
     assert public == set(own.__all__)
     assert dropped_in.fft.fft is own.fft
+
+
+def changed(module, name):
+    """SciPy's routines, one of which is not what it was."""
+    return SimpleNamespace(**{n: getattr(module, n) for n in ("c2c", "r2c", "c2r")} | {name: lambda *given: None})
+
+
+@pytest.mark.parametrize("name", ["c2c", "r2c", "c2r"])
+def test_routines_of_scipy_are_asked_for_known_numbers(name, monkeypatch):
+    known = fourier_routines.routines()
+    assert known is not None, "without them a transform of 1000 numbers takes twice as long"
+    monkeypatch.setitem(sys.modules, "scipy.fft._pocketfft.pypocketfft", changed(known, name))
+    assert fourier_routines.routines.__wrapped__() is None
+
+
+@pytest.mark.usefixtures("interpreted")
+def test_without_the_routines_scipy_itself_is_called(monkeypatch):
+    monkeypatch.setattr(fourier_routines, "routines", lambda: None)
+    x = numbers("real", 3, 4, 5)
+    for norm in ("backward", "ortho", "forward"):
+        for own_function, function in ((own.fftn, F.fftn), (own.rfftn, F.rfftn)):
+            found = function(x, axes=(1, 2), norm=norm)
+            np.testing.assert_allclose(own_function(x, axes=(1, 2), norm=norm), found, atol=1e-12)
+        back = own.irfftn(found, (4, 5), axes=(1, 2), norm=norm)
+        np.testing.assert_allclose(back, x, atol=1e-12)
+
+
+def test_arrays_in_any_order_are_transformed():
+    x = numbers("complex", 6, 8, 4)
+    for view in (x[::2, ::-1], x.T, x.real, x[..., 1:3]):
+        np.testing.assert_allclose(nb.jit(lambda v: np.fft.fft2(v * 1.0))(view), F.fft2(view), atol=1e-12)
+        np.testing.assert_allclose(np.asarray(own.fftn(view)), F.fftn(view), atol=1e-12)

@@ -127,6 +127,13 @@ INTERFACES = (
         "looked up by name; their file is found by path, else imported",
     ),
     Interface(
+        "SciPy's Fourier transforms",
+        r"pypocketfft",
+        "functions/analysis/fourier_routines.py",
+        "c2c, r2c and c2r of scipy.fft._pocketfft.pypocketfft, and the order of their arguments",
+        "called once and compared with NumPy; without them scipy.fft itself is called",
+    ),
+    Interface(
         "GCC's OpenMP runtime",
         r"GOMP_parallel",
         "runtime/native.py runtime/threads.py",

@@ -1,8 +1,7 @@
 """Discrete Fourier transforms with a derivative: the three kinds that all others are made of.
 
 In: nodes, axes counted from the end, a norm. Out: nodes. Called by fft_functions.py. Values are SciPy's (a `host` node
-of the graph), or, in double precision along one axis, NumPy's, which are written into memory that exists. A transform
-is linear, so that its derivative is another transform:
+of the graph). A transform is linear, so that its derivative is another transform:
 
 - complex to complex: the adjoint is the transform in the other direction, unscaled where this one is scaled by 1 / n.
 - real to half of the spectrum: the other half is the conjugate, and has no cotangent of its own.
@@ -21,94 +20,34 @@ from ...graph.builders import cast, reshape
 from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, broadcast, constant
 from ..linalg.matrix_batches import complex_dtype_of, like_operand, real_dtype_of, with_rule
-
-Axes = tuple[int, ...]
+from .fourier_routines import Axes, complex_transform, from_half, half_shape, to_half, whole_shape
 
 DUAL = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 """The norm of the adjoint of a transform: NumPy's names say which direction is scaled by 1 / n."""
 
 
-def _fftn(x: np.ndarray, axes: Axes, forward: bool, norm: Any, out: np.ndarray | None = None) -> Any:
-    from scipy import fft
-
-    if _is_for_numpy(x, axes):
-        return (np.fft.fft if forward else np.fft.ifft)(x, axis=axes[0], norm=norm, out=out)
-    if not x.size:
-        return x
-    found: Any
-    if len(axes) == 1:
-        # SciPy looks longer at the arguments of transforms of several axes.
-        found = (fft.fft if forward else fft.ifft)(x, axis=axes[0], norm=norm)
-    else:
-        found = (fft.fftn if forward else fft.ifftn)(x, axes=axes, norm=norm)
-    if x.dtype.kind == "f":
-        # SciPy mirrors one half, which makes zeros negative; NumPy's are positive.
-        found.imag += 0.0
-    return found
-
-
-def _rfftn(x: np.ndarray, axes: Axes, norm: Any, out: np.ndarray | None = None) -> Any:
-    from scipy import fft
-
-    if _is_for_numpy(x, axes):
-        return np.fft.rfft(x, axis=axes[0], norm=norm, out=out)
-    if not x.size:
-        return np.zeros(_half(x.shape, axes))
-    return fft.rfft(x, axis=axes[0], norm=norm) if len(axes) == 1 else fft.rfftn(x, axes=axes, norm=norm)
-
-
-def _irfftn(x: np.ndarray, n: int, axes: Axes, norm: Any, out: np.ndarray | None = None) -> Any:
-    from scipy import fft
-
-    if _is_for_numpy(x, axes):
-        return np.fft.irfft(x, n, axis=axes[0], norm=norm, out=out)
-    if not x.size:
-        return np.zeros(_whole(x.shape, n, axes))
-    if len(axes) == 1:
-        return fft.irfft(x, n, axis=axes[0], norm=norm)
-    return fft.irfftn(x, s=[*[x.shape[axis] for axis in axes[:-1]], n], axes=axes, norm=norm)
-
-
-def _half(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
-    axis = len(shape) + axes[-1]
-    return (*shape[:axis], shape[axis] // 2 + 1, *shape[axis + 1 :])
-
-
-def _whole(shape: tuple[int, ...], n: int, axes: Axes) -> tuple[int, ...]:
-    axis = len(shape) + axes[-1]
-    return (*shape[:axis], n, *shape[axis + 1 :])
-
-
-def _is_for_numpy(x: np.ndarray, axes: Axes) -> bool:
-    """Whether NumPy transforms an array as fast as SciPy, which vectorises transforms of single precision better."""
-    return len(axes) == 1 and x.size > 0 and x.dtype.char in "dD"
-
-
 def _into(run: Callable[..., Any]) -> Callable[..., None]:
     """A transform that writes its result into an array."""
-
-    def into(out: np.ndarray, *arguments: Any) -> None:
-        found = run(*arguments, out=out)
-        if found is not out:
-            out[...] = found
-
-    return into
+    return lambda out, *arguments: run(*arguments, out=out)
 
 
 FFTN = HostFunction(
-    "fftn", lambda inputs, params: (inputs[0].shape, complex_dtype_of(inputs[0].dtype)), _fftn, _into(_fftn)
+    "fftn",
+    lambda inputs, params: (inputs[0].shape, complex_dtype_of(inputs[0].dtype)),
+    complex_transform,
+    _into(complex_transform),
 )
 RFFTN = HostFunction(
     "rfftn",
-    lambda inputs, params: (_half(inputs[0].shape, params[0]), complex_dtype_of(inputs[0].dtype)),
-    _rfftn,
-    _into(_rfftn),
+    lambda inputs, params: (half_shape(inputs[0].shape, params[0]), complex_dtype_of(inputs[0].dtype)),
+    to_half,
+    _into(to_half),
 )
 IRFFTN = HostFunction(
     "irfftn",
-    lambda inputs, params: (_whole(inputs[0].shape, params[0], params[1]), real_dtype_of(inputs[0].dtype)),
-    _irfftn,
-    _into(_irfftn),
+    lambda inputs, params: (whole_shape(inputs[0].shape, params[0], params[1]), real_dtype_of(inputs[0].dtype)),
+    from_half,
+    _into(from_half),
 )
 
 
