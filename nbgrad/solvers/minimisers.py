@@ -4,8 +4,8 @@ In: a function of a vector that gives a number, or residuals, with SciPy's argum
 fields, differentiated by all that the function closes over, by `args` and by the bounds. SciPy gets gradients,
 Jacobians and Hessians as compiled programs. Called by users.
 
-At a minimiser the gradient is zero, where no bound is active; there, the element is its bound. The implicit function
-theorem holds for these equations.
+At a minimiser the gradient is zero, where no bound is active; there, the element is its bound. constraints.py has the
+equations of constrained minimisers. The implicit function theorem holds for these equations.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ..graph.ir import Node, broadcast
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
 from .closed_functions import as_float, bound, first_of, one_output, recorded
+from .constraints import METHODS, constraints_of
 from .host_solves import HostSolve
 from .implicit import (
     FIELDS,
@@ -36,14 +37,16 @@ from .implicit import (
     value_at,
 )
 
-GRADIENT = ("cg", "bfgs", "l-bfgs-b", "tnc", "slsqp", "newton-cg", "dogleg", "trust-ncg", "trust-krylov", "trust-exact")
+GRADIENT = tuple("cg bfgs l-bfgs-b tnc slsqp newton-cg dogleg trust-ncg trust-krylov trust-exact trust-constr".split())
 """Methods that get the gradient."""
 HESSIAN = ("dogleg", "trust-exact")
 """Methods that get the Hessian as a matrix."""
-PRODUCTS = ("newton-cg", "trust-ncg", "trust-krylov")
+PRODUCTS = ("newton-cg", "trust-ncg", "trust-krylov", "trust-constr")
 """Methods that get products with the Hessian."""
 BOUNDED = ("l-bfgs-b", "tnc", "slsqp", "nelder-mead", "powell")
 """Methods whose minimiser lies exactly on its active bounds."""
+NEAR = 1e-12
+"""What counts as on a bound for SLSQP, in units of the bound's size."""
 
 
 def minimize(
@@ -77,23 +80,25 @@ def minimize(
         Accepted for SciPy's sake: with `jac=True`, `fun` gives a pair of which the second is not used.
     bounds : sequence of pairs, or scipy.optimize.Bounds, optional
         Lower and upper ends for each element, None for none. They may be recorded values.
-    constraints
-        Must be empty: for the equations of Karush, Kuhn and Tucker there is `root`.
+    constraints : dict, NonlinearConstraint, LinearConstraint or sequence of them, optional
+        As for SciPy, for the methods SLSQP, the default then, and trust-constr. Their functions and ends may be made of
+        recorded values; the Jacobians are nbgrad's.
     linear_solver : {"dense", "gmres", "bicgstab", "cg"}, optional
         As for `custom_root`, for the system with the Hessian.
 
     Returns
     -------
     Solution
-        With SciPy's fields `x`, `fun`, `jac`, `success`, `status`, `message`, `nfev`, `njev` and `nit`. Without
-        convergence the values are SciPy's, and a derivative by them raises.
+        With SciPy's fields `x`, `fun`, `jac`, `success`, `status`, `message`, `nfev`, `njev` and `nit`; with
+        constraints, `multipliers` too: of the equations first, then of the inequalities, in the form c(x) >= 0. They
+        have derivatives like `x`. Without convergence the values are SciPy's, and a derivative by them raises.
 
     Raises
     ------
     ArgumentError
-        For constraints, or arguments that SciPy refuses.
+        For arguments that SciPy refuses, or methods without derivatives.
     ShapeError, DtypeError
-        If `fun` does not give one real number, or bounds do not fit.
+        If `fun` does not give one real number, or bounds or constraints do not fit.
     TracedValueError
         If `fun` branches by the values of `x`.
     MatrixError, ConvergenceError
@@ -102,7 +107,9 @@ def minimize(
     Notes
     -----
     The derivative of the minimiser solves the system of the Hessian, where no bound is active; an element on a bound
-    moves with the bound. As precise as the minimiser: methods of first order stop where the gradient is about `tol`.
+    moves with the bound. With constraints it solves the equations of Karush, Kuhn and Tucker, of the rows whose
+    multipliers are not zero (constraints.py). As precise as the minimiser: methods of first order stop where the
+    gradient is about `tol`.
 
     Examples
     --------
@@ -115,15 +122,13 @@ def minimize(
     """
     title = "minimize"
     check_function(fun, title)
-    if constraints:
-        message = (
-            "minimize() has no derivatives with constraints. Take bounds, or solve the equations of Karush, Kuhn and "
-            "Tucker by nb.solvers.root."
-        )
-        raise ArgumentError(message)
     start = flat_start(x0, title)
     n = start.size
-    way = str(method or ("BFGS" if bounds is None else "L-BFGS-B")).lower()
+    held = constraints_of(constraints, start, title)
+    way = str(method or ("SLSQP" if held else "BFGS" if bounds is None else "L-BFGS-B")).lower()
+    if held and way not in METHODS:
+        message = f"minimize() with constraints has derivatives for {', '.join(METHODS)}, but not for {method!r}."
+        raise ArgumentError(message)
     ends = bound_nodes(bounds, n, title)
     if ends and way not in BOUNDED:
         message = f"minimize() with bounds has derivatives for {', '.join(BOUNDED)}, but not for {method!r}."
@@ -137,7 +142,7 @@ def minimize(
     def run(first: np.ndarray, *rest: np.ndarray) -> tuple[Any, dict[str, Any]]:
         from scipy.optimize import minimize
 
-        values = rest[len(ends) :]
+        values, of_rows = rest[len(ends) :][:mine], rest[len(ends) + mine :]
         both = function.with_gradient().call
 
         def value(x: np.ndarray) -> Any:
@@ -152,21 +157,51 @@ def minimize(
             given["hessp"] = lambda x, v: product(as_float(v), as_float(x), *values)[0]
         if ends:
             given["bounds"] = list(zip(*rest[:2], strict=True))
+        if held:
+            given["constraints"] = held.for_scipy(way, of_rows)
         found = as_scipy(
             title,
             host.place,
             lambda: minimize(value, first, method=method, tol=tol, callback=callback, options=more, **given),
         )
-        return found.x, fields_of(found)
+        fields = fields_of(found)
+        x = as_float(found.x)
+        if ends and way == "slsqp":
+            # Its linear systems leave elements a rounding away from their bounds.
+            for end in rest[:2]:
+                x = np.where(np.isclose(x, end, rtol=NEAR, atol=NEAR), end, x)
+        if not held:
+            return x, fields
+        free = (x > rest[0]) & (x < rest[1]) if ends else np.full(n, True)
+        slope = gradient.call(x, *values)[0]
+        known = held.multipliers(x, slope, of_rows, free) if fields["success"] else np.full(held.count, np.nan)
+        return np.concatenate([x, known]), fields
 
+    mine = len(captured)
+    captured = [*captured, *(held.captured if held else ())]
     inputs = [start, *ends, *captured]
-    key = ("minimize", function, method, tol, option_key(callback), option_key(more), len(ends))
-    host = HostSolve(title, key, [node.ndim for node in inputs], (n,), FIELDS, run)
-    linear = linear_way(linear_solver, n)
-    residual = gradient.within_bounds() if ends else gradient
+    rows = (held.function, held.equalities) if held else ()
+    key = ("minimize", function, rows, method, tol, option_key(callback), option_key(more), len(ends))
+    size = n + (held.count if held else 0)
+    host = HostSolve(title, key, [node.ndim for node in inputs], (size,), FIELDS, run)
+    linear = linear_way(linear_solver, size)
+
+    def rule() -> ImplicitRule:
+        if held:
+            return ImplicitRule(title, held.equations(function, n, bool(ends)), linear)
+        return ImplicitRule(title, gradient.within_bounds() if ends else gradient, linear)
+
     plain = is_plain([x0], inputs)
-    x, fields, node = solution(host, inputs, lambda: ImplicitRule(title, residual, linear), [*ends, *captured], plain)
-    more_values = {"fun": value_at(function, x, node, captured), "jac": value_at(gradient, x, node, captured)}
+    found, fields, node = solution(host, inputs, rule, [*ends, *captured], plain)
+    x = found[:n] if held else found
+    if held and node is not None:
+        node = x._node
+    more_values = {
+        "fun": value_at(function, x, node, captured[:mine]),
+        "jac": value_at(gradient, x, node, captured[:mine]),
+    }
+    if held:
+        more_values["multipliers"] = found[n:]
     return Solution(title, {"x": x, **more_values, **fields})
 
 
