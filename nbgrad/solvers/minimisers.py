@@ -46,7 +46,7 @@ PRODUCTS = ("newton-cg", "trust-ncg", "trust-krylov", "trust-constr")
 BOUNDED = ("l-bfgs-b", "tnc", "slsqp", "nelder-mead", "powell")
 """Methods whose minimiser lies exactly on its active bounds."""
 NEAR = 1e-12
-"""What counts as on a bound for SLSQP, in units of the bound's size."""
+"""The distance at which an element is on its bound for SLSQP, in units of the bound's size."""
 
 
 def minimize(
