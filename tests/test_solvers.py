@@ -322,6 +322,32 @@ def _stuck(a: Any) -> Any:
     return solvers.root(lambda x: x**2 + a, [1.0]).x[0]
 
 
+CURVATURES = {
+    "linear": lambda u: np.ones_like(u),
+    "soft_l1": lambda u: (1 + u**2) ** -1.5,
+    "huber": lambda u: (np.abs(u) < 1) * 1.0,
+    "cauchy": lambda u: (1 - u**2) / (1 + u**2) ** 2,
+    "arctan": lambda u: (1 - 3 * u**4) / (1 + u**4) ** 2,
+}
+"""The second derivatives of the losses by the residual, in units of the scale."""
+
+
+@pytest.mark.parametrize("loss", CURVATURES)
+def test_robust_means(loss: str) -> None:
+    """The mean moves with each number by its part of the curvature of the cost."""
+    data, scale = np.array([0.1, 0.4, -0.2, 3.0, 0.25, -1.5]), 0.7
+    given: dict[str, Any] = {"loss": loss, "f_scale": scale, "xtol": 1e-15, "ftol": 1e-15, "gtol": 1e-15}
+
+    def mean(d: Any) -> Any:
+        return solvers.least_squares(lambda x: x - d, [0.1], **given)
+
+    known = scipy.optimize.least_squares(lambda x: x - data, [0.1], **given)
+    np.testing.assert_allclose(mean(data).x, known.x, atol=1e-7)
+    np.testing.assert_allclose(mean(data).cost, known.cost, rtol=1e-12)
+    parts = CURVATURES[loss]((known.x - data) / scale)
+    np.testing.assert_allclose(nb.grad(lambda d: mean(d).x[0])(data), parts / parts.sum(), atol=1e-6)
+
+
 FAILURES: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (
         ConvergenceError,
@@ -364,7 +390,7 @@ FAILURES: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (ArgumentError, "not linear", lambda: solvers.linear_solve(lambda v: v + 1, np.ones(2), method="dense")),
     (ArgumentError, "method must be one of", lambda: solvers.linear_solve(lambda v: v, np.ones(2), method="lu")),
     (ArgumentError, "must be a dict", lambda: solvers.minimize(np.sum, [1.0], constraints=[np.sum])),
-    (ArgumentError, "loss='linear'", lambda: solvers.least_squares(lambda x: x, [1.0], loss="huber")),
+    (ArgumentError, "loss of least_squares.* 'cauchy'", lambda: solvers.least_squares(lambda x: x, [1.0], loss="l1")),
     (ArgumentError, "bounds", lambda: solvers.minimize(np.sum, [1.0], method="trust-constr", bounds=[(0, 1)])),
     (ArgumentError, "give a start by p0", lambda: solvers.curve_fit(lambda *x: x[0], np.ones(2), np.ones(2))),
     (ArgumentError, "only 1 data", lambda: solvers.curve_fit(lambda x, a, b: a * x + b, np.ones(1), np.ones(1))),

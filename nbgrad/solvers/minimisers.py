@@ -16,10 +16,11 @@ from typing import Any, cast
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..graph.ir import Node, broadcast
+from ..graph.builders import reduce
+from ..graph.ir import Node, broadcast, elementwise
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
-from .closed_functions import as_float, bound, first_of, one_output, recorded
+from .closed_functions import ClosedFunction, as_float, bound, first_of, one_output, recorded
 from .constraints import METHODS, constraints_of
 from .host_solves import HostSolve
 from .implicit import (
@@ -240,6 +241,24 @@ def ends_of(ends: Sequence[Any], n: int, title: str) -> list[Node]:
 
 # ----- Residuals -----
 
+LOSSES: dict[str, Callable[[Node], Node]] = {
+    "linear": lambda z: z,
+    "soft_l1": lambda z: 2.0 * z / (elementwise("sqrt", z + 1.0) + 1.0),
+    "huber": lambda z: elementwise(
+        "select", elementwise("less_equal", z, 1.0), z, 2.0 * elementwise("sqrt", elementwise("maximum", z, 1.0)) - 1.0
+    ),
+    "cauchy": lambda z: elementwise("log1p", z),
+    "arctan": lambda z: elementwise("arctan", z),
+}
+"""SciPy's rho(z), of the squares of scaled residuals. B. Triggs et al., "Bundle Adjustment", 1999, appendix."""
+
+
+def _cost(function: ClosedFunction, loss: str, scale: float) -> ClosedFunction:
+    """Half the sum of the losses of the function's first output, of one axis."""
+    scaled = function.outputs[0] * (1.0 / scale)
+    total = reduce("sum", LOSSES[loss](scaled * scaled), (0,)) * (0.5 * scale * scale)
+    return ClosedFunction(function.variables, function.captured, [total], function.checks)
+
 
 def least_squares(
     fun: Callable[..., Any],
@@ -252,6 +271,7 @@ def least_squares(
     gtol: float | None = 1e-8,
     x_scale: Any = 1.0,
     loss: str = "linear",
+    f_scale: float = 1.0,
     max_nfev: int | None = None,
     args: Any = (),
     linear_solver: str | None = None,
@@ -270,8 +290,10 @@ def least_squares(
         The lower and the upper ends, numbers or an array each. They may be recorded values.
     method, ftol, xtol, gtol, x_scale, max_nfev
         As for SciPy.
-    loss : str
-        "linear" only.
+    loss : {"linear", "soft_l1", "huber", "cauchy", "arctan"}
+        The function rho of SciPy's robust fits.
+    f_scale : float
+        The residual C from which on one counts as an outlier: the cost is half the sum of C**2 rho((f / C)**2).
     args : tuple
         Further arguments of `fun`.
     linear_solver : {"dense", "gmres", "bicgstab", "cg"}, optional
@@ -286,14 +308,14 @@ def least_squares(
     Raises
     ------
     ArgumentError
-        For another loss, or arguments that SciPy refuses.
+        For a loss of your own, or arguments that SciPy refuses.
     ShapeError, DtypeError, TracedValueError, MatrixError, ConvergenceError
         As `minimize`.
 
     Notes
     -----
-    The derivative is exact also where the residuals are not small: the system is that of the whole Hessian of half the
-    sum of squares, not of its Gauss-Newton part.
+    The derivative is exact also where the residuals are not small: the system is that of the whole Hessian of the cost,
+    not of its Gauss-Newton part.
 
     Examples
     --------
@@ -310,8 +332,8 @@ def least_squares(
     title = "least_squares"
     del jac
     check_function(fun, title)
-    if loss != "linear":
-        message = f"least_squares() has derivatives for loss='linear', but not for {loss!r}. Use minimize()."
+    if loss not in LOSSES:
+        message = f"loss of least_squares() must be one of {', '.join(map(repr, LOSSES))}, but got {loss!r}."
         raise ArgumentError(message)
     start = flat_start(x0, title)
     n = start.size
@@ -323,7 +345,7 @@ def least_squares(
     ends = [] if free else ends_of(pair, n, title)
     function, captured = recorded(bound(fun, args), [start], title, one_output(name_of(fun), title, None))
     more: dict[str, Any] = {"method": method, "ftol": ftol, "xtol": xtol, "gtol": gtol, "x_scale": x_scale}
-    more["max_nfev"] = max_nfev
+    more |= {"max_nfev": max_nfev, "loss": loss, "f_scale": float(f_scale)}
 
     def run(first: np.ndarray, *rest: np.ndarray) -> tuple[Any, dict[str, Any]]:
         from scipy.optimize import least_squares
@@ -350,11 +372,11 @@ def least_squares(
     inputs = [start, *ends, *captured]
     key = ("least squares", function, option_key(more), len(ends))
     host = HostSolve(title, key, [node.ndim for node in inputs], (n,), FIELDS, run)
-    gradient = function.half_sum_of_squares().gradient()
+    total = function.made(("cost", loss, float(f_scale)), lambda: _cost(function, loss, float(f_scale)))
+    gradient = total.gradient()
     residual = gradient.within_bounds() if ends else gradient
     linear = linear_way(linear_solver, n)
     plain = is_plain([x0], inputs)
     x, fields, node = solution(host, inputs, lambda: ImplicitRule(title, residual, linear), [*ends, *captured], plain)
-    squares = function.half_sum_of_squares()
-    more_values = {"fun": value_at(function, x, node, captured), "cost": value_at(squares, x, node, captured)}
+    more_values = {"fun": value_at(function, x, node, captured), "cost": value_at(total, x, node, captured)}
     return Solution(title, {"x": x, **more_values, **fields})
