@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from .bits import fma, rare_fmod, round_down, round_to_zero, square_root, with_sign
+from .bits import fma, rare_fmod, round_down, round_to_even, round_to_zero, round_up, square_root, with_sign
 
 UNSIGNED_ONE = np.uint64(1)
 
@@ -163,3 +163,26 @@ def power_unsigned(x, y):
         base = base * base
         exponent = exponent >> UNSIGNED_ONE
     return result
+
+
+# ----- Rounding to whole numbers: a float of the same dtype; signed zeros, infinities and NaN are kept -----
+
+
+def floor(x):
+    """The largest whole number that is at most x."""
+    return round_down(x)
+
+
+def ceil(x):
+    """The smallest whole number that is at least x."""
+    return round_up(x)
+
+
+def trunc(x):
+    """x without its fraction."""
+    return round_to_zero(x)
+
+
+def rint(x):
+    """The nearest whole number, ties to even."""
+    return round_to_even(x)

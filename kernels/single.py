@@ -3,7 +3,8 @@
 In:  a float32.  Out: a float32.  Who calls: the table in __init__.py, for dtype float32.
 Branch-free, without library calls.  The methods are those of the float64 kernels (exponential.py, logarithm.py,
 trigonometric.py, hyperbolic.py, error_function.py) with shorter polynomials.  Every literal is a float32: a bare
-Python float would turn the arithmetic into float64.  Functions that are not here run in float64 (widened.py).
+Python float would turn the arithmetic into float64.  single_angles.py and single_hyperbolic.py have the rest; gamma
+functions, powers and erfc run in float64 (widened.py).
 """
 
 import math
@@ -39,6 +40,7 @@ ZERO = f32(0.0)
 HALF = f32(0.5)
 ONE = f32(1.0)
 TWO = f32(2.0)
+THIRD = f32(0.33333334)
 INFINITY = f32(math.inf)
 NAN = f32(math.nan)
 TINY = f32(1e-9)
@@ -64,13 +66,17 @@ def scaled_by_power(y, n):
     return y * int32_to_float32(float32_to_int32(shifted) << 23) * power_of_two(rest)
 
 
+def exp_parts(x):
+    """(y, n) with e**x = y 2**n, for -104.5 <= x <= 89."""
+    n = muladd(x, LOG2_E, ROUNDER) - ROUNDER
+    r = muladd(n, -LN2_LOW, muladd(n, -LN2_HIGH, x))
+    return muladd(r * r, exp_tail(r), r) + ONE, n
+
+
 def exp(x):
     """e**x: 1.1 ULP on the whole line."""
     x = f32(-104.5) if x < f32(-104.5) else x
-    x = f32(89.0) if x > f32(89.0) else x
-    n = muladd(x, LOG2_E, ROUNDER) - ROUNDER
-    r = muladd(n, -LN2_LOW, muladd(n, -LN2_HIGH, x))
-    y = muladd(r * r, exp_tail(r), r) + ONE
+    y, n = exp_parts(f32(89.0) if x > f32(89.0) else x)
     return scaled_by_power(y, n)
 
 
@@ -102,12 +108,15 @@ def expit(x):
 
 
 def log_tail(f):
-    """s (f**2/2 + R): log(1 + f) is f - (f**2/2 - this); f from -0.293 to 0.415."""
-    s = f / (TWO + f)
-    z = s * s
-    p = muladd(z, f32(0.29582036), f32(0.39988726))
-    p = muladd(z, p, f32(0.66666687))
-    return s * muladd(z, p, HALF * f * f)
+    """log(1 + f) - f + f**2/2, for f from -0.293 to 0.415: a polynomial, since a division takes longer."""
+    p = muladd(f, f32(-0.076381996), f32(0.12764442))
+    p = muladd(f, p, f32(-0.13160044))
+    p = muladd(f, p, f32(0.14201292))
+    p = muladd(f, p, f32(-0.16623326))
+    p = muladd(f, p, f32(0.2000125))
+    p = muladd(f, p, f32(-0.25000823))
+    p = muladd(f, p, f32(0.3333333))
+    return f * f * f * p
 
 
 def log_special(x, result):
@@ -122,7 +131,8 @@ def exponent_and_rest(x):
     """(k, f) with x = 2**k (1 + f), f from -0.293 to 0.415, of positive x."""
     tiny = x < f32(1.1754944e-38)
     i = float32_to_int32(x * f32(33554432.0) if tiny else x)
-    shift = (i - SQRT_HALF_BITS) & EXPONENT_MASK
+    # As 32 bits, so that nothing is computed with 64.
+    shift = np.int32(i - SQRT_HALF_BITS) & EXPONENT_MASK
     k = int32_to_float32((shift >> 23) + ROUNDER_BITS) - ROUNDER
     return k - f32(25.0) if tiny else k, int32_to_float32(i - shift) - ONE
 
@@ -171,14 +181,12 @@ def exp2(x):
     return scaled_by_power(y, n)
 
 
-def log1p(x):
-    """log(1 + x): 1.2 ULP for x >= -1."""
-    total = ONE + x
-    part = total - x
-    lost = (x - (total - part)) + (ONE - part)
+def log_of_sum(total, lost):
+    """log(total + lost) for |lost| at most an ULP of total: 1.2 ULP, also near 1, where `lost` decides."""
     i = float32_to_int32(total)
-    shift = (i - SQRT_HALF_BITS) & EXPONENT_MASK
+    shift = np.int32(i - SQRT_HALF_BITS) & EXPONENT_MASK
     k = int32_to_float32((shift >> 23) + ROUNDER_BITS) - ROUNDER
+    # lost * 2**-k; where the factor would overflow, it no longer matters.
     scale = int32_to_float32(0x3F800000 - shift)
     lost = lost * scale if abs(k) < f32(100.0) else ZERO
     high = int32_to_float32(i - shift) - ONE
@@ -186,7 +194,15 @@ def log1p(x):
     rest = (high - f) + lost
     square = HALF * f * f
     low = muladd(k, LN2_LOW, log_tail(f)) + muladd(-f, rest, rest)
-    result = log_special(total, muladd(k, LN2_HIGH, f - (square - low)))
+    return muladd(k, LN2_HIGH, f - (square - low))
+
+
+def log1p(x):
+    """log(1 + x): 1.2 ULP for x >= -1."""
+    total = ONE + x
+    part = total - x
+    lost = (x - (total - part)) + (ONE - part)
+    result = log_special(total, log_of_sum(total, lost))
     return x if abs(x) < TINY else result
 
 
@@ -247,7 +263,8 @@ def tanh(x):
     """The hyperbolic tangent: 1.5 ULP on the whole line."""
     a = abs(x)
     bounded = f32(10.0) if a > f32(10.0) else a
-    large = ONE - TWO / (exp(TWO * bounded) + ONE)
+    y, n = exp_parts(TWO * bounded)
+    large = ONE - TWO / muladd(y, power_of_two(n), ONE)
     z = x * x
     p = muladd(z, f32(-0.0060536973), f32(0.020968188))
     p = muladd(z, p, f32(-0.05384499))
@@ -274,3 +291,23 @@ def erf(x):
     q = muladd(z, q, f32(-0.3761235))
     q = muladd(z, q, f32(0.12837912))
     return muladd(x, q, x) if a < ONE else with_sign(large, x)
+
+
+def cbrt(x):
+    """The cube root: 0.6 ULP on the whole line; power.py has the formula."""
+    a = abs(x)
+    k, f = exponent_and_rest(a)
+    q = muladd(k, THIRD, ROUNDER) - ROUNDER
+    w = (f + ONE) * power_of_two(k - f32(3.0) * q)
+    r = muladd(w, f32(0.050501186), f32(-0.39976707))
+    r = muladd(w, r, f32(1.193485))
+    r = muladd(w, r, f32(-1.7351147))
+    r = muladd(w, r, f32(1.884704))
+    h = fma(-w * r, r * r, ONE)
+    r = muladd(r * h, muladd(h, muladd(h, f32(0.17283951), f32(0.22222222)), THIRD), r)
+    root = w * r * r
+    square = root * root
+    missing = fma(-square, root, w) - fma(root, root, -square) * root
+    root = fma(missing * THIRD, r * r, root)
+    result = with_sign(root * power_of_two(q), x)
+    return result if (a > ZERO) & (a < INFINITY) else x

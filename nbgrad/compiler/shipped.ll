@@ -1,6 +1,6 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.arithmetic 8372709272b9bfa4b06744398fe8cd33
+; digest nbgrad.kernels.arithmetic fd644edc6d78840ad05bbb02786eb2a3
 ; digest nbgrad.kernels.comparison c08d071d4e8a8765ed2a0f4ee04a1804
 ; digest nbgrad.kernels.convolution b73ffdff3b737d1817cd9a9846932c89
 ; digest nbgrad.kernels.error_function 514c28d560731679103d6e1556ac8c75
@@ -15,14 +15,15 @@
 ; digest nbgrad.kernels.power 8a10cbc47effa9eced3c785cbefe24b8
 ; digest nbgrad.kernels.random 9ae8ff724e4528846e9f6e90ce3a6a5f
 ; digest nbgrad.kernels.reciprocal_root 5a9071c7e6165bc0da7cee31b1154348
-; digest nbgrad.kernels.rounding 52aa002b61ea247577048cac56e57557
 ; digest nbgrad.kernels.scan fed49d626cb29aa413959c410b98989d
 ; digest nbgrad.kernels.scatter e0f63249df12a8c5293c0ac15a4d0197
 ; digest nbgrad.kernels.sinc 858c230d9c0d3f016f6f8d36cfcf4a3c
-; digest nbgrad.kernels.single 537435d1e90f301bfda94cc68dcbe582
+; digest nbgrad.kernels.single e03798935d177851bfa1d22b4edc4cef
+; digest nbgrad.kernels.single_angles d807cd2b9ac455b06a50695f9e838364
+; digest nbgrad.kernels.single_hyperbolic 10e837934e8fff146919f071a0563cfb
 ; digest nbgrad.kernels.sort b73ffdff3b737d1817cd9a9846932c89
 ; digest nbgrad.kernels.trigonometric 9f3ec34c60561ce469e2da03438ab890
-; digest nbgrad.kernels.widened 2f50b54ee86996016eeeb90dea011a26
+; digest nbgrad.kernels.widened d7437db0ba522ccaad0eb837aaa127a2
 ; digest nbgrad.kernels.windows 491b28c29a04812ba94f2e62629b5eef
 ; digest nbgrad.runtime.blocks 7afb3d2d32a414ab73cc998604a32887
 ; digest nbgrad.runtime.native abe559bf23478f3ee55500428cc3372e
@@ -220,7 +221,7 @@ B56.i:                                            ; preds = %B56.preheader.i, %B
 B112.i:                                           ; preds = %B56.i, %0
   %result.3.1.i = phi i8 [ 1, %0 ], [ %spec.select.i, %B56.i ]
   switch i8 %a0, label %B160.fold.split.i [
-    i8 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+    i8 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
     i8 -1, label %B140.i
   ]
 
@@ -228,16 +229,16 @@ B140.i:                                           ; preds = %B112.i
   %1 = and i8 %a1, 1
   %.127.not.i = icmp eq i8 %1, 0
   %spec.select42.i = select i1 %.127.not.i, i8 1, i8 -1
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
 B160.fold.split.i:                                ; preds = %B112.i
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
 B56.preheader.i:                                  ; preds = %0
   %.10.i.i = zext nneg i8 %a1 to i64
   br label %B56.i
 
-_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
+_ZN6nbgrad7kernels10arithmetic12power_signedB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
   %"$phi160.0.4.0.i" = phi i8 [ %spec.select42.i, %B140.i ], [ %a0, %B112.i ], [ 0, %B160.fold.split.i ]
   %.146.i = icmp slt i8 %a1, 0
   %spec.select43.i = select i1 %.146.i, i8 %"$phi160.0.4.0.i", i8 %result.3.1.i
@@ -264,7 +265,7 @@ B56.i:                                            ; preds = %B56.preheader.i, %B
 B112.i:                                           ; preds = %B56.i, %0
   %result.3.1.i = phi i16 [ 1, %0 ], [ %spec.select.i, %B56.i ]
   switch i16 %a0, label %B160.fold.split.i [
-    i16 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+    i16 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
     i16 -1, label %B140.i
   ]
 
@@ -272,16 +273,16 @@ B140.i:                                           ; preds = %B112.i
   %1 = and i16 %a1, 1
   %.127.not.i = icmp eq i16 %1, 0
   %spec.select42.i = select i1 %.127.not.i, i16 1, i16 -1
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
 B160.fold.split.i:                                ; preds = %B112.i
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
 B56.preheader.i:                                  ; preds = %0
   %.10.i.i = zext nneg i16 %a1 to i64
   br label %B56.i
 
-_ZN6nbgrad7kernels10arithmetic12power_signedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
+_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
   %"$phi160.0.4.0.i" = phi i16 [ %spec.select42.i, %B140.i ], [ %a0, %B112.i ], [ 0, %B160.fold.split.i ]
   %.146.i = icmp slt i16 %a1, 0
   %spec.select43.i = select i1 %.146.i, i16 %"$phi160.0.4.0.i", i16 %result.3.1.i
@@ -308,7 +309,7 @@ B56.i:                                            ; preds = %B56.preheader.i, %B
 B112.i:                                           ; preds = %B56.i, %0
   %result.3.1.i = phi i32 [ 1, %0 ], [ %spec.select.i, %B56.i ]
   switch i32 %a0, label %B160.fold.split.i [
-    i32 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+    i32 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
     i32 -1, label %B140.i
   ]
 
@@ -316,16 +317,16 @@ B140.i:                                           ; preds = %B112.i
   %1 = and i32 %a1, 1
   %.127.not.i = icmp eq i32 %1, 0
   %spec.select42.i = select i1 %.127.not.i, i32 1, i32 -1
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
 B160.fold.split.i:                                ; preds = %B112.i
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
 B56.preheader.i:                                  ; preds = %0
   %.10.i.i = zext nneg i32 %a1 to i64
   br label %B56.i
 
-_ZN6nbgrad7kernels10arithmetic12power_signedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
+_ZN6nbgrad7kernels10arithmetic12power_signedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
   %"$phi160.0.4.0.i" = phi i32 [ %spec.select42.i, %B140.i ], [ %a0, %B112.i ], [ 0, %B160.fold.split.i ]
   %.146.i = icmp slt i32 %a1, 0
   %spec.select43.i = select i1 %.146.i, i32 %"$phi160.0.4.0.i", i32 %result.3.1.i
@@ -352,7 +353,7 @@ B56.i:                                            ; preds = %0, %B56.i
 B112.i:                                           ; preds = %B56.i, %0
   %result.3.1.i = phi i64 [ 1, %0 ], [ %spec.select.i, %B56.i ]
   switch i64 %a0, label %B160.fold.split.i [
-    i64 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+    i64 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
     i64 -1, label %B140.i
   ]
 
@@ -360,12 +361,12 @@ B140.i:                                           ; preds = %B112.i
   %.124.i = and i64 %a1, 1
   %.125.not.i = icmp eq i64 %.124.i, 0
   %spec.select42.i = select i1 %.125.not.i, i64 1, i64 -1
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B160.fold.split.i:                                ; preds = %B112.i
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7kernels10arithmetic12power_signedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
+_ZN6nbgrad7kernels10arithmetic12power_signedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
   %"$phi160.0.4.0.i" = phi i64 [ %spec.select42.i, %B140.i ], [ %a0, %B112.i ], [ 0, %B160.fold.split.i ]
   %.143.i = icmp slt i64 %a1, 0
   %spec.select43.i = select i1 %.143.i, i64 %"$phi160.0.4.0.i", i64 %result.3.1.i
@@ -374,7 +375,7 @@ _ZN6nbgrad7kernels10arithmetic12power_signedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4
 ;; nbgrad.power.uint8.uint8.uint8 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i8 @nbgrad.power.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.22.not.i = icmp eq i8 %a1, 0
-  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B110.preheader.i
+  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B110.preheader.i
 
 B110.preheader.i:                                 ; preds = %0
   %.16.i = zext i8 %a1 to i64
@@ -391,16 +392,16 @@ B110.i:                                           ; preds = %B110.i, %B110.prehe
   %.57.i = mul i8 %base.2.0.i, %base.2.0.i
   %.61.i = lshr i64 %exponent.2.0.i, 1
   %.66.not.i = icmp eq i64 %.61.i, 0
-  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B110.i
+  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B110.i
 
-_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %B110.i, %0
+_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %B110.i, %0
   %result.3.1.i = phi i8 [ 1, %0 ], [ %spec.select.i, %B110.i ]
   ret i8 %result.3.1.i
 }
 ;; nbgrad.power.uint16.uint16.uint16 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i16 @nbgrad.power.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.22.not.i = icmp eq i16 %a1, 0
-  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B110.preheader.i
+  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B110.preheader.i
 
 B110.preheader.i:                                 ; preds = %0
   %.16.i = zext i16 %a1 to i64
@@ -417,16 +418,16 @@ B110.i:                                           ; preds = %B110.i, %B110.prehe
   %.57.i = mul i16 %base.2.0.i, %base.2.0.i
   %.61.i = lshr i64 %exponent.2.0.i, 1
   %.66.not.i = icmp eq i64 %.61.i, 0
-  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B110.i
+  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B110.i
 
-_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %B110.i, %0
+_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %B110.i, %0
   %result.3.1.i = phi i16 [ 1, %0 ], [ %spec.select.i, %B110.i ]
   ret i16 %result.3.1.i
 }
 ;; nbgrad.power.uint32.uint32.uint32 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i32 @nbgrad.power.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.22.not.i = icmp eq i32 %a1, 0
-  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v45B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B110.preheader.i
+  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B110.preheader.i
 
 B110.preheader.i:                                 ; preds = %0
   %.16.i = zext i32 %a1 to i64
@@ -443,16 +444,16 @@ B110.i:                                           ; preds = %B110.i, %B110.prehe
   %.57.i = mul i32 %base.2.0.i, %base.2.0.i
   %.61.i = lshr i64 %exponent.2.0.i, 1
   %.66.not.i = icmp eq i64 %.61.i, 0
-  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v45B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B110.i
+  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B110.i
 
-_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v45B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %B110.i, %0
+_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %B110.i, %0
   %result.3.1.i = phi i32 [ 1, %0 ], [ %spec.select.i, %B110.i ]
   ret i32 %result.3.1.i
 }
 ;; nbgrad.power.uint64.uint64.uint64 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i64 @nbgrad.power.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.20.not.i = icmp eq i64 %a1, 0
-  br i1 %.20.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B110.i
+  br i1 %.20.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B110.i
 
 B110.i:                                           ; preds = %0, %B110.i
   %result.2.0.i = phi i64 [ %spec.select.i, %B110.i ], [ 1, %0 ]
@@ -465,9 +466,9 @@ B110.i:                                           ; preds = %0, %B110.i
   %.55.i = mul i64 %base.2.0.i, %base.2.0.i
   %.59.i = lshr i64 %exponent.2.0.i, 1
   %.64.not.i = icmp eq i64 %.59.i, 0
-  br i1 %.64.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B110.i
+  br i1 %.64.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B110.i
 
-_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %B110.i, %0
+_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %B110.i, %0
   %result.3.1.i = phi i64 [ 1, %0 ], [ %spec.select.i, %B110.i ]
   ret i64 %result.3.1.i
 }
@@ -480,111 +481,97 @@ declare i1 @llvm.is.fpclass.f64(double, i32 immarg)
 
 define internal float @nbgrad.power.float32.float32.float32(float %a0, float %a1) alwaysinline {
   %.6.i = fpext float %a0 to double
-  %.7.i = fpext float %a1 to double
-  %.12.i.i = fcmp olt double %.7.i, -1.000000e+300
-  %.13.i.i = select i1 %.12.i.i, double -1.000000e+300, double %.7.i
-  %.12.i15.i = fcmp ogt double %.13.i.i, 1.000000e+300
-  %.13.i16.i = select i1 %.12.i15.i, double 1.000000e+300, double %.13.i.i
-  %.69.i = tail call double @llvm.fabs.f64(double %.6.i)
-  %.8.i.i.i = fcmp olt double %.69.i, 0x10000000000000
-  %.18.i.i.i = fmul double %.69.i, 0x4350000000000000
-  %"$phi54.2.2.0.i.i.i" = select i1 %.8.i.i.i, double %.18.i.i.i, double %.69.i
-  %.32.i.i.i = bitcast double %"$phi54.2.2.0.i.i.i" to i64
-  %.41.i.i.i = add nsw i64 %.32.i.i.i, -4604544271217802189
-  %.42.i.i.i = and i64 %.41.i.i.i, -4503599627370496
-  %.47.i.i.i = ashr i64 %.41.i.i.i, 52
-  %.48.i.i.i = add nsw i64 %.47.i.i.i, 4843621399236968448
-  %.49.i.i.i = bitcast i64 %.48.i.i.i to double
-  %.50.i.i.i = fadd double %.49.i.i.i, 0xC338000000000000
-  %.59.i.i.i = fadd double %.50.i.i.i, -5.400000e+01
-  %"$phi190.0.2.0.i.i.i" = select i1 %.8.i.i.i, double %.59.i.i.i, double %.50.i.i.i
-  %.74.i.i.i = sub nsw i64 %.32.i.i.i, %.42.i.i.i
-  %1 = bitcast i64 %.74.i.i.i to double
-  %.40.i.i = fadd double %1, -1.000000e+00
-  %.5.i.i.i = fadd double %.40.i.i, 2.000000e+00
-  %.9.i.i.i = fdiv double %.40.i.i, %.5.i.i.i
-  %.10.i.i.i = fmul double %.9.i.i.i, %.9.i.i.i
-  %.11.i.i.i = fmul double %.10.i.i.i, %.10.i.i.i
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.15.i.i.i, double %.13.i.i.i)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.16.i.i.i, double %.12.i.i.i)
-  %.18.i1.i.i = fmul double %.40.i.i, 5.000000e-01
-  %.19.i.i.i = fmul double %.40.i.i, %.18.i1.i.i
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double %.17.i.i.i, double %.19.i.i.i)
-  %.21.i.i.i = fmul double %.9.i.i.i, %.20.i.i.i
-  %.68.i.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i.i", double 0x3DEA39EF35793C76, double %.21.i.i.i)
-  %2 = fsub double %.68.i.i, %.19.i.i.i
-  %.71.i.i = fadd double %.40.i.i, %2
-  %.72.i.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i.i", double 0x3FE62E42FEE00000, double %.71.i.i)
-  %3 = fcmp one double %.69.i, 0x7FF0000000000000
-  %"$phi42.0.2.0.i.i.i" = select i1 %3, double %.72.i.i, double %.69.i
-  %.33.i.i.i = fcmp one float %a0, 0.000000e+00
-  %"$phi82.0.2.0.i.i.i" = select i1 %.33.i.i.i, double %"$phi42.0.2.0.i.i.i", double 0x7FF8000000000000
-  %.54.i.i.i = fcmp oeq float %a0, 0.000000e+00
-  %"$phi124.0.2.0.i.i.i" = select i1 %.54.i.i.i, double 0xFFF0000000000000, double %"$phi82.0.2.0.i.i.i"
-  %.76.i.i.i = fcmp uno float %a0, 0.000000e+00
-  %"$phi172.0.2.0.i.i.i" = select i1 %.76.i.i.i, double %.69.i, double %"$phi124.0.2.0.i.i.i"
-  %.94.i = fmul double %.13.i16.i, %"$phi172.0.2.0.i.i.i"
-  %.12.i.i1.i = fcmp olt double %.94.i, -7.460000e+02
-  %.13.i.i2.i = select i1 %.12.i.i1.i, double -7.460000e+02, double %.94.i
-  %.12.i1.i.i = fcmp ogt double %.13.i.i2.i, 7.100000e+02
-  %.13.i2.i.i = select i1 %.12.i1.i.i, double 7.100000e+02, double %.13.i.i2.i
-  %.63.i.i = tail call double @llvm.fmuladd.f64(double %.13.i2.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
-  %.64.i.i = fadd double %.63.i.i, 0xC338000000000000
-  %.67.i.i = tail call double @llvm.fmuladd.f64(double %.64.i.i, double 0xBFE62E42FEE00000, double %.13.i2.i.i)
-  %.68.i3.i = tail call double @llvm.fmuladd.f64(double %.64.i.i, double 0xBDEA39EF35793C76, double %.67.i.i)
-  %.5.i.i4.i = fmul double %.68.i3.i, %.68.i3.i
-  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.68.i3.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
-  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.68.i3.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
-  %.8.i.i5.i = tail call double @llvm.fmuladd.f64(double %.68.i3.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
-  %.9.i.i6.i = tail call double @llvm.fmuladd.f64(double %.68.i3.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
-  %.10.i.i7.i = tail call double @llvm.fmuladd.f64(double %.68.i3.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
-  %.11.i.i8.i = fmul double %.5.i.i4.i, %.5.i.i4.i
-  %.12.i3.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i4.i, double %.9.i.i6.i, double %.8.i.i5.i)
-  %.13.i4.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i8.i, double %.10.i.i7.i, double %.12.i3.i.i)
-  %.15.i.i9.i = tail call double @llvm.fmuladd.f64(double %.5.i.i4.i, double %.7.i.i.i, double %.6.i.i.i)
-  %.16.i.i10.i = tail call double @llvm.fmuladd.f64(double %.11.i.i8.i, double %.13.i4.i.i, double %.15.i.i9.i)
-  %.96.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i4.i, double %.16.i.i10.i, double %.68.i3.i)
-  %.97.i.i = fadd double %.96.i.i, 1.000000e+00
-  %.6.i5.i.i = tail call double @llvm.fmuladd.f64(double %.64.i.i, double 5.000000e-01, double 0x43380000000003FF)
-  %.7.i6.i.i = fadd double %.6.i5.i.i, 0xC3380000000003FF
-  %.8.i7.i.i = fsub double %.64.i.i, %.7.i6.i.i
-  %.5.i.i.i.i = fadd double %.8.i7.i.i, 0x43380000000003FF
-  %.6.i.i.i.i = bitcast double %.5.i.i.i.i to i64
-  %.7.i.i.i.i = shl i64 %.6.i.i.i.i, 52
-  %4 = bitcast i64 %.7.i.i.i.i to double
-  %.9.i8.i.i = bitcast double %.6.i5.i.i to i64
-  %.10.i9.i.i = shl i64 %.9.i8.i.i, 52
-  %.11.i10.i.i = bitcast i64 %.10.i9.i.i to double
-  %.12.i11.i.i = fmul double %.97.i.i, %.11.i10.i.i
-  %.40.i.i.i = fmul double %.12.i11.i.i, %4
-  %5 = bitcast double %.40.i.i.i to i64
-  %.19.i.i = tail call double @llvm.fabs.f64(double %.7.i)
-  %.12.i.i11.i = fcmp ogt double %.19.i.i, 0x4340000000000000
-  %.13.i.i12.i = select i1 %.12.i.i11.i, double 0x4340000000000000, double %.19.i.i
-  %.55.i.i = fcmp oge double %.13.i.i12.i, 0x4330000000000000
+  %.15.i = tail call double @llvm.fabs.f64(double %.6.i)
+  %.20.i = fcmp one float %a0, 0.000000e+00
+  %1 = fcmp one double %.15.i, 0x7FF0000000000000
+  %.23.i = and i1 %.20.i, %1
+  br i1 %.23.i, label %B160.i, label %B190.i
+
+B160.i:                                           ; preds = %0
+  %.5.i.i = bitcast double %.15.i to i64
+  %.6.i.i = add nsw i64 %.5.i.i, -4604544271217802189
+  %.7.i.i = and i64 %.6.i.i, -4503599627370496
+  %.8.i.i = ashr i64 %.6.i.i, 52
+  %.9.i.i = add nsw i64 %.8.i.i, 4843621399236968448
+  %.10.i.i = bitcast i64 %.9.i.i to double
+  %.11.i.i = fadd double %.10.i.i, 0xC338000000000000
+  %.12.i.i = sub nsw i64 %.5.i.i, %.7.i.i
+  %.13.i.i = bitcast i64 %.12.i.i to double
+  %.14.i.i = fadd double %.13.i.i, -1.000000e+00
+  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0xBFB1DA60ECA1FEFC, double 0x3FC0F6517270F1F7)
+  %.16.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.15.i.i, double 0xBFC13BAB30DA15F6)
+  %.17.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.16.i.i, double 0x3FC0ACDB94AB4E37)
+  %.18.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.17.i.i, double 0xBFC23D5DC67BB087)
+  %.19.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.18.i.i, double 0x3FC481FA669071D7)
+  %.20.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.19.i.i, double 0xBFC7188DC2DB4BC1)
+  %.21.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.20.i.i, double 0x3FCA61B7EA6231D8)
+  %.22.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.21.i.i, double 0xBFCEC6F2DAFC4C6C)
+  %.23.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.22.i.i, double 0x3FD2776B6C95BDED)
+  %.24.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.23.i.i, double 0xBFD71547888D2DA9)
+  %.25.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.24.i.i, double 0x3FDEC709DE345E8A)
+  %.26.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.25.i.i, double 0xBFE71547651B6B6C)
+  %.27.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.26.i.i, double 0x3FF71547652B58EA)
+  %.28.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.27.i.i, double %.11.i.i)
+  br label %_ZN6nbgrad7kernels7widened5powerB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+
+B190.i:                                           ; preds = %0
+  %.60.i = fcmp oeq float %a0, 0.000000e+00
+  br i1 %.60.i, label %_ZN6nbgrad7kernels7widened5powerB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B228.i
+
+B228.i:                                           ; preds = %B190.i
+  br label %_ZN6nbgrad7kernels7widened5powerB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+
+_ZN6nbgrad7kernels7widened5powerB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B160.i, %B190.i, %B228.i
+  %"$phi230.0.3.0.i" = phi double [ 0xFFF0000000000000, %B190.i ], [ %.15.i, %B228.i ], [ %.28.i.i, %B160.i ]
+  %.10.i = fpext float %a1 to double
+  %.12.i13.i = fcmp olt double %.10.i, -1.000000e+300
+  %.13.i14.i = select i1 %.12.i13.i, double -1.000000e+300, double %.10.i
+  %.12.i15.i = fcmp ogt double %.13.i14.i, 1.000000e+300
+  %.13.i16.i = select i1 %.12.i15.i, double 1.000000e+300, double %.13.i14.i
+  %.134.i = fmul double %.13.i16.i, %"$phi230.0.3.0.i"
+  %.12.i17.i = fcmp olt double %.134.i, -2.000000e+02
+  %.13.i18.i = select i1 %.12.i17.i, double -2.000000e+02, double %.134.i
+  %.12.i19.i = fcmp ogt double %.13.i18.i, 2.000000e+02
+  %.13.i20.i = select i1 %.12.i19.i, double 2.000000e+02, double %.13.i18.i
+  %.5.i1.i = fadd double %.13.i20.i, 0x4338000000000000
+  %.6.i2.i = fadd double %.5.i1.i, 0xC338000000000000
+  %.5.i.i.i = fadd double %.6.i2.i, 0x43380000000003FF
+  %.6.i.i.i = bitcast double %.5.i.i.i to i64
+  %.7.i.i.i = shl i64 %.6.i.i.i, 52
+  %2 = bitcast i64 %.7.i.i.i to double
+  %.7.i3.i = fsub double %.13.i20.i, %.6.i2.i
+  %.8.i4.i = tail call double @llvm.fmuladd.f64(double %.7.i3.i, double 0x3EF00F14D84BDF1C, double 0x3F2445E8D9DE60A3)
+  %.9.i5.i = tail call double @llvm.fmuladd.f64(double %.7.i3.i, double %.8.i4.i, double 0x3F55D87237E7ED6D)
+  %.10.i6.i = tail call double @llvm.fmuladd.f64(double %.7.i3.i, double %.9.i5.i, double 0x3F83B29F0D54EDE2)
+  %.11.i7.i = tail call double @llvm.fmuladd.f64(double %.7.i3.i, double %.10.i6.i, double 0x3FAC6B08DF483405)
+  %.12.i8.i = tail call double @llvm.fmuladd.f64(double %.7.i3.i, double %.11.i7.i, double 0x3FCEBFBE07AE0AED)
+  %.13.i9.i = tail call double @llvm.fmuladd.f64(double %.7.i3.i, double %.12.i8.i, double 0x3FE62E42FEF7B558)
+  %.14.i10.i = tail call double @llvm.fmuladd.f64(double %.7.i3.i, double %.13.i9.i, double 1.000000e+00)
+  %.42.i.i = fmul double %.14.i10.i, %2
+  %3 = bitcast double %.42.i.i to i64
+  %.19.i11.i = tail call double @llvm.fabs.f64(double %.10.i)
+  %.12.i.i.i = fcmp ogt double %.19.i11.i, 0x4340000000000000
+  %.13.i.i.i = select i1 %.12.i.i.i, double 0x4340000000000000, double %.19.i11.i
+  %.55.i.i = fcmp oge double %.13.i.i.i, 0x4330000000000000
   %"$phi146.0.2.0.i.i" = select i1 %.55.i.i, double 0.000000e+00, double 0x4330000000000000
-  %.68.i13.i = fadd double %.13.i.i12.i, %"$phi146.0.2.0.i.i"
-  %.73.i.i = fsub double %.68.i13.i, %"$phi146.0.2.0.i.i"
-  %.75.i.i = fcmp une double %.73.i.i, %.13.i.i12.i
-  %.84.i.i = bitcast double %.68.i13.i to i64
+  %.68.i.i = fadd double %.13.i.i.i, %"$phi146.0.2.0.i.i"
+  %.73.i.i = fsub double %.68.i.i, %"$phi146.0.2.0.i.i"
+  %.75.i.i = fcmp une double %.73.i.i, %.13.i.i.i
+  %.84.i.i = bitcast double %.68.i.i to i64
   %.87.i.i = shl i64 %.84.i.i, 63
   %.89.i.i = bitcast double %.6.i to i64
   %.90.i.i = and i64 %.87.i.i, %.89.i.i
   %"$phi250.0.2.0.i.i" = select i1 %.75.i.i, i64 0, i64 %.90.i.i
-  %.108.i.i = or i64 %"$phi250.0.2.0.i.i", %5
+  %.108.i.i = or i64 %"$phi250.0.2.0.i.i", %3
   %.109.i.i = bitcast i64 %.108.i.i to double
   %.119.i.i = tail call i1 @llvm.is.fpclass.f64(double %.6.i, i32 8)
   %.124.i.i = and i1 %.119.i.i, %.75.i.i
   %.145.i.i = fcmp oeq float %a1, 0.000000e+00
   %.149.i.i = fcmp oeq float %a0, 1.000000e+00
   %.152.i.i = or i1 %.149.i.i, %.145.i.i
-  %6 = fptrunc double %.109.i.i to float
-  %7 = select i1 %.124.i.i, float 0x7FF8000000000000, float %6
-  %result = select i1 %.152.i.i, float 1.000000e+00, float %7
+  %4 = fptrunc double %.109.i.i to float
+  %5 = select i1 %.124.i.i, float 0x7FF8000000000000, float %4
+  %result = select i1 %.152.i.i, float 1.000000e+00, float %5
   ret float %result
 }
 ;; nbgrad.power.float64.float64.float64 nbgrad.kernels.power 1fce5aaa269789da
@@ -740,7 +727,7 @@ _ZN6nbgrad7kernels5power5powerB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2f
 ;; nbgrad.remainder.int8.int8.int8 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i8 @nbgrad.remainder.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   switch i8 %a1, label %B54.i [
-    i8 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+    i8 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v45B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
     i8 -1, label %B54.else.if.i
   ]
 
@@ -761,16 +748,16 @@ B54.else.if.i:                                    ; preds = %B54.i, %0
   %.80.i = select i1 %.73.i, i64 %"$phi36.0.2.01721.i", i64 0
   %spec.select.i = add nsw i64 %.80.i, %.69.sext.i
   %1 = trunc i64 %spec.select.i to i8
-  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v45B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
-_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %0, %B54.else.if.i
+_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v45B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %0, %B54.else.if.i
   %"$phi62.0.2.0.i" = phi i8 [ %a1, %0 ], [ %1, %B54.else.if.i ]
   ret i8 %"$phi62.0.2.0.i"
 }
 ;; nbgrad.remainder.int16.int16.int16 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i16 @nbgrad.remainder.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   switch i16 %a1, label %B54.i [
-    i16 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+    i16 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
     i16 -1, label %B54.else.if.i
   ]
 
@@ -791,16 +778,16 @@ B54.else.if.i:                                    ; preds = %B54.i, %0
   %.80.i = select i1 %.73.i, i64 %"$phi36.0.2.01721.i", i64 0
   %spec.select.i = add nsw i64 %.80.i, %.69.sext.i
   %1 = trunc i64 %spec.select.i to i16
-  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
-_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %0, %B54.else.if.i
+_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %0, %B54.else.if.i
   %"$phi62.0.2.0.i" = phi i16 [ %a1, %0 ], [ %1, %B54.else.if.i ]
   ret i16 %"$phi62.0.2.0.i"
 }
 ;; nbgrad.remainder.int32.int32.int32 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i32 @nbgrad.remainder.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   switch i32 %a1, label %B54.i [
-    i32 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+    i32 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
     i32 -1, label %B54.else.if.i
   ]
 
@@ -834,16 +821,16 @@ B54.else.if.i:                                    ; preds = %B54.i, %0
   %.80.i = select i1 %.73.i, i64 %"$phi36.0.2.01721.i", i64 0
   %spec.select.i = add nsw i64 %.80.i, %10
   %11 = trunc i64 %spec.select.i to i32
-  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
-_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %0, %9
+_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %0, %9
   %"$phi62.0.2.0.i" = phi i32 [ %a1, %0 ], [ %11, %9 ]
   ret i32 %"$phi62.0.2.0.i"
 }
 ;; nbgrad.remainder.int64.int64.int64 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i64 @nbgrad.remainder.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   switch i64 %a1, label %B54.else.if.i [
-    i64 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+    i64 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
     i64 -1, label %B54.else.if.fold.split.i
   ]
 
@@ -875,55 +862,55 @@ B54.else.if.i:                                    ; preds = %B54.else.if.fold.sp
   %.68.i = and i1 %.67.i, %.66.i
   %.75.i = select i1 %.68.i, i64 %"$phi36.0.2.017.i", i64 0
   %spec.select.i = add i64 %.75.i, %11
-  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %0, %10
+_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %0, %10
   %"$phi62.0.2.0.i" = phi i64 [ %a1, %0 ], [ %spec.select.i, %10 ]
   ret i64 %"$phi62.0.2.0.i"
 }
 ;; nbgrad.remainder.uint8.uint8.uint8 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i8 0, -1) i8 @nbgrad.remainder.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.12.not.i = icmp eq i8 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i8 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i8 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i8 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.remainder.uint16.uint16.uint16 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i16 0, -1) i16 @nbgrad.remainder.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.12.not.i = icmp eq i16 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i16 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i16 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i16 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.remainder.uint32.uint32.uint32 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i32 0, -1) i32 @nbgrad.remainder.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.12.not.i = icmp eq i32 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i32 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i32 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i32 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.remainder.uint64.uint64.uint64 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i64 0, -1) i64 @nbgrad.remainder.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.19.i = icmp eq i64 %a1, 0
-  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
+  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
 
 B16.else.i:                                       ; preds = %0
   %1 = or i64 %a1, %a0
@@ -935,13 +922,13 @@ B16.else.i:                                       ; preds = %0
   %5 = trunc nuw i64 %a0 to i32
   %6 = urem i32 %5, %4
   %7 = zext i32 %6 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
 8:                                                ; preds = %B16.else.i
   %9 = urem i64 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
   %"$phi34.0.2.0.i" = phi i64 [ 0, %0 ], [ %7, %3 ], [ %9, %8 ]
   ret i64 %"$phi34.0.2.0.i"
 }
@@ -978,13 +965,13 @@ define internal float @nbgrad.remainder.float32.float32.float32(float %a0, float
   %.115.i.i = fcmp olt double %.14.i.i, 1.000000e-290
   %.116.i.i = or i1 %.115.i.i, %.111.i.i
   %.117.i.i = and i1 %1, %.116.i.i
-  br i1 %.117.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.117.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B340.i.i:                                         ; preds = %0
   %.121.i.i = tail call double @fmod(double %.10.i.i, double %.14.i.i)
-  br label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i.i
+_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i.i
   %rest.3.2.0.i.i = phi double [ %.121.i.i, %B340.i.i ], [ %"$phi278.0.2.0.i.i", %0 ]
   %2 = fcmp oeq double %.10.i.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i.i
@@ -1031,13 +1018,13 @@ define internal double @nbgrad.remainder.float64.float64.float64(double %a0, dou
   %.114.i.i = fcmp olt double %.13.i.i, 1.000000e-290
   %.115.i.i = or i1 %.114.i.i, %.110.i.i
   %.116.i.i = and i1 %1, %.115.i.i
-  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B340.i.i:                                         ; preds = %0
   %.120.i.i = tail call double @fmod(double %.9.i.i, double %.13.i.i)
-  br label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i.i
+_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i.i
   %rest.3.2.0.i.i = phi double [ %.120.i.i, %B340.i.i ], [ %"$phi278.0.2.0.i.i", %0 ]
   %2 = fcmp oeq double %.9.i.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i.i
@@ -1119,13 +1106,13 @@ define internal i32 @nbgrad.fmod.int32.int32.int32(i32 %a0, i32 %a1) alwaysinlin
   %4 = trunc nuw nsw i64 %.11..i to i32
   %5 = urem i32 %a0, %4
   %6 = zext nneg i32 %5 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
 7:                                                ; preds = %0
   %8 = srem i64 %.3929.i, %.11..i
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
-_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %3, %7
+_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %3, %7
   %9 = phi i64 [ %6, %3 ], [ %8, %7 ]
   %.60.i = xor i64 %9, %.11..i
   %.61.i = icmp slt i64 %.60.i, 0
@@ -1157,13 +1144,13 @@ define internal i64 @nbgrad.fmod.int64.int64.int64(i64 %a0, i64 %a1) alwaysinlin
   %5 = trunc nuw i64 %a0 to i32
   %6 = urem i32 %5, %4
   %7 = zext i32 %6 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 8:                                                ; preds = %0
   %9 = srem i64 %a0, %spec.select.i
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %3, %8
+_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %3, %8
   %10 = phi i64 [ %7, %3 ], [ %9, %8 ]
   %.56.i = xor i64 %10, %spec.select.i
   %.57.i = icmp slt i64 %.56.i, 0
@@ -1182,46 +1169,46 @@ _ZN6nbgrad7kernels10arithmetic11fmod_signedB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4y
 ;; nbgrad.fmod.uint8.uint8.uint8 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i8 0, -1) i8 @nbgrad.fmod.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.12.not.i = icmp eq i8 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i8 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i8 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i8 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.fmod.uint16.uint16.uint16 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i16 0, -1) i16 @nbgrad.fmod.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.12.not.i = icmp eq i16 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i16 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i16 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i16 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.fmod.uint32.uint32.uint32 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i32 0, -1) i32 @nbgrad.fmod.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.12.not.i = icmp eq i32 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v83B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i32 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v83B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v83B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i32 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i32 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.fmod.uint64.uint64.uint64 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i64 0, -1) i64 @nbgrad.fmod.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.19.i = icmp eq i64 %a1, 0
-  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
+  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
 
 B16.else.i:                                       ; preds = %0
   %1 = or i64 %a1, %a0
@@ -1233,13 +1220,13 @@ B16.else.i:                                       ; preds = %0
   %5 = trunc nuw i64 %a0 to i32
   %6 = urem i32 %5, %4
   %7 = zext i32 %6 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
 8:                                                ; preds = %B16.else.i
   %9 = urem i64 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
   %"$phi34.0.2.0.i" = phi i64 [ 0, %0 ], [ %7, %3 ], [ %9, %8 ]
   ret i64 %"$phi34.0.2.0.i"
 }
@@ -1278,13 +1265,13 @@ define internal float @nbgrad.fmod.float32.float32.float32(float %a0, float %a1)
   %.116.i = fcmp olt double %.15.i, 1.000000e-290
   %.117.i = or i1 %.116.i, %.112.i
   %.118.i = and i1 %2, %.117.i
-  br i1 %.118.i, label %B340.i, label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v85B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.118.i, label %B340.i, label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B340.i:                                           ; preds = %0
   %.122.i = tail call double @fmod(double %.10.i, double %.15.i)
-  br label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v85B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v85B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i
+_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i
   %rest.3.2.0.i = phi double [ %.122.i, %B340.i ], [ %"$phi278.0.2.0.i", %0 ]
   %3 = fcmp oeq double %.10.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i" = select i1 %3, double 0x7FF8000000000000, double %rest.3.2.0.i
@@ -1323,13 +1310,13 @@ define internal double @nbgrad.fmod.float64.float64.float64(double %a0, double %
   %.114.i = fcmp olt double %.13.i, 1.000000e-290
   %.115.i = or i1 %.114.i, %.110.i
   %.116.i = and i1 %1, %.115.i
-  br i1 %.116.i, label %B340.i, label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.116.i, label %B340.i, label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B340.i:                                           ; preds = %0
   %.120.i = tail call double @fmod(double %.9.i, double %.13.i)
-  br label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i
+_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i
   %rest.3.2.0.i = phi double [ %.120.i, %B340.i ], [ %"$phi278.0.2.0.i", %0 ]
   %2 = fcmp oeq double %.9.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i
@@ -1339,13 +1326,13 @@ _ZN6nbgrad7kernels10arithmetic10fmod_floatB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yR
 ;; nbgrad.floor_divide.int8.int8.int8 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i8 @nbgrad.floor_divide.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   switch i8 %a1, label %B80.fold.split.i [
-    i8 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+    i8 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
     i8 -1, label %B72.i
   ]
 
 B72.i:                                            ; preds = %0
   %.102.i = sub i8 0, %a0
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
 B80.fold.split.i:                                 ; preds = %0
   %.11.i = sext i8 %a1 to i64
@@ -1364,22 +1351,22 @@ B80.fold.split.i:                                 ; preds = %0
   %.54.sext.i = trunc i16 %.5425.i to i8
   %.64.i = sext i1 %.59.i to i8
   %.43.1.i = add i8 %.64.i, %.54.sext.i
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
-_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %0, %B72.i, %B80.fold.split.i
+_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %0, %B72.i, %B80.fold.split.i
   %"$phi80.0.3.0.i" = phi i8 [ %a1, %0 ], [ %.102.i, %B72.i ], [ %.43.1.i, %B80.fold.split.i ]
   ret i8 %"$phi80.0.3.0.i"
 }
 ;; nbgrad.floor_divide.int16.int16.int16 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i16 @nbgrad.floor_divide.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   switch i16 %a1, label %B80.fold.split.i [
-    i16 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+    i16 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
     i16 -1, label %B72.i
   ]
 
 B72.i:                                            ; preds = %0
   %.102.i = sub i16 0, %a0
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
 B80.fold.split.i:                                 ; preds = %0
   %.11.i = sext i16 %a1 to i64
@@ -1398,22 +1385,22 @@ B80.fold.split.i:                                 ; preds = %0
   %.54.sext.i = trunc i32 %.5425.i to i16
   %.64.i = sext i1 %.59.i to i16
   %.43.1.i = add i16 %.64.i, %.54.sext.i
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
-_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %0, %B72.i, %B80.fold.split.i
+_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %0, %B72.i, %B80.fold.split.i
   %"$phi80.0.3.0.i" = phi i16 [ %a1, %0 ], [ %.102.i, %B72.i ], [ %.43.1.i, %B80.fold.split.i ]
   ret i16 %"$phi80.0.3.0.i"
 }
 ;; nbgrad.floor_divide.int32.int32.int32 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i32 @nbgrad.floor_divide.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   switch i32 %a1, label %B80.fold.split.i [
-    i32 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+    i32 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
     i32 -1, label %B72.i
   ]
 
 B72.i:                                            ; preds = %0
   %.102.i = sub i32 0, %a0
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
 B80.fold.split.i:                                 ; preds = %0
   %.11.i = sext i32 %a1 to i64
@@ -1448,22 +1435,22 @@ B80.fold.split.i:                                 ; preds = %0
   %.64.i = sext i1 %.59.i to i64
   %.43.1.i = add nsw i64 %13, %.64.i
   %15 = trunc i64 %.43.1.i to i32
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
-_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %0, %B72.i, %12
+_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %0, %B72.i, %12
   %"$phi80.0.3.0.i" = phi i32 [ %a1, %0 ], [ %.102.i, %B72.i ], [ %15, %12 ]
   ret i32 %"$phi80.0.3.0.i"
 }
 ;; nbgrad.floor_divide.int64.int64.int64 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i64 @nbgrad.floor_divide.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   switch i64 %a1, label %B80.fold.split.i [
-    i64 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+    i64 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
     i64 -1, label %B72.i
   ]
 
 B72.i:                                            ; preds = %0
   %.97.i = sub i64 0, %a0
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B80.fold.split.i:                                 ; preds = %0
   %1 = or i64 %a1, %a0
@@ -1493,55 +1480,55 @@ B80.fold.split.i:                                 ; preds = %0
   %.55.i = and i1 %.54.i, %.53.i
   %.60.i = sext i1 %.55.i to i64
   %.39.1.i = add i64 %14, %.60.i
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %0, %B72.i, %13
+_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %0, %B72.i, %13
   %"$phi80.0.3.0.i" = phi i64 [ %a1, %0 ], [ %.97.i, %B72.i ], [ %.39.1.i, %13 ]
   ret i64 %"$phi80.0.3.0.i"
 }
 ;; nbgrad.floor_divide.uint8.uint8.uint8 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i8 @nbgrad.floor_divide.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.12.not.i = icmp eq i8 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2511.i = udiv i8 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
 
-_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i8 [ %.2511.i, %B16.endif.i ], [ 0, %0 ]
   ret i8 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.floor_divide.uint16.uint16.uint16 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i16 @nbgrad.floor_divide.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.12.not.i = icmp eq i16 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v92B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2511.i = udiv i16 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v92B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
 
-_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v92B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i16 [ %.2511.i, %B16.endif.i ], [ 0, %0 ]
   ret i16 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.floor_divide.uint32.uint32.uint32 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i32 @nbgrad.floor_divide.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.12.not.i = icmp eq i32 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v93B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2511.i = udiv i32 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v93B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
 
-_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v93B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i32 [ %.2511.i, %B16.endif.i ], [ 0, %0 ]
   ret i32 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.floor_divide.uint64.uint64.uint64 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i64 @nbgrad.floor_divide.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.19.i = icmp eq i64 %a1, 0
-  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v94B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
+  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
 
 B16.else.i:                                       ; preds = %0
   %1 = or i64 %a1, %a0
@@ -1553,13 +1540,13 @@ B16.else.i:                                       ; preds = %0
   %5 = trunc nuw i64 %a0 to i32
   %6 = udiv i32 %5, %4
   %7 = zext i32 %6 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v94B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
 8:                                                ; preds = %B16.else.i
   %9 = udiv i64 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v94B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
-_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v94B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
+_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
   %"$phi34.0.2.0.i" = phi i64 [ 0, %0 ], [ %7, %3 ], [ %9, %8 ]
   ret i64 %"$phi34.0.2.0.i"
 }
@@ -1598,13 +1585,13 @@ define internal float @nbgrad.floor_divide.float32.float32.float32(float %a0, fl
   %.114.i.i = fcmp olt double %.13.i.i, 1.000000e-290
   %.115.i.i = or i1 %.114.i.i, %.110.i.i
   %.116.i.i = and i1 %1, %.115.i.i
-  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v95B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B340.i.i:                                         ; preds = %0
   %.120.i.i = tail call double @fmod(double %.9.i.i, double %.13.i.i)
-  br label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v95B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v95B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i.i
+_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i.i
   %rest.3.2.0.i.i = phi double [ %.120.i.i, %B340.i.i ], [ %"$phi278.0.2.0.i.i", %0 ]
   %2 = fcmp oeq double %.9.i.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i.i
@@ -1665,13 +1652,13 @@ define internal double @nbgrad.floor_divide.float64.float64.float64(double %a0, 
   %.114.i.i = fcmp olt double %.13.i.i, 1.000000e-290
   %.115.i.i = or i1 %.114.i.i, %.110.i.i
   %.116.i.i = and i1 %1, %.115.i.i
-  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v96B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B340.i.i:                                         ; preds = %0
   %.120.i.i = tail call double @fmod(double %.9.i.i, double %.13.i.i)
-  br label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v96B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v96B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i.i
+_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i.i
   %rest.3.2.0.i.i = phi double [ %.120.i.i, %B340.i.i ], [ %"$phi278.0.2.0.i.i", %0 ]
   %2 = fcmp oeq double %.9.i.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i.i
@@ -1874,40 +1861,40 @@ define internal range(i64 0, 2) i64 @nbgrad.sign.uint64.uint64(i64 %a0) alwaysin
 ;; nbgrad.sign.float32.float32 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal float @nbgrad.sign.float32.float32(float %a0) alwaysinline {
   %.8.i = fcmp uno float %a0, 0.000000e+00
-  br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v127B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B48.i
+  br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v107B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B48.i
 
 B48.i:                                            ; preds = %0
   %.20.i = fcmp ogt float %a0, 0.000000e+00
-  br i1 %.20.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v127B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B64.i
+  br i1 %.20.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v107B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B64.i
 
 B64.i:                                            ; preds = %B48.i
   %.29.i = fcmp olt float %a0, 0.000000e+00
-  br i1 %.29.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v127B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B80.i
+  br i1 %.29.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v107B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B80.i
 
 B80.i:                                            ; preds = %B64.i
-  br label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v127B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v107B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels10arithmetic10sign_floatB4v127B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B48.i, %B64.i, %B80.i
+_ZN6nbgrad7kernels10arithmetic10sign_floatB4v107B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B48.i, %B64.i, %B80.i
   %"$phi82.0.4.0.i" = phi float [ -1.000000e+00, %B64.i ], [ 0.000000e+00, %B80.i ], [ 1.000000e+00, %B48.i ], [ %a0, %0 ]
   ret float %"$phi82.0.4.0.i"
 }
 ;; nbgrad.sign.float64.float64 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal double @nbgrad.sign.float64.float64(double %a0) alwaysinline {
   %.8.i = fcmp uno double %a0, 0.000000e+00
-  br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B48.i
+  br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v108B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B48.i
 
 B48.i:                                            ; preds = %0
   %.18.i = fcmp ogt double %a0, 0.000000e+00
-  br i1 %.18.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B64.i
+  br i1 %.18.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v108B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B64.i
 
 B64.i:                                            ; preds = %B48.i
   %.26.i = fcmp olt double %a0, 0.000000e+00
-  br i1 %.26.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B80.i
+  br i1 %.26.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v108B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B80.i
 
 B80.i:                                            ; preds = %B64.i
-  br label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v108B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10arithmetic10sign_floatB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B48.i, %B64.i, %B80.i
+_ZN6nbgrad7kernels10arithmetic10sign_floatB4v108B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B48.i, %B64.i, %B80.i
   %"$phi82.0.4.0.i" = phi double [ 0.000000e+00, %B80.i ], [ %a0, %0 ], [ 1.000000e+00, %B48.i ], [ -1.000000e+00, %B64.i ]
   ret double %"$phi82.0.4.0.i"
 }
@@ -2006,85 +1993,78 @@ define internal double @nbgrad.rsqrt.float64.float64(double %a0) alwaysinline {
   %"$phi612.0.2.0.i" = select i1 %.124.i, double 0x7FF8000000000000, double %"$phi572.0.2.0.i"
   ret double %"$phi612.0.2.0.i"
 }
-;; nbgrad.cbrt.float32.float32 nbgrad.kernels.widened 8c9a9206c55f23cd
-declare double @llvm.fabs.f64(double)
+;; nbgrad.cbrt.float32.float32 nbgrad.kernels.single fa7a5f556db53050
+declare float @llvm.fabs.f32(float)
 
-declare double @llvm.fmuladd.f64(double, double, double)
+declare float @llvm.fmuladd.f32(float, float, float)
 
-declare double @llvm.fma.f64(double, double, double)
+declare float @llvm.fma.f32(float, float, float)
 
-declare double @llvm.copysign.f64(double, double)
+declare float @llvm.copysign.f32(float, float)
 
-declare i1 @llvm.is.fpclass.f64(double, i32 immarg)
+declare i1 @llvm.is.fpclass.f32(float, i32 immarg)
 
 define internal float @nbgrad.cbrt.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
-  %.8.i.i.i = fcmp olt double %.8.i.i, 0x10000000000000
-  %.18.i.i.i = fmul double %.8.i.i, 0x4350000000000000
-  %"$phi54.2.2.0.i.i.i" = select i1 %.8.i.i.i, double %.18.i.i.i, double %.8.i.i
-  %.32.i.i.i = bitcast double %"$phi54.2.2.0.i.i.i" to i64
-  %.41.i.i.i = add nsw i64 %.32.i.i.i, -4604544271217802189
-  %.42.i.i.i = and i64 %.41.i.i.i, -4503599627370496
-  %.47.i.i.i = ashr i64 %.41.i.i.i, 52
-  %.48.i.i.i = add nsw i64 %.47.i.i.i, 4843621399236968448
-  %.49.i.i.i = bitcast i64 %.48.i.i.i to double
-  %.50.i.i.i = fadd double %.49.i.i.i, 0xC338000000000000
-  %.59.i.i.i = fadd double %.50.i.i.i, -5.400000e+01
-  %"$phi190.0.2.0.i.i.i" = select i1 %.8.i.i.i, double %.59.i.i.i, double %.50.i.i.i
-  %.74.i.i.i = sub nsw i64 %.32.i.i.i, %.42.i.i.i
-  %.24.fca.1.load.cast.i.i = bitcast i64 %.74.i.i.i to double
-  %.44.i.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i.i", double 0x3FD5555555555555, double 0x4338000000000000)
-  %.45.i.i = fadd double %.44.i.i, 0xC338000000000000
-  %.47.i.i = fmul double %.45.i.i, 3.000000e+00
-  %.48.i.i = fsub double %"$phi190.0.2.0.i.i.i", %.47.i.i
-  %.5.i.i.i = fadd double %.48.i.i, 0x43380000000003FF
-  %.6.i.i.i = bitcast double %.5.i.i.i to i64
-  %.7.i.i.i = shl i64 %.6.i.i.i, 52
-  %1 = bitcast i64 %.7.i.i.i to double
-  %.5.i1.i.i = fadd double %.45.i.i, 0x43380000000003FF
-  %.6.i2.i.i = bitcast double %.5.i1.i.i to i64
-  %.7.i3.i.i = shl i64 %.6.i2.i.i, 52
-  %2 = bitcast i64 %.7.i3.i.i to double
-  %.73.i.i = fmul double %.24.fca.1.load.cast.i.i, %1
-  %.74.i.i = tail call double @llvm.fmuladd.f64(double %.73.i.i, double 0x3FA9DB4AA04D19BF, double 0xBFD995C8933ADE1B)
-  %.75.i.i = tail call double @llvm.fmuladd.f64(double %.73.i.i, double %.74.i.i, double 0x3FF31883B8811F81)
-  %.76.i.i = tail call double @llvm.fmuladd.f64(double %.73.i.i, double %.75.i.i, double 0xBFFBC307979645E4)
-  %.77.i.i = tail call double @llvm.fmuladd.f64(double %.73.i.i, double %.76.i.i, double 0x3FFE27BF74C52F36)
-  %.78.i.i = fneg double %.73.i.i
-  %.79.i.i = fmul double %.77.i.i, %.78.i.i
-  %.80.i.i = fmul double %.77.i.i, %.77.i.i
-  %.81.i.i = tail call double @llvm.fma.f64(double %.79.i.i, double %.80.i.i, double 1.000000e+00)
-  %.82.i.i = fmul double %.77.i.i, %.81.i.i
-  %.83.i.i = tail call double @llvm.fmuladd.f64(double %.81.i.i, double 0x3FC61F9ADD3C0CA4, double 0x3FCC71C71C71C71C)
-  %.84.i.i = tail call double @llvm.fmuladd.f64(double %.81.i.i, double %.83.i.i, double 0x3FD5555555555555)
-  %.85.i.i = tail call double @llvm.fmuladd.f64(double %.82.i.i, double %.84.i.i, double %.77.i.i)
-  %.87.i.i = fmul double %.85.i.i, %.78.i.i
-  %.88.i.i = fmul double %.85.i.i, %.85.i.i
-  %.89.i.i = tail call double @llvm.fma.f64(double %.87.i.i, double %.88.i.i, double 1.000000e+00)
-  %.90.i.i = fmul double %.85.i.i, %.89.i.i
-  %.91.i.i = tail call double @llvm.fmuladd.f64(double %.89.i.i, double 0x3FC61F9ADD3C0CA4, double 0x3FCC71C71C71C71C)
-  %.92.i.i = tail call double @llvm.fmuladd.f64(double %.89.i.i, double %.91.i.i, double 0x3FD5555555555555)
-  %.93.i.i = tail call double @llvm.fmuladd.f64(double %.90.i.i, double %.92.i.i, double %.85.i.i)
-  %.94.i.i = fmul double %.73.i.i, %.93.i.i
-  %.95.i.i = fmul double %.93.i.i, %.94.i.i
-  %3 = fneg double %.95.i.i
-  %.97.i.i = fmul double %.95.i.i, %3
-  %.98.i.i = tail call double @llvm.fma.f64(double %.97.i.i, double %.95.i.i, double %.73.i.i)
-  %.100.i.i = tail call double @llvm.fma.f64(double %.95.i.i, double %.95.i.i, double %.97.i.i)
-  %.101.i.i = fmul double %.95.i.i, %.100.i.i
-  %.102.i.i = fsub double %.98.i.i, %.101.i.i
-  %.103.i.i = fmul double %.102.i.i, 0x3FD5555555555555
-  %.104.i.i = fmul double %.93.i.i, %.93.i.i
-  %.105.i.i = tail call double @llvm.fma.f64(double %.103.i.i, double %.104.i.i, double %.95.i.i)
-  %.131.i.i = fmul double %.105.i.i, %2
-  %.133.i.i = tail call double @llvm.copysign.f64(double %.131.i.i, double %.6.i)
-  %.139.i.i = tail call i1 @llvm.is.fpclass.f64(double %.6.i, i32 264)
-  %4 = fptrunc double %.133.i.i to float
-  %result = select i1 %.139.i.i, float %4, float %a0
-  ret float %result
+  %.8.i = tail call float @llvm.fabs.f32(float %a0)
+  %.9.i.i = fcmp olt float %.8.i, 0x3810000000000000
+  %.20.i.i = fmul float %.8.i, 0x4180000000000000
+  %"$phi96.2.2.0.i.i" = select i1 %.9.i.i, float %.20.i.i, float %.8.i
+  %.34.i.i = bitcast float %"$phi96.2.2.0.i.i" to i32
+  %.44.i.i = add i32 %.34.i.i, -1060439283
+  %1 = and i32 %.44.i.i, -8388608
+  %.52.i.i = ashr i32 %.44.i.i, 23
+  %.53.i.i = add nsw i32 %.52.i.i, 1262485504
+  %.55.i.i = bitcast i32 %.53.i.i to float
+  %.56.i.i = fadd float %.55.i.i, 0xC168000000000000
+  %.66.i.i = fadd float %.56.i.i, -2.500000e+01
+  %"$phi294.0.2.0.i.i" = select i1 %.9.i.i, float %.66.i.i, float %.56.i.i
+  %.82.i.i = sub i32 %.34.i.i, %1
+  %.88.i.i = bitcast i32 %.82.i.i to float
+  %.89.i.i = fadd float %.88.i.i, -1.000000e+00
+  %.44.i = tail call float @llvm.fmuladd.f32(float %"$phi294.0.2.0.i.i", float 0x3FD5555560000000, float 0x4168000000000000)
+  %.45.i = fadd float %.44.i, 0xC168000000000000
+  %.49.i = fmul float %.45.i, 3.000000e+00
+  %.50.i = fsub float %"$phi294.0.2.0.i.i", %.49.i
+  %.5.i.i = fadd float %.50.i, 0x4168000FE0000000
+  %.6.i.i = bitcast float %.5.i.i to i32
+  %.8.i.i = shl i32 %.6.i.i, 23
+  %2 = bitcast i32 %.8.i.i to float
+  %.5.i1.i = fadd float %.45.i, 0x4168000FE0000000
+  %.6.i2.i = bitcast float %.5.i1.i to i32
+  %.8.i3.i = shl i32 %.6.i2.i, 23
+  %3 = bitcast i32 %.8.i3.i to float
+  %.46.i = fadd float %.89.i.i, 1.000000e+00
+  %.75.i = fmul float %.46.i, %2
+  %.78.i = tail call float @llvm.fmuladd.f32(float %.75.i, float 0x3FA9DB4AA0000000, float 0xBFD995C8A0000000)
+  %.80.i = tail call float @llvm.fmuladd.f32(float %.75.i, float %.78.i, float 0x3FF31883C0000000)
+  %.82.i = tail call float @llvm.fmuladd.f32(float %.75.i, float %.80.i, float 0xBFFBC307A0000000)
+  %.84.i = tail call float @llvm.fmuladd.f32(float %.75.i, float %.82.i, float 0x3FFE27BF60000000)
+  %.85.i = fneg float %.75.i
+  %.86.i = fmul float %.84.i, %.85.i
+  %.87.i = fmul float %.84.i, %.84.i
+  %.88.i = tail call float @llvm.fma.f32(float %.86.i, float %.87.i, float 1.000000e+00)
+  %.89.i = fmul float %.84.i, %.88.i
+  %.92.i = tail call float @llvm.fmuladd.f32(float %.88.i, float 0x3FC61F9AE0000000, float 0x3FCC71C720000000)
+  %.93.i = tail call float @llvm.fmuladd.f32(float %.88.i, float %.92.i, float 0x3FD5555560000000)
+  %.94.i = tail call float @llvm.fmuladd.f32(float %.89.i, float %.93.i, float %.84.i)
+  %.95.i = fmul float %.75.i, %.94.i
+  %.96.i = fmul float %.94.i, %.95.i
+  %4 = fneg float %.96.i
+  %.98.i = fmul float %.96.i, %4
+  %.99.i = tail call float @llvm.fma.f32(float %.98.i, float %.96.i, float %.75.i)
+  %.101.i = tail call float @llvm.fma.f32(float %.96.i, float %.96.i, float %.98.i)
+  %.102.i = fmul float %.96.i, %.101.i
+  %.103.i = fsub float %.99.i, %.102.i
+  %.104.i = fmul float %.103.i, 0x3FD5555560000000
+  %.105.i = fmul float %.94.i, %.94.i
+  %.106.i = tail call float @llvm.fma.f32(float %.104.i, float %.105.i, float %.96.i)
+  %.132.i = fmul float %.106.i, %3
+  %.134.i = tail call float @llvm.copysign.f32(float %.132.i, float %a0)
+  %.140.i = tail call i1 @llvm.is.fpclass.f32(float %a0, i32 408)
+  %"$phi994.0.2.0.i" = select i1 %.140.i, float %.134.i, float %a0
+  ret float %"$phi994.0.2.0.i"
 }
-;; nbgrad.cbrt.float64.float64 nbgrad.kernels.power 8c9a9206c55f23cd
+;; nbgrad.cbrt.float64.float64 nbgrad.kernels.power fa7a5f556db53050
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
@@ -2165,39 +2145,39 @@ declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.exp.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -1.045000e+02
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
-  %.32.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.32.i, label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  %.33.i = fcmp ogt float %a0, 8.900000e+01
+  br i1 %.33.i, label %_ZN6nbgrad7kernels6single3expB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B156.i
 
-B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+B156.i:                                           ; preds = %B74.i
+  br label %_ZN6nbgrad7kernels6single3expB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
-  %"$phi146.0.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B144.i ], [ -1.045000e+02, %0 ]
-  %.50.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
-  %.51.i = fadd float %.50.i, 0xC168000000000000
-  %.54.i = tail call float @llvm.fmuladd.f32(float %.51.i, float 0xBFE62E4000000000, float %"$phi146.0.2.0.i")
-  %.55.i = tail call float @llvm.fmuladd.f32(float %.51.i, float 0xBEB7F7D1C0000000, float %.54.i)
-  %.7.i.i = tail call float @llvm.fmuladd.f32(float %.55.i, float 0x3F56D43B40000000, float 0x3F8120BE80000000)
-  %.9.i.i = tail call float @llvm.fmuladd.f32(float %.55.i, float %.7.i.i, float 0x3FA5554E80000000)
-  %.11.i.i = tail call float @llvm.fmuladd.f32(float %.55.i, float %.9.i.i, float 0x3FC5554DC0000000)
-  %.12.i.i = tail call float @llvm.fmuladd.f32(float %.55.i, float %.11.i.i, float 5.000000e-01)
-  %.56.i = fmul float %.55.i, %.55.i
-  %.84.i = tail call float @llvm.fmuladd.f32(float %.56.i, float %.12.i.i, float %.55.i)
-  %.85.i = fadd float %.84.i, 1.000000e+00
-  %.6.i.i = tail call float @llvm.fmuladd.f32(float %.51.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.7.i1.i = fadd float %.6.i.i, 0xC168000FE0000000
-  %.8.i.i = fsub float %.51.i, %.7.i1.i
+_ZN6nbgrad7kernels6single3expB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B156.i
+  %"$phi158.2.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B156.i ], [ -1.045000e+02, %0 ]
+  %.5.i.i = tail call float @llvm.fmuladd.f32(float %"$phi158.2.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
+  %.6.i.i = fadd float %.5.i.i, 0xC168000000000000
+  %.9.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i, float 0xBFE62E4000000000, float %"$phi158.2.2.0.i")
+  %.10.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i, float 0xBEB7F7D1C0000000, float %.9.i.i)
+  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float 0x3F56D43B40000000, float 0x3F8120BE80000000)
+  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.7.i.i.i, float 0x3FA5554E80000000)
+  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.9.i.i.i, float 0x3FC5554DC0000000)
+  %.12.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.11.i.i.i, float 5.000000e-01)
+  %.11.i.i = fmul float %.10.i.i, %.10.i.i
+  %.39.i.i = tail call float @llvm.fmuladd.f32(float %.11.i.i, float %.12.i.i.i, float %.10.i.i)
+  %.40.i.i = fadd float %.39.i.i, 1.000000e+00
+  %.6.i1.i = tail call float @llvm.fmuladd.f32(float %.6.i.i, float 5.000000e-01, float 0x4168000FE0000000)
+  %.7.i.i = fadd float %.6.i1.i, 0xC168000FE0000000
+  %.8.i.i = fsub float %.6.i.i, %.7.i.i
   %.5.i.i.i = fadd float %.8.i.i, 0x4168000FE0000000
   %.6.i.i.i = bitcast float %.5.i.i.i to i32
   %.8.i.i.i = shl i32 %.6.i.i.i, 23
   %1 = bitcast i32 %.8.i.i.i to float
-  %.9.i2.i = bitcast float %.6.i.i to i32
+  %.9.i2.i = bitcast float %.6.i1.i to i32
   %.11.i3.i = shl i32 %.9.i2.i, 23
   %.13.i.i = bitcast i32 %.11.i3.i to float
-  %.14.i.i = fmul float %.85.i, %.13.i.i
+  %.14.i.i = fmul float %.40.i.i, %.13.i.i
   %.42.i.i = fmul float %.14.i.i, %1
   ret float %.42.i.i
 }
@@ -2247,16 +2227,16 @@ declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.exp2.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -1.510000e+02
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single4exp2B4v141B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single4exp2B3v18B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.32.i = fcmp ogt float %a0, 1.290000e+02
-  br i1 %.32.i, label %_ZN6nbgrad7kernels6single4exp2B4v141B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.32.i, label %_ZN6nbgrad7kernels6single4exp2B3v18B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single4exp2B4v141B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single4exp2B3v18B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single4exp2B4v141B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single4exp2B3v18B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 1.290000e+02, %B74.i ], [ %a0, %B144.i ], [ -1.510000e+02, %0 ]
   %.50.i = fadd float %"$phi146.0.2.0.i", 0x4168000000000000
   %.51.i = fadd float %.50.i, 0xC168000000000000
@@ -2340,16 +2320,16 @@ declare float @llvm.fabs.f32(float)
 
 define internal float @nbgrad.expm1.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -2.000000e+01
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.28.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single5expm1B3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single5expm1B3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B144.i ], [ -2.000000e+01, %0 ]
   %.46.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.47.i = fadd float %.46.i, 0xC168000000000000
@@ -2433,39 +2413,39 @@ define internal float @nbgrad.log.float32.float32(float %a0) alwaysinline {
   %.20.i.i = fmul float %a0, 0x4180000000000000
   %"$phi96.2.2.0.i.i" = select i1 %.9.i.i, float %.20.i.i, float %a0
   %.34.i.i = bitcast float %"$phi96.2.2.0.i.i" to i32
-  %.43.i.i = sext i32 %.34.i.i to i64
-  %.44.i.i = add nsw i64 %.43.i.i, -1060439283
-  %.50.i.i = lshr i64 %.44.i.i, 23
-  %1 = trunc i64 %.50.i.i to i32
-  %.52.i.i = add i32 %1, 1262485504
-  %.53.i.i = bitcast i32 %.52.i.i to float
-  %.54.i.i = fadd float %.53.i.i, 0xC168000000000000
-  %.64.i.i = fadd float %.54.i.i, -2.500000e+01
-  %"$phi258.0.2.0.i.i" = select i1 %.9.i.i, float %.64.i.i, float %.54.i.i
-  %2 = trunc i64 %.44.i.i to i32
-  %3 = and i32 %2, -8388608
-  %.85.i.i = sub i32 %.34.i.i, %3
-  %.86.i.i = bitcast i32 %.85.i.i to float
-  %.87.i.i = fadd float %.86.i.i, -1.000000e+00
-  %.5.i.i = fadd float %.87.i.i, 2.000000e+00
-  %.9.i1.i = fdiv float %.87.i.i, %.5.i.i
-  %.10.i.i = fmul float %.9.i1.i, %.9.i1.i
-  %.13.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float 0x3FD2EEB880000000, float 0x3FD997C0C0000000)
-  %.15.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.13.i.i, float 0x3FE55555C0000000)
-  %.16.i.i = fmul float %.87.i.i, 5.000000e-01
-  %.17.i.i = fmul float %.87.i.i, %.16.i.i
-  %.18.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.15.i.i, float %.17.i.i)
-  %.19.i.i = fmul float %.9.i1.i, %.18.i.i
-  %.67.i = tail call float @llvm.fmuladd.f32(float %"$phi258.0.2.0.i.i", float 0x3EB7F7D1C0000000, float %.19.i.i)
-  %4 = fsub float %.67.i, %.17.i.i
-  %.70.i = fadd float %.87.i.i, %4
-  %.71.i = tail call float @llvm.fmuladd.f32(float %"$phi258.0.2.0.i.i", float 0x3FE62E4000000000, float %.70.i)
-  %.11.i.i = fcmp one float %a0, 0x7FF0000000000000
-  %"$phi32.0.2.0.i.i" = select i1 %.11.i.i, float %.71.i, float %a0
+  %.44.i.i = add i32 %.34.i.i, -1060439283
+  %1 = and i32 %.44.i.i, -8388608
+  %.52.i.i = ashr i32 %.44.i.i, 23
+  %.53.i.i = add nsw i32 %.52.i.i, 1262485504
+  %.55.i.i = bitcast i32 %.53.i.i to float
+  %.56.i.i = fadd float %.55.i.i, 0xC168000000000000
+  %.66.i.i = fadd float %.56.i.i, -2.500000e+01
+  %"$phi294.0.2.0.i.i" = select i1 %.9.i.i, float %.66.i.i, float %.56.i.i
+  %.82.i.i = sub i32 %.34.i.i, %1
+  %.88.i.i = bitcast i32 %.82.i.i to float
+  %.89.i.i = fadd float %.88.i.i, -1.000000e+00
+  %.7.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
+  %.9.i1.i = tail call float @llvm.fmuladd.f32(float %.89.i.i, float %.7.i.i, float 0xBFC0D84880000000)
+  %.11.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i, float %.9.i1.i, float 0x3FC22D7AC0000000)
+  %.13.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i, float %.11.i.i, float 0xBFC54721A0000000)
+  %.15.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i, float %.13.i.i, float 0x3FC99A0280000000)
+  %.17.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i, float %.15.i.i, float 0xBFD0002280000000)
+  %.19.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i, float %.17.i.i, float 0x3FD5555540000000)
+  %.20.i2.i = fmul float %.89.i.i, %.89.i.i
+  %.21.i.i = fmul float %.89.i.i, %.20.i2.i
+  %.22.i.i = fmul float %.21.i.i, %.19.i.i
+  %.40.i = fmul float %.89.i.i, 5.000000e-01
+  %.41.i = fmul float %.89.i.i, %.40.i
+  %.67.i = tail call float @llvm.fmuladd.f32(float %"$phi294.0.2.0.i.i", float 0x3EB7F7D1C0000000, float %.22.i.i)
+  %2 = fsub float %.67.i, %.41.i
+  %.70.i = fadd float %.89.i.i, %2
+  %.71.i = tail call float @llvm.fmuladd.f32(float %"$phi294.0.2.0.i.i", float 0x3FE62E4000000000, float %.70.i)
+  %.11.i3.i = fcmp one float %a0, 0x7FF0000000000000
+  %"$phi32.0.2.0.i.i" = select i1 %.11.i3.i, float %.71.i, float %a0
   %.33.i.i = fcmp ogt float %a0, 0.000000e+00
   %"$phi72.0.2.0.i.i" = select i1 %.33.i.i, float %"$phi32.0.2.0.i.i", float 0x7FF8000000000000
-  %.54.i2.i = fcmp oeq float %a0, 0.000000e+00
-  %"$phi114.0.2.0.i.i" = select i1 %.54.i2.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i"
+  %.54.i.i = fcmp oeq float %a0, 0.000000e+00
+  %"$phi114.0.2.0.i.i" = select i1 %.54.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i"
   %.76.i.i = fcmp uno float %a0, 0.000000e+00
   %"$phi162.0.2.0.i.i" = select i1 %.76.i.i, float %a0, float %"$phi114.0.2.0.i.i"
   ret float %"$phi162.0.2.0.i.i"
@@ -2527,51 +2507,51 @@ define internal float @nbgrad.log2.float32.float32(float %a0) alwaysinline {
   %.20.i.i.i = fmul float %a0, 0x4180000000000000
   %"$phi96.2.2.0.i.i.i" = select i1 %.9.i.i.i, float %.20.i.i.i, float %a0
   %.34.i.i.i = bitcast float %"$phi96.2.2.0.i.i.i" to i32
-  %.43.i.i.i = sext i32 %.34.i.i.i to i64
-  %.44.i.i.i = add nsw i64 %.43.i.i.i, -1060439283
-  %.50.i.i.i = lshr i64 %.44.i.i.i, 23
-  %1 = trunc i64 %.50.i.i.i to i32
-  %.52.i.i.i = add i32 %1, 1262485504
-  %.53.i.i.i = bitcast i32 %.52.i.i.i to float
-  %.54.i.i.i = fadd float %.53.i.i.i, 0xC168000000000000
-  %.64.i.i.i = fadd float %.54.i.i.i, -2.500000e+01
-  %"$phi258.0.2.0.i.i.i" = select i1 %.9.i.i.i, float %.64.i.i.i, float %.54.i.i.i
-  %2 = trunc i64 %.44.i.i.i to i32
-  %3 = and i32 %2, -8388608
-  %.85.i.i.i = sub i32 %.34.i.i.i, %3
-  %.86.i.i.i = bitcast i32 %.85.i.i.i to float
-  %.87.i.i.i = fadd float %.86.i.i.i, -1.000000e+00
-  %.5.i.i.i = fadd float %.87.i.i.i, 2.000000e+00
-  %.9.i1.i.i = fdiv float %.87.i.i.i, %.5.i.i.i
-  %.10.i.i.i = fmul float %.9.i1.i.i, %.9.i1.i.i
-  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float 0x3FD2EEB880000000, float 0x3FD997C0C0000000)
-  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.13.i.i.i, float 0x3FE55555C0000000)
-  %.16.i.i.i = fmul float %.87.i.i.i, 5.000000e-01
-  %.17.i.i.i = fmul float %.87.i.i.i, %.16.i.i.i
-  %.18.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.15.i.i.i, float %.17.i.i.i)
-  %.19.i.i.i = fmul float %.9.i1.i.i, %.18.i.i.i
-  %.46.i.i = fsub float %.87.i.i.i, %.17.i.i.i
-  %.47.i.i = fsub float %.87.i.i.i, %.46.i.i
-  %.48.i.i = fsub float %.47.i.i, %.17.i.i.i
-  %.74.i.i = fadd float %.48.i.i, %.19.i.i.i
+  %.44.i.i.i = add i32 %.34.i.i.i, -1060439283
+  %1 = and i32 %.44.i.i.i, -8388608
+  %.52.i.i.i = ashr i32 %.44.i.i.i, 23
+  %.53.i.i.i = add nsw i32 %.52.i.i.i, 1262485504
+  %.55.i.i.i = bitcast i32 %.53.i.i.i to float
+  %.56.i.i.i = fadd float %.55.i.i.i, 0xC168000000000000
+  %.66.i.i.i = fadd float %.56.i.i.i, -2.500000e+01
+  %"$phi294.0.2.0.i.i.i" = select i1 %.9.i.i.i, float %.66.i.i.i, float %.56.i.i.i
+  %.82.i.i.i = sub i32 %.34.i.i.i, %1
+  %.88.i.i.i = bitcast i32 %.82.i.i.i to float
+  %.89.i.i.i = fadd float %.88.i.i.i, -1.000000e+00
+  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
+  %.9.i1.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.7.i.i.i, float 0xBFC0D84880000000)
+  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.9.i1.i.i, float 0x3FC22D7AC0000000)
+  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.11.i.i.i, float 0xBFC54721A0000000)
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.13.i.i.i, float 0x3FC99A0280000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
+  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
+  %.20.i2.i.i = fmul float %.89.i.i.i, %.89.i.i.i
+  %.21.i.i.i = fmul float %.89.i.i.i, %.20.i2.i.i
+  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
+  %.44.i.i = fmul float %.89.i.i.i, 5.000000e-01
+  %.45.i.i = fmul float %.89.i.i.i, %.44.i.i
+  %.46.i.i = fsub float %.89.i.i.i, %.45.i.i
+  %.47.i.i = fsub float %.89.i.i.i, %.46.i.i
+  %.48.i.i = fsub float %.47.i.i, %.45.i.i
+  %.74.i.i = fadd float %.48.i.i, %.22.i.i.i
   %.75.i.i = fmul float %.46.i.i, 0x3FF7154760000000
   %.76.i.i = fneg float %.75.i.i
   %.77.i.i = tail call float @llvm.fma.f32(float %.46.i.i, float 0x3FF7154760000000, float %.76.i.i)
   %.78.i.i = fmul float %.74.i.i, 0x3FF7154760000000
   %.79.i.i = tail call float @llvm.fmuladd.f32(float %.46.i.i, float 0x3E54AE0C00000000, float %.78.i.i)
   %.80.i.i = fadd float %.77.i.i, %.79.i.i
-  %.82.i.i = fadd float %"$phi258.0.2.0.i.i.i", %.75.i.i
-  %.83.i.i = fsub float %"$phi258.0.2.0.i.i.i", %.82.i.i
+  %.82.i.i = fadd float %"$phi294.0.2.0.i.i.i", %.75.i.i
+  %.83.i.i = fsub float %"$phi294.0.2.0.i.i.i", %.82.i.i
   %.84.i.i = fadd float %.75.i.i, %.83.i.i
-  %.86.i.i = tail call float @llvm.fmuladd.f32(float %"$phi258.0.2.0.i.i.i", float 0.000000e+00, float %.80.i.i)
+  %.86.i.i = tail call float @llvm.fmuladd.f32(float %"$phi294.0.2.0.i.i.i", float 0.000000e+00, float %.80.i.i)
   %.87.i.i = fadd float %.84.i.i, %.86.i.i
   %.88.i.i = fadd float %.82.i.i, %.87.i.i
-  %.11.i.i.i = fcmp one float %a0, 0x7FF0000000000000
-  %"$phi32.0.2.0.i.i.i" = select i1 %.11.i.i.i, float %.88.i.i, float %a0
+  %.11.i3.i.i = fcmp one float %a0, 0x7FF0000000000000
+  %"$phi32.0.2.0.i.i.i" = select i1 %.11.i3.i.i, float %.88.i.i, float %a0
   %.33.i.i.i = fcmp ogt float %a0, 0.000000e+00
   %"$phi72.0.2.0.i.i.i" = select i1 %.33.i.i.i, float %"$phi32.0.2.0.i.i.i", float 0x7FF8000000000000
-  %.54.i2.i.i = fcmp oeq float %a0, 0.000000e+00
-  %"$phi114.0.2.0.i.i.i" = select i1 %.54.i2.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i.i"
+  %.54.i.i.i = fcmp oeq float %a0, 0.000000e+00
+  %"$phi114.0.2.0.i.i.i" = select i1 %.54.i.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i.i"
   %.76.i.i.i = fcmp uno float %a0, 0.000000e+00
   %"$phi162.0.2.0.i.i.i" = select i1 %.76.i.i.i, float %a0, float %"$phi114.0.2.0.i.i.i"
   ret float %"$phi162.0.2.0.i.i.i"
@@ -2655,52 +2635,52 @@ define internal float @nbgrad.log10.float32.float32(float %a0) alwaysinline {
   %.20.i.i.i = fmul float %a0, 0x4180000000000000
   %"$phi96.2.2.0.i.i.i" = select i1 %.9.i.i.i, float %.20.i.i.i, float %a0
   %.34.i.i.i = bitcast float %"$phi96.2.2.0.i.i.i" to i32
-  %.43.i.i.i = sext i32 %.34.i.i.i to i64
-  %.44.i.i.i = add nsw i64 %.43.i.i.i, -1060439283
-  %.50.i.i.i = lshr i64 %.44.i.i.i, 23
-  %1 = trunc i64 %.50.i.i.i to i32
-  %.52.i.i.i = add i32 %1, 1262485504
-  %.53.i.i.i = bitcast i32 %.52.i.i.i to float
-  %.54.i.i.i = fadd float %.53.i.i.i, 0xC168000000000000
-  %.64.i.i.i = fadd float %.54.i.i.i, -2.500000e+01
-  %"$phi258.0.2.0.i.i.i" = select i1 %.9.i.i.i, float %.64.i.i.i, float %.54.i.i.i
-  %2 = trunc i64 %.44.i.i.i to i32
-  %3 = and i32 %2, -8388608
-  %.85.i.i.i = sub i32 %.34.i.i.i, %3
-  %.86.i.i.i = bitcast i32 %.85.i.i.i to float
-  %.87.i.i.i = fadd float %.86.i.i.i, -1.000000e+00
-  %.5.i.i.i = fadd float %.87.i.i.i, 2.000000e+00
-  %.9.i1.i.i = fdiv float %.87.i.i.i, %.5.i.i.i
-  %.10.i.i.i = fmul float %.9.i1.i.i, %.9.i1.i.i
-  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float 0x3FD2EEB880000000, float 0x3FD997C0C0000000)
-  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.13.i.i.i, float 0x3FE55555C0000000)
-  %.16.i.i.i = fmul float %.87.i.i.i, 5.000000e-01
-  %.17.i.i.i = fmul float %.87.i.i.i, %.16.i.i.i
-  %.18.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.15.i.i.i, float %.17.i.i.i)
-  %.19.i.i.i = fmul float %.9.i1.i.i, %.18.i.i.i
-  %.46.i.i = fsub float %.87.i.i.i, %.17.i.i.i
-  %.47.i.i = fsub float %.87.i.i.i, %.46.i.i
-  %.48.i.i = fsub float %.47.i.i, %.17.i.i.i
-  %.74.i.i = fadd float %.48.i.i, %.19.i.i.i
+  %.44.i.i.i = add i32 %.34.i.i.i, -1060439283
+  %1 = and i32 %.44.i.i.i, -8388608
+  %.52.i.i.i = ashr i32 %.44.i.i.i, 23
+  %.53.i.i.i = add nsw i32 %.52.i.i.i, 1262485504
+  %.55.i.i.i = bitcast i32 %.53.i.i.i to float
+  %.56.i.i.i = fadd float %.55.i.i.i, 0xC168000000000000
+  %.66.i.i.i = fadd float %.56.i.i.i, -2.500000e+01
+  %"$phi294.0.2.0.i.i.i" = select i1 %.9.i.i.i, float %.66.i.i.i, float %.56.i.i.i
+  %.82.i.i.i = sub i32 %.34.i.i.i, %1
+  %.88.i.i.i = bitcast i32 %.82.i.i.i to float
+  %.89.i.i.i = fadd float %.88.i.i.i, -1.000000e+00
+  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
+  %.9.i1.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.7.i.i.i, float 0xBFC0D84880000000)
+  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.9.i1.i.i, float 0x3FC22D7AC0000000)
+  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.11.i.i.i, float 0xBFC54721A0000000)
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.13.i.i.i, float 0x3FC99A0280000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
+  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
+  %.20.i2.i.i = fmul float %.89.i.i.i, %.89.i.i.i
+  %.21.i.i.i = fmul float %.89.i.i.i, %.20.i2.i.i
+  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
+  %.44.i.i = fmul float %.89.i.i.i, 5.000000e-01
+  %.45.i.i = fmul float %.89.i.i.i, %.44.i.i
+  %.46.i.i = fsub float %.89.i.i.i, %.45.i.i
+  %.47.i.i = fsub float %.89.i.i.i, %.46.i.i
+  %.48.i.i = fsub float %.47.i.i, %.45.i.i
+  %.74.i.i = fadd float %.48.i.i, %.22.i.i.i
   %.75.i.i = fmul float %.46.i.i, 0x3FDBCB7B20000000
   %.76.i.i = fneg float %.75.i.i
   %.77.i.i = tail call float @llvm.fma.f32(float %.46.i.i, float 0x3FDBCB7B20000000, float %.76.i.i)
   %.78.i.i = fmul float %.74.i.i, 0x3FDBCB7B20000000
   %.79.i.i = tail call float @llvm.fmuladd.f32(float %.46.i.i, float 0xBE45B235E0000000, float %.78.i.i)
   %.80.i.i = fadd float %.77.i.i, %.79.i.i
-  %.81.i.i = fmul float %"$phi258.0.2.0.i.i.i", 0x3FD3440000000000
+  %.81.i.i = fmul float %"$phi294.0.2.0.i.i.i", 0x3FD3440000000000
   %.82.i.i = fadd float %.81.i.i, %.75.i.i
   %.83.i.i = fsub float %.81.i.i, %.82.i.i
   %.84.i.i = fadd float %.75.i.i, %.83.i.i
-  %.86.i.i = tail call float @llvm.fmuladd.f32(float %"$phi258.0.2.0.i.i.i", float 0x3ED3509F80000000, float %.80.i.i)
+  %.86.i.i = tail call float @llvm.fmuladd.f32(float %"$phi294.0.2.0.i.i.i", float 0x3ED3509F80000000, float %.80.i.i)
   %.87.i.i = fadd float %.84.i.i, %.86.i.i
   %.88.i.i = fadd float %.82.i.i, %.87.i.i
-  %.11.i.i.i = fcmp one float %a0, 0x7FF0000000000000
-  %"$phi32.0.2.0.i.i.i" = select i1 %.11.i.i.i, float %.88.i.i, float %a0
+  %.11.i3.i.i = fcmp one float %a0, 0x7FF0000000000000
+  %"$phi32.0.2.0.i.i.i" = select i1 %.11.i3.i.i, float %.88.i.i, float %a0
   %.33.i.i.i = fcmp ogt float %a0, 0.000000e+00
   %"$phi72.0.2.0.i.i.i" = select i1 %.33.i.i.i, float %"$phi32.0.2.0.i.i.i", float 0x7FF8000000000000
-  %.54.i2.i.i = fcmp oeq float %a0, 0.000000e+00
-  %"$phi114.0.2.0.i.i.i" = select i1 %.54.i2.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i.i"
+  %.54.i.i.i = fcmp oeq float %a0, 0.000000e+00
+  %"$phi114.0.2.0.i.i.i" = select i1 %.54.i.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i.i"
   %.76.i.i.i = fcmp uno float %a0, 0.000000e+00
   %"$phi162.0.2.0.i.i.i" = select i1 %.76.i.i.i, float %a0, float %"$phi114.0.2.0.i.i.i"
   ret float %"$phi162.0.2.0.i.i.i"
@@ -2783,61 +2763,61 @@ declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.log1p.float32.float32(float %a0) alwaysinline {
   %.8.i = fadd float %a0, 1.000000e+00
-  %.14.i = fsub float %.8.i, %a0
-  %.16.i = fsub float %.8.i, %.14.i
-  %.18.i = fsub float %a0, %.16.i
-  %.19.i = fsub float 1.000000e+00, %.14.i
-  %.20.i = fadd float %.19.i, %.18.i
-  %.25.i = bitcast float %.8.i to i32
-  %.30.i = sext i32 %.25.i to i64
-  %.31.i = add nsw i64 %.30.i, -1060439283
-  %.37.i = lshr i64 %.31.i, 23
-  %1 = trunc i64 %.37.i to i32
-  %.39.i = add i32 %1, 1262485504
-  %.40.i = bitcast i32 %.39.i to float
-  %.41.i = fadd float %.40.i, 0xC168000000000000
-  %2 = trunc i64 %.31.i to i32
-  %3 = and i32 %2, -8388608
-  %.47.i = sub i32 1065353216, %3
-  %.48.i = bitcast i32 %.47.i to float
-  %.53.i = tail call float @llvm.fabs.f32(float %.41.i)
-  %.55.i = fcmp olt float %.53.i, 1.000000e+02
-  %.59.i = fmul float %.20.i, %.48.i
-  %"$phi328.0.2.0.i" = select i1 %.55.i, float %.59.i, float 0.000000e+00
-  %.86.i = sub i32 %.25.i, %3
-  %.87.i = bitcast i32 %.86.i to float
-  %.88.i = fadd float %.87.i, -1.000000e+00
-  %.89.i = fadd float %.88.i, %"$phi328.0.2.0.i"
-  %.5.i.i = fadd float %.89.i, 2.000000e+00
-  %.9.i.i = fdiv float %.89.i, %.5.i.i
-  %.10.i.i = fmul float %.9.i.i, %.9.i.i
-  %.13.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float 0x3FD2EEB880000000, float 0x3FD997C0C0000000)
-  %.15.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.13.i.i, float 0x3FE55555C0000000)
-  %.16.i.i = fmul float %.89.i, 5.000000e-01
-  %.17.i.i = fmul float %.89.i, %.16.i.i
-  %.18.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.15.i.i, float %.17.i.i)
-  %.19.i.i = fmul float %.9.i.i, %.18.i.i
-  %.90.i = fsub float %.88.i, %.89.i
-  %.91.i = fadd float %"$phi328.0.2.0.i", %.90.i
-  %.122.i = tail call float @llvm.fmuladd.f32(float %.41.i, float 0x3EB7F7D1C0000000, float %.19.i.i)
-  %.123.i = fneg float %.89.i
-  %.124.i = tail call float @llvm.fmuladd.f32(float %.123.i, float %.91.i, float %.91.i)
-  %.125.i = fadd float %.124.i, %.122.i
-  %4 = fsub float %.125.i, %.17.i.i
-  %.128.i = fadd float %.89.i, %4
-  %.130.i = tail call float @llvm.fmuladd.f32(float %.41.i, float 0x3FE62E4000000000, float %.128.i)
+  %.10.i = fsub float %.8.i, %a0
+  %.11.i = fsub float %.8.i, %.10.i
+  %.13.i = fsub float %a0, %.11.i
+  %.14.i = fsub float 1.000000e+00, %.10.i
+  %.15.i = fadd float %.14.i, %.13.i
+  %.8.i.i = bitcast float %.8.i to i32
+  %.14.i.i = add i32 %.8.i.i, -1060439283
+  %1 = and i32 %.14.i.i, -8388608
+  %.22.i.i = ashr i32 %.14.i.i, 23
+  %.23.i.i = add nsw i32 %.22.i.i, 1262485504
+  %.25.i.i = bitcast i32 %.23.i.i to float
+  %.26.i.i = fadd float %.25.i.i, 0xC168000000000000
+  %.31.i.i = sub i32 1065353216, %1
+  %.33.i.i = bitcast i32 %.31.i.i to float
+  %.38.i.i = tail call float @llvm.fabs.f32(float %.26.i.i)
+  %.40.i.i = fcmp olt float %.38.i.i, 1.000000e+02
+  %.44.i.i = fmul float %.15.i, %.33.i.i
+  %"$phi296.0.2.0.i.i" = select i1 %.40.i.i, float %.44.i.i, float 0.000000e+00
+  %.66.i.i = sub i32 %.8.i.i, %1
+  %.72.i.i = bitcast i32 %.66.i.i to float
+  %.73.i.i = fadd float %.72.i.i, -1.000000e+00
+  %.74.i.i = fadd float %.73.i.i, %"$phi296.0.2.0.i.i"
+  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
+  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.7.i.i.i, float 0xBFC0D84880000000)
+  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.9.i.i.i, float 0x3FC22D7AC0000000)
+  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.11.i.i.i, float 0xBFC54721A0000000)
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.13.i.i.i, float 0x3FC99A0280000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
+  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
+  %.20.i.i.i = fmul float %.74.i.i, %.74.i.i
+  %.21.i.i.i = fmul float %.74.i.i, %.20.i.i.i
+  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
+  %.77.i.i = fmul float %.74.i.i, 5.000000e-01
+  %.78.i.i = fmul float %.74.i.i, %.77.i.i
+  %.75.i.i = fsub float %.73.i.i, %.74.i.i
+  %.76.i.i = fadd float %"$phi296.0.2.0.i.i", %.75.i.i
+  %.107.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3EB7F7D1C0000000, float %.22.i.i.i)
+  %.108.i.i = fneg float %.74.i.i
+  %.109.i.i = tail call float @llvm.fmuladd.f32(float %.108.i.i, float %.76.i.i, float %.76.i.i)
+  %.110.i.i = fadd float %.109.i.i, %.107.i.i
+  %2 = fsub float %.110.i.i, %.78.i.i
+  %.112.i.i = fadd float %.74.i.i, %2
+  %.114.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3FE62E4000000000, float %.112.i.i)
   %.11.i.i = fcmp one float %.8.i, 0x7FF0000000000000
-  %"$phi32.0.2.0.i.i" = select i1 %.11.i.i, float %.130.i, float %.8.i
-  %.33.i.i = fcmp ogt float %.8.i, 0.000000e+00
-  %"$phi72.0.2.0.i.i" = select i1 %.33.i.i, float %"$phi32.0.2.0.i.i", float 0x7FF8000000000000
+  %"$phi32.0.2.0.i.i" = select i1 %.11.i.i, float %.114.i.i, float %.8.i
+  %.33.i1.i = fcmp ogt float %.8.i, 0.000000e+00
+  %"$phi72.0.2.0.i.i" = select i1 %.33.i1.i, float %"$phi32.0.2.0.i.i", float 0x7FF8000000000000
   %.54.i.i = fcmp oeq float %.8.i, 0.000000e+00
   %"$phi114.0.2.0.i.i" = select i1 %.54.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i"
-  %.76.i.i = fcmp uno float %.8.i, 0.000000e+00
-  %"$phi162.0.2.0.i.i" = select i1 %.76.i.i, float %.8.i, float %"$phi114.0.2.0.i.i"
-  %.164.i = tail call float @llvm.fabs.f32(float %a0)
-  %.165.i = fcmp olt float %.164.i, 0x3E112E0BE0000000
-  %"$phi680.0.2.0.i" = select i1 %.165.i, float %a0, float %"$phi162.0.2.0.i.i"
-  ret float %"$phi680.0.2.0.i"
+  %.76.i2.i = fcmp uno float %.8.i, 0.000000e+00
+  %"$phi162.0.2.0.i.i" = select i1 %.76.i2.i, float %.8.i, float %"$phi114.0.2.0.i.i"
+  %.72.i = tail call float @llvm.fabs.f32(float %a0)
+  %.73.i = fcmp olt float %.72.i, 0x3E112E0BE0000000
+  %"$phi186.0.2.0.i" = select i1 %.73.i, float %a0, float %"$phi162.0.2.0.i.i"
+  ret float %"$phi186.0.2.0.i"
 }
 ;; nbgrad.log1p.float64.float64 nbgrad.kernels.logarithm 975e76574d80cb8d
 declare double @llvm.fabs.f64(double)
@@ -2904,92 +2884,79 @@ define internal double @nbgrad.log1p.float64.float64(double %a0) alwaysinline {
   %"$phi156.0.2.0.i" = select i1 %.73.i, double %a0, double %"$phi172.0.2.0.i.i"
   ret double %"$phi156.0.2.0.i"
 }
-;; nbgrad.logaddexp.float32.float32.float32 nbgrad.kernels.widened 2769e067ff4abfdb
-declare double @llvm.fabs.f64(double)
+;; nbgrad.logaddexp.float32.float32.float32 nbgrad.kernels.single_hyperbolic 28dc4ec46f653b74
+declare float @llvm.fabs.f32(float)
 
-declare double @llvm.fmuladd.f64(double, double, double)
+declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.logaddexp.float32.float32.float32(float %a0, float %a1) alwaysinline {
-  %.7.i = fpext float %a0 to double
-  %.8.i = fpext float %a1 to double
-  %.12.i.i = fsub double %.7.i, %.8.i
-  %.17.i.i = fcmp ogt double %.12.i.i, 0.000000e+00
-  %"$phi32.0.2.0.i.i" = select i1 %.17.i.i, double %.7.i, double %.8.i
-  %.34.i.i = tail call double @llvm.fabs.f64(double %.12.i.i)
-  %.35.i.i = fneg double %.34.i.i
-  %.12.i.i.i.i = fcmp olt double %.35.i.i, -7.460000e+02
-  %.13.i.i.i.i = select i1 %.12.i.i.i.i, double -7.460000e+02, double %.35.i.i
-  %.12.i1.i.i.i = fcmp ogt double %.13.i.i.i.i, 7.100000e+02
-  %.13.i2.i.i.i = select i1 %.12.i1.i.i.i, double 7.100000e+02, double %.13.i.i.i.i
-  %.63.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i2.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
-  %.64.i.i.i = fadd double %.63.i.i.i, 0xC338000000000000
-  %.67.i.i.i = tail call double @llvm.fmuladd.f64(double %.64.i.i.i, double 0xBFE62E42FEE00000, double %.13.i2.i.i.i)
-  %.68.i.i.i = tail call double @llvm.fmuladd.f64(double %.64.i.i.i, double 0xBDEA39EF35793C76, double %.67.i.i.i)
-  %.5.i.i.i.i = fmul double %.68.i.i.i, %.68.i.i.i
-  %.6.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.68.i.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
-  %.7.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.68.i.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
-  %.8.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.68.i.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
-  %.9.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.68.i.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
-  %.10.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.68.i.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
-  %.11.i.i.i.i = fmul double %.5.i.i.i.i, %.5.i.i.i.i
-  %.12.i3.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.9.i.i.i.i, double %.8.i.i.i.i)
-  %.13.i4.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.10.i.i.i.i, double %.12.i3.i.i.i)
-  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.7.i.i.i.i, double %.6.i.i.i.i)
-  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.13.i4.i.i.i, double %.15.i.i.i.i)
-  %.96.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.16.i.i.i.i, double %.68.i.i.i)
-  %.97.i.i.i = fadd double %.96.i.i.i, 1.000000e+00
-  %.6.i5.i.i.i = tail call double @llvm.fmuladd.f64(double %.64.i.i.i, double 5.000000e-01, double 0x43380000000003FF)
-  %.7.i6.i.i.i = fadd double %.6.i5.i.i.i, 0xC3380000000003FF
-  %.8.i7.i.i.i = fsub double %.64.i.i.i, %.7.i6.i.i.i
-  %.5.i.i.i.i.i = fadd double %.8.i7.i.i.i, 0x43380000000003FF
-  %.6.i.i.i.i.i = bitcast double %.5.i.i.i.i.i to i64
-  %.7.i.i.i.i.i = shl i64 %.6.i.i.i.i.i, 52
-  %1 = bitcast i64 %.7.i.i.i.i.i to double
-  %.9.i8.i.i.i = bitcast double %.6.i5.i.i.i to i64
-  %.10.i9.i.i.i = shl i64 %.9.i8.i.i.i, 52
-  %.11.i10.i.i.i = bitcast i64 %.10.i9.i.i.i to double
-  %.12.i11.i.i.i = fmul double %.97.i.i.i, %.11.i10.i.i.i
-  %.40.i.i.i.i = fmul double %.12.i11.i.i.i, %1
-  %.8.i.i.i = fcmp ogt double %.40.i.i.i.i, 0x3FDA827999FCEF33
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.40.i.i.i.i, double 5.000000e-01, double -5.000000e-01)
-  %arg.e.sink8.i.i.i = select i1 %.8.i.i.i, double %.15.i.i.i, double %.40.i.i.i.i
-  %.5.i.i1.i.i = fadd double %arg.e.sink8.i.i.i, 2.000000e+00
-  %.9.i.i2.i.i = fdiv double %arg.e.sink8.i.i.i, %.5.i.i1.i.i
-  %.10.i.i3.i.i = fmul double %.9.i.i2.i.i, %.9.i.i2.i.i
-  %.11.i.i4.i.i = fmul double %.10.i.i3.i.i, %.10.i.i3.i.i
-  %.12.i.i5.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i3.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i6.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i3.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i3.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i7.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i4.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i)
-  %.16.i.i8.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i4.i.i, double %.15.i.i7.i.i, double %.13.i.i6.i.i)
-  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i4.i.i, double %.16.i.i8.i.i, double %.12.i.i5.i.i)
-  %.18.i.i.i.i = fmul double %arg.e.sink8.i.i.i, 5.000000e-01
-  %.19.i.i.i.i = fmul double %arg.e.sink8.i.i.i, %.18.i.i.i.i
-  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i3.i.i, double %.17.i.i.i.i, double %.19.i.i.i.i)
-  %.21.i.i.i.i = fmul double %.9.i.i2.i.i, %.20.i.i.i.i
-  %"$phi94.0.2.0.i.i.i" = select i1 %.8.i.i.i, double 0x3DEA39EF35793C76, double 0.000000e+00
-  %.79.i.i.i = fadd double %"$phi94.0.2.0.i.i.i", %.21.i.i.i.i
-  %"$phi148.0.2.0.i.i.i" = select i1 %.8.i.i.i, double 0x3FE62E42FEE00000, double 0.000000e+00
-  %.98.i.i.i = fsub double %.19.i.i.i.i, %.79.i.i.i
-  %.104.i.i.i = fsub double %arg.e.sink8.i.i.i, %.98.i.i.i
-  %.108.i.i.i = fadd double %"$phi148.0.2.0.i.i.i", %.104.i.i.i
-  %.86.i.i = fadd double %"$phi32.0.2.0.i.i", %.108.i.i.i
-  %.91.i.i = fcmp uno double %.12.i.i, 0.000000e+00
-  br i1 %.91.i.i, label %B164.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  %.12.i = fsub float %a0, %a1
+  %.17.i = fcmp ogt float %.12.i, 0.000000e+00
+  %"$phi42.0.2.0.i" = select i1 %.17.i, float %a0, float %a1
+  %.34.i = tail call float @llvm.fabs.f32(float %.12.i)
+  %.35.i = fneg float %.34.i
+  %.9.i.i = fcmp ogt float %.34.i, 1.045000e+02
+  %"$phi158.2.2.0.i.i" = select i1 %.9.i.i, float -1.045000e+02, float %.35.i
+  %.5.i.i.i = tail call float @llvm.fmuladd.f32(float %"$phi158.2.2.0.i.i", float 0x3FF7154760000000, float 0x4168000000000000)
+  %.6.i.i.i = fadd float %.5.i.i.i, 0xC168000000000000
+  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i.i, float 0xBFE62E4000000000, float %"$phi158.2.2.0.i.i")
+  %.10.i.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i.i, float 0xBEB7F7D1C0000000, float %.9.i.i.i)
+  %.7.i.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float 0x3F56D43B40000000, float 0x3F8120BE80000000)
+  %.9.i.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.7.i.i.i.i, float 0x3FA5554E80000000)
+  %.11.i.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.9.i.i.i.i, float 0x3FC5554DC0000000)
+  %.12.i.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.11.i.i.i.i, float 5.000000e-01)
+  %.11.i.i.i = fmul float %.10.i.i.i, %.10.i.i.i
+  %.39.i.i.i = tail call float @llvm.fmuladd.f32(float %.11.i.i.i, float %.12.i.i.i.i, float %.10.i.i.i)
+  %.40.i.i.i = fadd float %.39.i.i.i, 1.000000e+00
+  %.6.i1.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i.i, float 5.000000e-01, float 0x4168000FE0000000)
+  %.7.i.i.i = fadd float %.6.i1.i.i, 0xC168000FE0000000
+  %.8.i.i.i = fsub float %.6.i.i.i, %.7.i.i.i
+  %.5.i.i.i.i = fadd float %.8.i.i.i, 0x4168000FE0000000
+  %.6.i.i.i.i = bitcast float %.5.i.i.i.i to i32
+  %.8.i.i.i.i = shl i32 %.6.i.i.i.i, 23
+  %1 = bitcast i32 %.8.i.i.i.i to float
+  %.9.i2.i.i = bitcast float %.6.i1.i.i to i32
+  %.11.i3.i.i = shl i32 %.9.i2.i.i, 23
+  %.13.i.i.i = bitcast i32 %.11.i3.i.i to float
+  %.14.i.i.i = fmul float %.40.i.i.i, %.13.i.i.i
+  %.42.i.i.i = fmul float %.14.i.i.i, %1
+  %.9.i1.i = fcmp ogt float %.42.i.i.i, 0x3FDA8279A0000000
+  %.17.i.i = tail call float @llvm.fmuladd.f32(float %.42.i.i.i, float 5.000000e-01, float -5.000000e-01)
+  %arg.e.sink8.i.i = select i1 %.9.i1.i, float %.17.i.i, float %.42.i.i.i
+  %.7.i.i2.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
+  %.9.i.i3.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.7.i.i2.i, float 0xBFC0D84880000000)
+  %.11.i.i4.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.9.i.i3.i, float 0x3FC22D7AC0000000)
+  %.13.i.i5.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.11.i.i4.i, float 0xBFC54721A0000000)
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.13.i.i5.i, float 0x3FC99A0280000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
+  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
+  %.20.i.i.i = fmul float %arg.e.sink8.i.i, %arg.e.sink8.i.i
+  %.21.i.i.i = fmul float %arg.e.sink8.i.i, %.20.i.i.i
+  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
+  %.37.i.i = fmul float %arg.e.sink8.i.i, 5.000000e-01
+  %.39.i.i = fmul float %arg.e.sink8.i.i, %.37.i.i
+  %"$phi162.0.2.0.i.i" = select i1 %.9.i1.i, float 0x3EB7F7D1C0000000, float 0.000000e+00
+  %.81.i.i = fadd float %"$phi162.0.2.0.i.i", %.22.i.i.i
+  %"$phi226.0.2.0.i.i" = select i1 %.9.i1.i, float 0x3FE62E4000000000, float 0.000000e+00
+  %.100.i.i = fsub float %.39.i.i, %.81.i.i
+  %.106.i.i = fsub float %arg.e.sink8.i.i, %.100.i.i
+  %.110.i.i = fadd float %"$phi226.0.2.0.i.i", %.106.i.i
+  %.86.i = fadd float %"$phi42.0.2.0.i", %.110.i.i
+  %.91.i = fcmp uno float %.12.i, 0.000000e+00
+  br i1 %.91.i, label %B174.i, label %_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-B164.i.i:                                         ; preds = %0
-  %.97.i.i = fcmp oeq float %a0, %a1
-  br i1 %.97.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i.i
+B174.i:                                           ; preds = %0
+  %.97.i = fcmp oeq float %a0, %a1
+  br i1 %.97.i, label %_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B190.i
 
-B180.i.i:                                         ; preds = %B164.i.i
-  br label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+B190.i:                                           ; preds = %B174.i
+  br label %_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B164.i.i, %B180.i.i
-  %"$phi186.0.3.0.i.i" = phi double [ %.7.i, %B164.i.i ], [ %.12.i.i, %B180.i.i ], [ %.86.i.i, %0 ]
-  %result = fptrunc double %"$phi186.0.3.0.i.i" to float
-  ret float %result
+_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B174.i, %B190.i
+  %"$phi196.0.3.0.i" = phi float [ %a0, %B174.i ], [ %.12.i, %B190.i ], [ %.86.i, %0 ]
+  ret float %"$phi196.0.3.0.i"
 }
-;; nbgrad.logaddexp.float64.float64.float64 nbgrad.kernels.logarithm 2769e067ff4abfdb
+;; nbgrad.logaddexp.float64.float64.float64 nbgrad.kernels.logarithm 28dc4ec46f653b74
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
@@ -3058,116 +3025,102 @@ define internal double @nbgrad.logaddexp.float64.float64.float64(double %a0, dou
   %.108.i.i = fadd double %"$phi148.0.2.0.i.i", %.104.i.i
   %.86.i = fadd double %"$phi32.0.2.0.i", %.108.i.i
   %.91.i = fcmp uno double %.12.i, 0.000000e+00
-  br i1 %.91.i, label %B164.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.91.i, label %B164.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B164.i:                                           ; preds = %0
   %.97.i = fcmp oeq double %a0, %a1
-  br i1 %.97.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B180.i
+  br i1 %.97.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B180.i
 
 B180.i:                                           ; preds = %B164.i
-  br label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9logarithm9logaddexpB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9logarithm9logaddexpB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B164.i, %B180.i
+_ZN6nbgrad7kernels9logarithm9logaddexpB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B164.i, %B180.i
   %"$phi186.0.3.0.i" = phi double [ %a0, %B164.i ], [ %.12.i, %B180.i ], [ %.86.i, %0 ]
   ret double %"$phi186.0.3.0.i"
 }
-;; nbgrad.logaddexp2.float32.float32.float32 nbgrad.kernels.widened 5b005a8a1a3bba24
-declare double @llvm.fabs.f64(double)
+;; nbgrad.logaddexp2.float32.float32.float32 nbgrad.kernels.single_hyperbolic d0a39ff808ecd81e
+declare float @llvm.fabs.f32(float)
 
-declare double @llvm.fmuladd.f64(double, double, double)
+declare float @llvm.fmuladd.f32(float, float, float)
 
-declare double @llvm.fma.f64(double, double, double)
+declare float @llvm.fma.f32(float, float, float)
 
 define internal float @nbgrad.logaddexp2.float32.float32.float32(float %a0, float %a1) alwaysinline {
-  %.7.i = fpext float %a0 to double
-  %.8.i = fpext float %a1 to double
-  %.12.i.i = fsub double %.7.i, %.8.i
-  %.17.i.i = fcmp ogt double %.12.i.i, 0.000000e+00
-  %"$phi32.0.2.0.i.i" = select i1 %.17.i.i, double %.7.i, double %.8.i
-  %.34.i.i = tail call double @llvm.fabs.f64(double %.12.i.i)
-  %.35.i.i = fneg double %.34.i.i
-  %.12.i.i.i.i = fcmp olt double %.35.i.i, -1.076000e+03
-  %.13.i.i.i.i = select i1 %.12.i.i.i.i, double -1.076000e+03, double %.35.i.i
-  %.12.i1.i.i.i = fcmp ogt double %.13.i.i.i.i, 1.025000e+03
-  %.13.i2.i.i.i = select i1 %.12.i1.i.i.i, double 1.025000e+03, double %.13.i.i.i.i
-  %.63.i.i.i = fadd double %.13.i2.i.i.i, 0x4338000000000000
-  %.64.i.i.i = fadd double %.63.i.i.i, 0xC338000000000000
-  %.65.i.i.i = fsub double %.13.i2.i.i.i, %.64.i.i.i
-  %.66.i.i.i = fmul double %.65.i.i.i, 0x3FE62E42FEFA39EF
-  %.5.i.i.i.i = fmul double %.66.i.i.i, %.66.i.i.i
-  %.6.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.66.i.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
-  %.7.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.66.i.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
-  %.8.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.66.i.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
-  %.9.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.66.i.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
-  %.10.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.66.i.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
-  %.11.i.i.i.i = fmul double %.5.i.i.i.i, %.5.i.i.i.i
-  %.12.i3.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.9.i.i.i.i, double %.8.i.i.i.i)
-  %.13.i4.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.10.i.i.i.i, double %.12.i3.i.i.i)
-  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.7.i.i.i.i, double %.6.i.i.i.i)
-  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.13.i4.i.i.i, double %.15.i.i.i.i)
-  %.67.i.i.i = fneg double %.66.i.i.i
-  %.68.i.i.i = tail call double @llvm.fma.f64(double %.65.i.i.i, double 0x3FE62E42FEFA39EF, double %.67.i.i.i)
-  %.69.i.i.i = fmul double %.65.i.i.i, 0x3C7ABC9E3B39803F
-  %.70.i.i.i = fadd double %.69.i.i.i, %.68.i.i.i
-  %.98.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.16.i.i.i.i, double %.70.i.i.i)
-  %.99.i.i.i = fadd double %.66.i.i.i, %.98.i.i.i
-  %.100.i.i.i = fadd double %.99.i.i.i, 1.000000e+00
-  %.6.i5.i.i.i = tail call double @llvm.fmuladd.f64(double %.64.i.i.i, double 5.000000e-01, double 0x43380000000003FF)
-  %.7.i6.i.i.i = fadd double %.6.i5.i.i.i, 0xC3380000000003FF
-  %.8.i7.i.i.i = fsub double %.64.i.i.i, %.7.i6.i.i.i
-  %.5.i.i.i.i.i = fadd double %.8.i7.i.i.i, 0x43380000000003FF
-  %.6.i.i.i.i.i = bitcast double %.5.i.i.i.i.i to i64
-  %.7.i.i.i.i.i = shl i64 %.6.i.i.i.i.i, 52
-  %1 = bitcast i64 %.7.i.i.i.i.i to double
-  %.9.i8.i.i.i = bitcast double %.6.i5.i.i.i to i64
-  %.10.i9.i.i.i = shl i64 %.9.i8.i.i.i, 52
-  %.11.i10.i.i.i = bitcast i64 %.10.i9.i.i.i to double
-  %.12.i11.i.i.i = fmul double %.100.i.i.i, %.11.i10.i.i.i
-  %.40.i.i.i.i = fmul double %.12.i11.i.i.i, %1
-  %.8.i.i.i = fcmp ogt double %.40.i.i.i.i, 0x3FDA827999FCEF33
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.40.i.i.i.i, double 5.000000e-01, double -5.000000e-01)
-  %arg.e.sink8.i.i.i = select i1 %.8.i.i.i, double %.15.i.i.i, double %.40.i.i.i.i
-  %.5.i.i1.i.i = fadd double %arg.e.sink8.i.i.i, 2.000000e+00
-  %.9.i.i2.i.i = fdiv double %arg.e.sink8.i.i.i, %.5.i.i1.i.i
-  %.10.i.i3.i.i = fmul double %.9.i.i2.i.i, %.9.i.i2.i.i
-  %.11.i.i4.i.i = fmul double %.10.i.i3.i.i, %.10.i.i3.i.i
-  %.12.i.i5.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i3.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i6.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i3.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i3.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i7.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i4.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i)
-  %.16.i.i8.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i4.i.i, double %.15.i.i7.i.i, double %.13.i.i6.i.i)
-  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i4.i.i, double %.16.i.i8.i.i, double %.12.i.i5.i.i)
-  %.18.i.i.i.i = fmul double %arg.e.sink8.i.i.i, 5.000000e-01
-  %.19.i.i.i.i = fmul double %arg.e.sink8.i.i.i, %.18.i.i.i.i
-  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i3.i.i, double %.17.i.i.i.i, double %.19.i.i.i.i)
-  %.21.i.i.i.i = fmul double %.9.i.i2.i.i, %.20.i.i.i.i
-  %"$phi94.0.2.0.i.i.i" = select i1 %.8.i.i.i, double 0x3DEA39EF35793C76, double 0.000000e+00
-  %.79.i.i.i = fadd double %"$phi94.0.2.0.i.i.i", %.21.i.i.i.i
-  %"$phi148.0.2.0.i.i.i" = select i1 %.8.i.i.i, double 0x3FE62E42FEE00000, double 0.000000e+00
-  %.98.i9.i.i = fsub double %.19.i.i.i.i, %.79.i.i.i
-  %.104.i.i.i = fsub double %arg.e.sink8.i.i.i, %.98.i9.i.i
-  %.108.i.i.i = fadd double %"$phi148.0.2.0.i.i.i", %.104.i.i.i
-  %.86.i.i = fmul double %.108.i.i.i, 0x3FF71547652B82FE
-  %.87.i.i = fadd double %"$phi32.0.2.0.i.i", %.86.i.i
-  %.92.i.i = fcmp oeq double %.12.i.i, 0.000000e+00
-  %.97.i.i = fadd double %.7.i, 1.000000e+00
-  %"$phi164.0.2.0.i.i" = select i1 %.92.i.i, double %.97.i.i, double %.87.i.i
-  %.115.i.i = fcmp uno double %.12.i.i, 0.000000e+00
-  br i1 %.115.i.i, label %B206.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  %.12.i = fsub float %a0, %a1
+  %.17.i = fcmp ogt float %.12.i, 0.000000e+00
+  %"$phi42.0.2.0.i" = select i1 %.17.i, float %a0, float %a1
+  %.34.i = tail call float @llvm.fabs.f32(float %.12.i)
+  %.35.i = fneg float %.34.i
+  %.9.i.i = fcmp ogt float %.34.i, 1.510000e+02
+  %"$phi146.0.2.0.i.i" = select i1 %.9.i.i, float -1.510000e+02, float %.35.i
+  %.50.i.i = fadd float %"$phi146.0.2.0.i.i", 0x4168000000000000
+  %.51.i.i = fadd float %.50.i.i, 0xC168000000000000
+  %.52.i.i = fsub float %"$phi146.0.2.0.i.i", %.51.i.i
+  %.53.i.i = fmul float %.52.i.i, 0x3FE62E4300000000
+  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.53.i.i, float 0x3F56D43B40000000, float 0x3F8120BE80000000)
+  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.53.i.i, float %.7.i.i.i, float 0x3FA5554E80000000)
+  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.53.i.i, float %.9.i.i.i, float 0x3FC5554DC0000000)
+  %.12.i.i.i = tail call float @llvm.fmuladd.f32(float %.53.i.i, float %.11.i.i.i, float 5.000000e-01)
+  %.57.i.i = fmul float %.53.i.i, %.53.i.i
+  %.54.i.i = fneg float %.53.i.i
+  %.55.i.i = tail call float @llvm.fma.f32(float %.52.i.i, float 0x3FE62E4300000000, float %.54.i.i)
+  %.56.i.i = tail call float @llvm.fmuladd.f32(float %.52.i.i, float 0xBE205C6100000000, float %.55.i.i)
+  %.85.i.i = tail call float @llvm.fmuladd.f32(float %.57.i.i, float %.12.i.i.i, float %.56.i.i)
+  %.86.i.i = fadd float %.53.i.i, %.85.i.i
+  %.87.i.i = fadd float %.86.i.i, 1.000000e+00
+  %.6.i.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 5.000000e-01, float 0x4168000FE0000000)
+  %.7.i1.i.i = fadd float %.6.i.i.i, 0xC168000FE0000000
+  %.8.i.i.i = fsub float %.51.i.i, %.7.i1.i.i
+  %.5.i.i.i.i = fadd float %.8.i.i.i, 0x4168000FE0000000
+  %.6.i.i.i.i = bitcast float %.5.i.i.i.i to i32
+  %.8.i.i.i.i = shl i32 %.6.i.i.i.i, 23
+  %1 = bitcast i32 %.8.i.i.i.i to float
+  %.9.i2.i.i = bitcast float %.6.i.i.i to i32
+  %.11.i3.i.i = shl i32 %.9.i2.i.i, 23
+  %.13.i.i.i = bitcast i32 %.11.i3.i.i to float
+  %.14.i.i.i = fmul float %.87.i.i, %.13.i.i.i
+  %.42.i.i.i = fmul float %.14.i.i.i, %1
+  %.9.i1.i = fcmp ogt float %.42.i.i.i, 0x3FDA8279A0000000
+  %.17.i.i = tail call float @llvm.fmuladd.f32(float %.42.i.i.i, float 5.000000e-01, float -5.000000e-01)
+  %arg.e.sink8.i.i = select i1 %.9.i1.i, float %.17.i.i, float %.42.i.i.i
+  %.7.i.i2.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
+  %.9.i.i3.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.7.i.i2.i, float 0xBFC0D84880000000)
+  %.11.i.i4.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.9.i.i3.i, float 0x3FC22D7AC0000000)
+  %.13.i.i5.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.11.i.i4.i, float 0xBFC54721A0000000)
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.13.i.i5.i, float 0x3FC99A0280000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
+  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
+  %.20.i.i.i = fmul float %arg.e.sink8.i.i, %arg.e.sink8.i.i
+  %.21.i.i.i = fmul float %arg.e.sink8.i.i, %.20.i.i.i
+  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
+  %.37.i.i = fmul float %arg.e.sink8.i.i, 5.000000e-01
+  %.39.i.i = fmul float %arg.e.sink8.i.i, %.37.i.i
+  %"$phi162.0.2.0.i.i" = select i1 %.9.i1.i, float 0x3EB7F7D1C0000000, float 0.000000e+00
+  %.81.i.i = fadd float %"$phi162.0.2.0.i.i", %.22.i.i.i
+  %"$phi226.0.2.0.i.i" = select i1 %.9.i1.i, float 0x3FE62E4000000000, float 0.000000e+00
+  %.100.i.i = fsub float %.39.i.i, %.81.i.i
+  %.106.i.i = fsub float %arg.e.sink8.i.i, %.100.i.i
+  %.110.i.i = fadd float %"$phi226.0.2.0.i.i", %.106.i.i
+  %.86.i = fmul float %.110.i.i, 0x3FF7154760000000
+  %.87.i = fadd float %"$phi42.0.2.0.i", %.86.i
+  %.92.i = fcmp oeq float %.12.i, 0.000000e+00
+  %.97.i = fadd float %a0, 1.000000e+00
+  %"$phi194.0.2.0.i" = select i1 %.92.i, float %.97.i, float %.87.i
+  %.115.i = fcmp uno float %.12.i, 0.000000e+00
+  br i1 %.115.i, label %B236.i, label %_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B2v9B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-B206.i.i:                                         ; preds = %0
-  %.121.i.i = fcmp oeq float %a0, %a1
-  br i1 %.121.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B222.i.i
+B236.i:                                           ; preds = %0
+  %.121.i = fcmp oeq float %a0, %a1
+  br i1 %.121.i, label %_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B2v9B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B252.i
 
-B222.i.i:                                         ; preds = %B206.i.i
-  br label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+B252.i:                                           ; preds = %B236.i
+  br label %_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B2v9B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B206.i.i, %B222.i.i
-  %"$phi228.0.3.0.i.i" = phi double [ %.7.i, %B206.i.i ], [ %.12.i.i, %B222.i.i ], [ %"$phi164.0.2.0.i.i", %0 ]
-  %result = fptrunc double %"$phi228.0.3.0.i.i" to float
-  ret float %result
+_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B2v9B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B236.i, %B252.i
+  %"$phi258.0.3.0.i" = phi float [ %a0, %B236.i ], [ %.12.i, %B252.i ], [ %"$phi194.0.2.0.i", %0 ]
+  ret float %"$phi258.0.3.0.i"
 }
-;; nbgrad.logaddexp2.float64.float64.float64 nbgrad.kernels.logarithm 5b005a8a1a3bba24
+;; nbgrad.logaddexp2.float64.float64.float64 nbgrad.kernels.logarithm d0a39ff808ecd81e
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
@@ -3247,16 +3200,16 @@ define internal double @nbgrad.logaddexp2.float64.float64.float64(double %a0, do
   %.97.i = fadd double %a0, 1.000000e+00
   %"$phi164.0.2.0.i" = select i1 %.92.i, double %.97.i, double %.87.i
   %.115.i = fcmp uno double %.12.i, 0.000000e+00
-  br i1 %.115.i, label %B206.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.115.i, label %B206.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B3v40B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B206.i:                                           ; preds = %0
   %.121.i = fcmp oeq double %a0, %a1
-  br i1 %.121.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B222.i
+  br i1 %.121.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B3v40B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B222.i
 
 B222.i:                                           ; preds = %B206.i
-  br label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9logarithm10logaddexp2B3v40B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9logarithm10logaddexp2B4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B206.i, %B222.i
+_ZN6nbgrad7kernels9logarithm10logaddexp2B3v40B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B206.i, %B222.i
   %"$phi228.0.3.0.i" = phi double [ %a0, %B206.i ], [ %.12.i, %B222.i ], [ %"$phi164.0.2.0.i", %0 ]
   ret double %"$phi228.0.3.0.i"
 }
@@ -3316,11 +3269,11 @@ B136.i:                                           ; preds = %B100.endif.i, %B90.
   %"$phi240.0.2.0.i" = select i1 %.169.i, float %a0, float %.164.i
   %.191.i = tail call float @llvm.fabs.f32(float %a0)
   %.192.i = fcmp ugt float %.191.i, 6.553600e+04
-  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB4v168B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B290.i:                                           ; preds = %B136.i
   %.195.i = tail call float @sinf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3sinB4v168B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3sinB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B100.endif.i:                                     ; preds = %0
   %.9.i11.i = tail call float @llvm.fmuladd.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -3332,7 +3285,7 @@ B100.endif.i:                                     ; preds = %0
   %.145.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3sinB4v168B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
+_ZN6nbgrad7kernels6single3sinB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
   %result.1.2.0.i = phi float [ %"$phi240.0.2.0.i", %B136.i ], [ %.195.i, %B290.i ]
   ret float %result.1.2.0.i
 }
@@ -3473,11 +3426,11 @@ B136.i:                                           ; preds = %B90.endif.i, %B128.
   %.165.i = bitcast i32 %.163.i to float
   %.170.i = tail call float @llvm.fabs.f32(float %a0)
   %.171.i = fcmp ugt float %.170.i, 6.553600e+04
-  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i:                                           ; preds = %B136.i
   %.174.i = tail call float @cosf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3cosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3cosB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B90.endif.i:                                      ; preds = %0
   %.9.i11.i = tail call float @llvm.fmuladd.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -3489,7 +3442,7 @@ B90.endif.i:                                      ; preds = %0
   %.130.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3cosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
+_ZN6nbgrad7kernels6single3cosB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
   %result.2.0.i = phi float [ %.165.i, %B136.i ], [ %.174.i, %B266.i ]
   ret float %result.2.0.i
 }
@@ -3574,99 +3527,62 @@ _ZN6nbgrad7kernels13trigonometric3cosB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWs
   %result.2.0.i = phi double [ %.161.i, %B136.i ], [ %.170.i, %B266.i ]
   ret double %result.2.0.i
 }
-;; nbgrad.tan.float32.float32 nbgrad.kernels.widened f8e9a0da92e9438f
-declare double @llvm.fmuladd.f64(double, double, double)
+;; nbgrad.tan.float32.float32 nbgrad.kernels.single_angles 1d068e8a923835f0
+declare float @tanf(float) local_unnamed_addr cold mustprogress nobuiltin nofree nosync nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGV_LLVM_M1024v_tanf(tanf)"
 
-declare double @llvm.fma.f64(double, double, double)
+declare float @llvm.fmuladd.f32(float, float, float)
 
-declare double @tan(double) local_unnamed_addr cold mustprogress nobuiltin nofree nosync nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGV_LLVM_M1024v_tan(tan)"
+declare float @llvm.fma.f32(float, float, float)
 
-declare double @llvm.fabs.f64(double)
+declare float @llvm.fabs.f32(float)
 
 define internal float @nbgrad.tan.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.5.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i, double 0x3FE45F306DC9C883, double 0x4338000000000000)
-  %.6.i.i.i = fadd double %.5.i.i.i, 0xC338000000000000
-  %.7.i.i.i = fneg double %.6.i.i.i
-  %.8.i.i.i = tail call double @llvm.fma.f64(double %.7.i.i.i, double 0x3FF921FB54442D18, double %.6.i)
-  %.9.i.i.i = fmul double %.6.i.i.i, 0x3C91A62633145C07
-  %.10.i.i.i = fsub double %.8.i.i.i, %.9.i.i.i
-  %.11.i.i.i = fsub double %.8.i.i.i, %.10.i.i.i
-  %.12.i.i.i = fsub double %.11.i.i.i, %.9.i.i.i
-  %.13.i.i.i = fneg double %.9.i.i.i
-  %.14.i.i.i = tail call double @llvm.fma.f64(double %.6.i.i.i, double 0x3C91A62633145C07, double %.13.i.i.i)
-  %.15.i.i.i = fsub double %.12.i.i.i, %.14.i.i.i
-  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i.i, double 0xB91F1976B7ED8FBC, double %.15.i.i.i)
-  %.23.fca.0.load.cast.i.i = bitcast double %.5.i.i.i to i64
-  %.6.i1.i.i = fmul double %.10.i.i.i, %.10.i.i.i
-  %.7.i2.i.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i.i, double 0x3DE5DFB43B723020, double 0xBE5AE5FDE9E63372)
-  %.8.i3.i.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i.i, double %.7.i2.i.i, double 0x3EC71DE376B86C9B)
-  %.9.i4.i.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i.i, double %.8.i3.i.i, double 0xBF2A01A019E622DE)
-  %.10.i5.i.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i.i, double %.9.i4.i.i, double 0x3F81111111110B23)
-  %.11.i6.i.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i.i, double %.10.i5.i.i, double 0xBFC5555555555555)
-  %.12.i7.i.i = fmul double %.10.i.i.i, %.6.i1.i.i
-  %.13.i8.i.i = fmul double %.6.i1.i.i, -5.000000e-01
-  %.14.i9.i.i = tail call double @llvm.fmuladd.f64(double %.13.i8.i.i, double %.18.i.i.i, double %.18.i.i.i)
-  %.15.i10.i.i = tail call double @llvm.fmuladd.f64(double %.12.i7.i.i, double %.11.i6.i.i, double %.14.i9.i.i)
-  %.66.i.i = fadd double %.10.i.i.i, %.15.i10.i.i
-  %.71.i.i = fsub double %.10.i.i.i, %.66.i.i
-  %.72.i.i = fadd double %.15.i10.i.i, %.71.i.i
-  %.7.i12.i.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i.i, double 0xBDA906DC82A765AA, double 0x3E21EEB52AFEFA80)
-  %.8.i13.i.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i.i, double %.7.i12.i.i, double 0xBE927E4FA02514E9)
-  %.9.i14.i.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i.i, double %.8.i13.i.i, double 0x3EFA01A019F3DEBD)
-  %.10.i15.i.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i.i, double %.9.i14.i.i, double 0xBF56C16C16C1691F)
-  %.11.i16.i.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i.i, double %.10.i15.i.i, double 0x3FA5555555555555)
-  %.12.i17.i.i = fmul double %.6.i1.i.i, 5.000000e-01
-  %.13.i18.i.i = fsub double 1.000000e+00, %.12.i17.i.i
-  %.14.i19.i.i = fsub double 1.000000e+00, %.13.i18.i.i
-  %.15.i20.i.i = fsub double %.14.i19.i.i, %.12.i17.i.i
-  %.16.i.i.i = fmul double %.6.i1.i.i, %.6.i1.i.i
-  %.17.i.i.i = fmul double %.10.i.i.i, -5.000000e-01
-  %.18.i21.i.i = tail call double @llvm.fma.f64(double %.17.i.i.i, double %.10.i.i.i, double %.12.i17.i.i)
-  %.19.i.i.i = fmul double %.10.i.i.i, %.18.i.i.i
-  %.20.i.i.i = fsub double %.18.i21.i.i, %.19.i.i.i
-  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.16.i.i.i, double %.11.i16.i.i, double %.20.i.i.i)
-  %.22.i.i.i = fadd double %.15.i20.i.i, %.21.i.i.i
-  %.109.i.i = fadd double %.13.i18.i.i, %.22.i.i.i
-  %.114.i.i = fsub double %.13.i18.i.i, %.109.i.i
-  %.115.i.i = fadd double %.22.i.i.i, %.114.i.i
-  %.119.i.i = and i64 %.23.fca.0.load.cast.i.i, 1
-  %.120.not.i.i = icmp eq i64 %.119.i.i, 0
-  br i1 %.120.not.i.i, label %B232.endif.i.i, label %B226.i.i
+  %.5.i.i = tail call float @llvm.fmuladd.f32(float %a0, float 0x3FE45F3060000000, float 0x4168000000000000)
+  %.6.i.i = fadd float %.5.i.i, 0xC168000000000000
+  %.7.i.i = fneg float %.6.i.i
+  %.8.i.i = tail call float @llvm.fma.f32(float %.7.i.i, float 0x3FF921FB60000000, float %a0)
+  %.9.i.i = fmul float %.6.i.i, 0xBE6777A5C0000000
+  %.10.i.i = fsub float %.8.i.i, %.9.i.i
+  %.11.i.i = fsub float %.8.i.i, %.10.i.i
+  %.12.i.i = fsub float %.11.i.i, %.9.i.i
+  %.13.i.i = fneg float %.9.i.i
+  %.14.i.i = tail call float @llvm.fma.f32(float %.6.i.i, float 0xBE6777A5C0000000, float %.13.i.i)
+  %.15.i.i = fsub float %.12.i.i, %.14.i.i
+  %.18.i.i = tail call float @llvm.fmuladd.f32(float %.7.i.i, float 0xBCDEE59DA0000000, float %.15.i.i)
+  %1 = bitcast float %.5.i.i to i32
+  %.41.i = fmul float %.10.i.i, %.10.i.i
+  %.44.i = tail call float @llvm.fmuladd.f32(float %.41.i, float 0x3F8368C820000000, float 0x3F683461C0000000)
+  %.46.i = tail call float @llvm.fmuladd.f32(float %.41.i, float %.44.i, float 0x3F99213800000000)
+  %.48.i = tail call float @llvm.fmuladd.f32(float %.41.i, float %.46.i, float 0x3FAB545100000000)
+  %.50.i = tail call float @llvm.fmuladd.f32(float %.41.i, float %.48.i, float 0x3FC1130100000000)
+  %.52.i = tail call float @llvm.fmuladd.f32(float %.41.i, float %.50.i, float 0x3FD5554D20000000)
+  %.53.i = fmul float %.10.i.i, %.41.i
+  %.54.i = tail call float @llvm.fmuladd.f32(float %.53.i, float %.52.i, float %.18.i.i)
+  %.55.i = fadd float %.10.i.i, %.54.i
+  %.60.i = fsub float %.10.i.i, %.55.i
+  %.61.i = fadd float %.54.i, %.60.i
+  %2 = and i32 %1, 1
+  %.64.not.i = icmp eq i32 %2, 0
+  %.70.i = fdiv float -1.000000e+00, %.55.i
+  %.76.i = tail call float @llvm.fma.f32(float %.70.i, float %.55.i, float 1.000000e+00)
+  %.78.i = tail call float @llvm.fmuladd.f32(float %.70.i, float %.61.i, float %.76.i)
+  %.88.i = tail call float @llvm.fmuladd.f32(float %.70.i, float %.78.i, float %.70.i)
+  %"$phi598.0.2.0.i" = select i1 %.64.not.i, float %.55.i, float %.88.i
+  %.114.i = fcmp oeq float %a0, 0.000000e+00
+  %"$phi628.0.2.0.i" = select i1 %.114.i, float %a0, float %"$phi598.0.2.0.i"
+  %.136.i = tail call float @llvm.fabs.f32(float %a0)
+  %.137.i = fcmp ugt float %.136.i, 6.553600e+04
+  br i1 %.137.i, label %B678.i, label %_ZN6nbgrad7kernels13single_angles3tanB3v11B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-B226.i.i:                                         ; preds = %0
-  %.127.i.i = fneg double %.109.i.i
-  %.145.i.i = fneg double %.115.i.i
-  br label %B232.endif.i.i
+B678.i:                                           ; preds = %0
+  %.140.i = tail call float @tanf(float %a0)
+  br label %_ZN6nbgrad7kernels13single_angles3tanB3v11B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-B456.i.i:                                         ; preds = %B232.endif.i.i
-  %.262.i.i = tail call double @tan(double %.6.i)
-  br label %_ZN6nbgrad7kernels7widened3tanB4v178B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
-
-B232.endif.i.i:                                   ; preds = %B226.i.i, %0
-  %"$phi220.0.2.026.i.i" = phi double [ %.66.i.i, %B226.i.i ], [ %.109.i.i, %0 ]
-  %"$phi194.0.2.0111524.i.i" = phi double [ %.127.i.i, %B226.i.i ], [ %.66.i.i, %0 ]
-  %"$phi208.0.2.01722.i.i" = phi double [ %.145.i.i, %B226.i.i ], [ %.72.i.i, %0 ]
-  %"$phi232.0.2.0.i.i" = phi double [ %.72.i.i, %B226.i.i ], [ %.115.i.i, %0 ]
-  %.213.i.i = fdiv double 1.000000e+00, %"$phi220.0.2.026.i.i"
-  %.215.i.i = fmul double %"$phi194.0.2.0111524.i.i", %.213.i.i
-  %.216.i.i = fneg double %.215.i.i
-  %.219.i.i = tail call double @llvm.fma.f64(double %.216.i.i, double %"$phi220.0.2.026.i.i", double %"$phi194.0.2.0111524.i.i")
-  %.226.i.i = tail call double @llvm.fmuladd.f64(double %.216.i.i, double %"$phi232.0.2.0.i.i", double %"$phi208.0.2.01722.i.i")
-  %.229.i.i = fadd double %.219.i.i, %.226.i.i
-  %.230.i.i = tail call double @llvm.fmuladd.f64(double %.229.i.i, double %.213.i.i, double %.215.i.i)
-  %.235.i.i = tail call double @llvm.fabs.f64(double %.6.i)
-  %.236.i.i = fcmp olt double %.235.i.i, 1.000000e-300
-  %"$phi406.0.2.0.i.i" = select i1 %.236.i.i, double %.6.i, double %.230.i.i
-  %.259.i.i = fcmp ugt double %.235.i.i, 0x41D0000000000000
-  br i1 %.259.i.i, label %B456.i.i, label %_ZN6nbgrad7kernels7widened3tanB4v178B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
-
-_ZN6nbgrad7kernels7widened3tanB4v178B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B456.i.i, %B232.endif.i.i
-  %result.1.2.0.i.i = phi double [ %"$phi406.0.2.0.i.i", %B232.endif.i.i ], [ %.262.i.i, %B456.i.i ]
-  %result = fptrunc double %result.1.2.0.i.i to float
-  ret float %result
+_ZN6nbgrad7kernels13single_angles3tanB3v11B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B678.i
+  %result.1.2.0.i = phi float [ %"$phi628.0.2.0.i", %0 ], [ %.140.i, %B678.i ]
+  ret float %result.1.2.0.i
 }
-;; nbgrad.tan.float64.float64 nbgrad.kernels.trigonometric f8e9a0da92e9438f
+;; nbgrad.tan.float64.float64 nbgrad.kernels.trigonometric 1d068e8a923835f0
 declare double @tan(double) local_unnamed_addr cold mustprogress nobuiltin nofree nosync nounwind willreturn memory(none) "vector-function-abi-variant"="_ZGV_LLVM_M1024v_tan(tan)"
 
 declare double @llvm.fma.f64(double, double, double)
@@ -3732,7 +3648,7 @@ B226.i:                                           ; preds = %0
 
 B456.i:                                           ; preds = %B232.endif.i
   %.262.i = tail call double @tan(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3tanB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3tanB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B232.endif.i:                                     ; preds = %B226.i, %0
   %"$phi220.0.2.026.i" = phi double [ %.66.i, %B226.i ], [ %.109.i, %0 ]
@@ -3750,75 +3666,56 @@ B232.endif.i:                                     ; preds = %B226.i, %0
   %.236.i = fcmp olt double %.235.i, 1.000000e-300
   %"$phi406.0.2.0.i" = select i1 %.236.i, double %a0, double %.230.i
   %.259.i = fcmp ugt double %.235.i, 0x41D0000000000000
-  br i1 %.259.i, label %B456.i, label %_ZN6nbgrad7kernels13trigonometric3tanB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.259.i, label %B456.i, label %_ZN6nbgrad7kernels13trigonometric3tanB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels13trigonometric3tanB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B456.i, %B232.endif.i
+_ZN6nbgrad7kernels13trigonometric3tanB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B456.i, %B232.endif.i
   %result.1.2.0.i = phi double [ %"$phi406.0.2.0.i", %B232.endif.i ], [ %.262.i, %B456.i ]
   ret double %result.1.2.0.i
 }
-;; nbgrad.arcsin.float32.float32 nbgrad.kernels.widened 6eb60a1eba11e5ee
-declare double @llvm.fabs.f64(double)
+;; nbgrad.arcsin.float32.float32 nbgrad.kernels.single_angles 876f73a478c2dde5
+declare float @llvm.fabs.f32(float)
 
-declare double @llvm.fma.f64(double, double, double)
+declare float @llvm.fma.f32(float, float, float)
 
-declare double @llvm.sqrt.f64(double)
+declare float @llvm.sqrt.f32(float)
 
-declare double @llvm.fmuladd.f64(double, double, double)
+declare float @llvm.fmuladd.f32(float, float, float)
 
-declare double @llvm.copysign.f64(double, double)
+declare float @llvm.copysign.f32(float, float)
 
 define internal float @nbgrad.arcsin.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
-  %.13.i.i = fcmp ogt double %.8.i.i, 5.000000e-01
-  br i1 %.13.i.i, label %B140.i.i, label %B204.i.i
+  %.8.i = tail call float @llvm.fabs.f32(float %a0)
+  %.13.i = fcmp ogt float %.8.i, 5.000000e-01
+  br i1 %.13.i, label %B130.i, label %B160.i
 
-B140.i.i:                                         ; preds = %0
-  %.20.i.i = tail call double @llvm.fma.f64(double %.8.i.i, double -5.000000e-01, double 5.000000e-01)
-  %.382.i.i = tail call double @llvm.sqrt.f64(double %.20.i.i)
-  %.66.i.i = fneg double %.382.i.i
-  %.69.i.i = tail call double @llvm.fma.f64(double %.66.i.i, double %.382.i.i, double %.20.i.i)
-  %.70.i.i = fmul double %.69.i.i, 5.000000e-01
-  %.72.i.i = fadd double %.382.i.i, 1.000000e-300
-  %.78.i.i = fdiv double %.70.i.i, %.72.i.i
-  br label %_ZN6nbgrad7kernels7widened6arcsinB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+B130.i:                                           ; preds = %0
+  %.21.i = tail call float @llvm.fma.f32(float %.8.i, float -5.000000e-01, float 5.000000e-01)
+  %.43.i = tail call float @llvm.sqrt.f32(float %.21.i)
+  br label %_ZN6nbgrad7kernels13single_angles6arcsinB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-B204.i.i:                                         ; preds = %0
-  %.27.i.i = fmul double %.6.i, %.6.i
-  br label %_ZN6nbgrad7kernels7widened6arcsinB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+B160.i:                                           ; preds = %0
+  %.28.i = fmul float %a0, %a0
+  br label %_ZN6nbgrad7kernels13single_angles6arcsinB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened6arcsinB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B140.i.i, %B204.i.i
-  %"$phi134.0.2.013.i.i" = phi double [ %.382.i.i, %B140.i.i ], [ %.8.i.i, %B204.i.i ]
-  %"$phi92.0.2.0312.i.i" = phi double [ %.20.i.i, %B140.i.i ], [ %.27.i.i, %B204.i.i ]
-  %"$phi206.0.2.0.i.i" = phi double [ %.78.i.i, %B140.i.i ], [ 0.000000e+00, %B204.i.i ]
-  %.5.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.0312.i.i", double 0x3F9D0F4D68D26F81, double 0xBF86975CF0EA9561)
-  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.0312.i.i", double %.5.i.i.i, double 0x3F909682BEB0C27F)
-  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.0312.i.i", double %.6.i.i.i, double 0x3F7FBDBAE4E8E625)
-  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.0312.i.i", double %.7.i.i.i, double 0x3F8857E68069E0BE)
-  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.0312.i.i", double %.8.i.i.i, double 0x3F8C86672DE0D3D4)
-  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.0312.i.i", double %.9.i.i.i, double 0x3F91C59BC8F34333)
-  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.0312.i.i", double %.10.i.i.i, double 0x3F96E8B248D76984)
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.0312.i.i", double %.11.i.i.i, double 0x3F9F1C71FC914929)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.0312.i.i", double %.12.i.i.i, double 0x3FA6DB6DB67E4088)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.0312.i.i", double %.13.i.i.i, double 0x3FB33333333372A7)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.0312.i.i", double %.14.i.i.i, double 0x3FC555555555554E)
-  %.16.i.i.i = fmul double %"$phi92.0.2.0312.i.i", %.15.i.i.i
-  %.122.i.i = tail call double @llvm.fmuladd.f64(double %"$phi134.0.2.013.i.i", double %.16.i.i.i, double %"$phi206.0.2.0.i.i")
-  %.127.i.i = fmul double %"$phi134.0.2.013.i.i", 2.000000e+00
-  %.128.i.i = fsub double 0x3FF921FB54442D18, %.127.i.i
-  %.129.i.i = fsub double 0x3FF921FB54442D18, %.128.i.i
-  %.132.i.i = fsub double %.129.i.i, %.127.i.i
-  %.134.i.i = fmul double %.122.i.i, 2.000000e+00
-  %.135.i.i = fsub double 0x3C91A62633145C07, %.134.i.i
-  %.136.i.i = fadd double %.132.i.i, %.135.i.i
-  %.137.i.i = fadd double %.128.i.i, %.136.i.i
-  %.163.i.i = fadd double %"$phi134.0.2.013.i.i", %.122.i.i
-  %"$phi392.2.2.0.i.i" = select i1 %.13.i.i, double %.137.i.i, double %.163.i.i
-  %.173.i.i = tail call double @llvm.copysign.f64(double %"$phi392.2.2.0.i.i", double %.6.i)
-  %result = fptrunc double %.173.i.i to float
-  ret float %result
+_ZN6nbgrad7kernels13single_angles6arcsinB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B130.i, %B160.i
+  %"$phi124.0.2.03.i" = phi float [ %.21.i, %B130.i ], [ %.28.i, %B160.i ]
+  %"$phi162.0.2.0.i" = phi float [ %.43.i, %B130.i ], [ %.8.i, %B160.i ]
+  %.7.i.i = tail call float @llvm.fmuladd.f32(float %"$phi124.0.2.03.i", float 0x3FA59CC8E0000000, float 0x3F98BB5380000000)
+  %.9.i.i = tail call float @llvm.fmuladd.f32(float %"$phi124.0.2.03.i", float %.7.i.i, float 0x3FA748A2C0000000)
+  %.11.i.i = tail call float @llvm.fmuladd.f32(float %"$phi124.0.2.03.i", float %.9.i.i, float 0x3FB33016A0000000)
+  %.13.i.i = tail call float @llvm.fmuladd.f32(float %"$phi124.0.2.03.i", float %.11.i.i, float 0x3FC5555CA0000000)
+  %.14.i.i = fmul float %"$phi124.0.2.03.i", %.13.i.i
+  %.91.i = fmul float %"$phi162.0.2.0.i", %.14.i.i
+  %.96.i = fmul float %"$phi162.0.2.0.i", 2.000000e+00
+  %.99.i = tail call float @llvm.fmuladd.f32(float %.91.i, float -2.000000e+00, float 0xBE6777A5C0000000)
+  %1 = fsub float %.99.i, %.96.i
+  %.101.i = fadd float %1, 0x3FF921FB60000000
+  %.127.i = fadd float %"$phi162.0.2.0.i", %.91.i
+  %"$phi322.2.2.0.i" = select i1 %.13.i, float %.101.i, float %.127.i
+  %.137.i = tail call float @llvm.copysign.f32(float %"$phi322.2.2.0.i", float %a0)
+  ret float %.137.i
 }
-;; nbgrad.arcsin.float64.float64 nbgrad.kernels.inverse_trigonometric 6eb60a1eba11e5ee
+;; nbgrad.arcsin.float64.float64 nbgrad.kernels.inverse_trigonometric 876f73a478c2dde5
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -3842,13 +3739,13 @@ B140.i:                                           ; preds = %0
   %.70.i = fmul double %.69.i, 5.000000e-01
   %.72.i = fadd double %.382.i, 1.000000e-300
   %.78.i = fdiv double %.70.i, %.72.i
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B204.i:                                           ; preds = %0
   %.27.i = fmul double %a0, %a0
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B140.i, %B204.i
+_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B140.i, %B204.i
   %"$phi134.0.2.013.i" = phi double [ %.382.i, %B140.i ], [ %.8.i, %B204.i ]
   %"$phi92.0.2.0312.i" = phi double [ %.20.i, %B140.i ], [ %.27.i, %B204.i ]
   %"$phi206.0.2.0.i" = phi double [ %.78.i, %B140.i ], [ 0.000000e+00, %B204.i ]
@@ -3878,82 +3775,53 @@ _ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v184B58c8tJTIeFIjxB2IKSgI4CrvQ
   %.173.i = tail call double @llvm.copysign.f64(double %"$phi392.2.2.0.i", double %a0)
   ret double %.173.i
 }
-;; nbgrad.arccos.float32.float32 nbgrad.kernels.widened c2bfa237c2025ae7
-declare double @llvm.fabs.f64(double)
+;; nbgrad.arccos.float32.float32 nbgrad.kernels.single_angles 6f76f89ea914ee64
+declare float @llvm.fabs.f32(float)
 
-declare double @llvm.fmuladd.f64(double, double, double)
+declare float @llvm.fma.f32(float, float, float)
 
-declare double @llvm.fma.f64(double, double, double)
+declare float @llvm.sqrt.f32(float)
 
-declare double @llvm.sqrt.f64(double)
+declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.arccos.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
-  %.13.i.i = fcmp ogt double %.8.i.i, 5.000000e-01
-  br i1 %.13.i.i, label %B206.endif.i.i, label %B206.endif.thread.i.i
+  %.8.i = tail call float @llvm.fabs.f32(float %a0)
+  %.13.i = fcmp ogt float %.8.i, 5.000000e-01
+  br i1 %.13.i, label %B130.i, label %B160.i
 
-B206.endif.thread.i.i:                            ; preds = %0
-  %.29.i.i = fmul double %.6.i, %.6.i
-  br label %B434.i.i
+B130.i:                                           ; preds = %0
+  %.21.i = tail call float @llvm.fma.f32(float %.8.i, float -5.000000e-01, float 5.000000e-01)
+  %.45.i = tail call float @llvm.sqrt.f32(float %.21.i)
+  br label %_ZN6nbgrad7kernels13single_angles6arccosB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-B434.i.i:                                         ; preds = %B206.endif.i.i, %B206.endif.thread.i.i
-  %.mux.i.i = phi double [ 0x3FF921FB54442D18, %B206.endif.thread.i.i ], [ 0x400921FB54442D18, %B206.endif.i.i ]
-  %.mux45.i.i = phi double [ -1.000000e+00, %B206.endif.thread.i.i ], [ -2.000000e+00, %B206.endif.i.i ]
-  %.mux46.i.i = phi double [ 0x3C91A62633145C07, %B206.endif.thread.i.i ], [ 0x3CA1A62633145C07, %B206.endif.i.i ]
-  %"$phi206.0.2.011.i.i" = phi double [ 0.000000e+00, %B206.endif.thread.i.i ], [ %.78.i.i, %B206.endif.i.i ]
-  %"$phi92.0.2.03129.i.i" = phi double [ %.29.i.i, %B206.endif.thread.i.i ], [ %.20.i.i, %B206.endif.i.i ]
-  %"$phi134.0.2.0137.i.i" = phi double [ %.6.i, %B206.endif.thread.i.i ], [ %.422.i.i, %B206.endif.i.i ]
-  %.20333.i.i = fmul double %.mux45.i.i, %"$phi134.0.2.0137.i.i"
-  %.20734.i.i = fadd double %.mux.i.i, %.20333.i.i
-  %.21335.i.i = fsub double %.mux.i.i, %.20734.i.i
-  %.21436.i.i = fadd double %.20333.i.i, %.21335.i.i
-  br label %_ZN6nbgrad7kernels7widened6arccosB4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+B160.i:                                           ; preds = %0
+  %.30.i = fmul float %a0, %a0
+  br label %_ZN6nbgrad7kernels13single_angles6arccosB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-B438.i.i:                                         ; preds = %B206.endif.i.i
-  %.203.i.i = fmul double %.422.i.i, 2.000000e+00
-  %.207.i.i = fadd double %.203.i.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels7widened6arccosB4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
-
-B206.endif.i.i:                                   ; preds = %0
-  %.20.i.i = tail call double @llvm.fma.f64(double %.8.i.i, double -5.000000e-01, double 5.000000e-01)
-  %.422.i.i = tail call double @llvm.sqrt.f64(double %.20.i.i)
-  %.66.i.i = fneg double %.422.i.i
-  %.69.i.i = tail call double @llvm.fma.f64(double %.66.i.i, double %.422.i.i, double %.20.i.i)
-  %.70.i.i = fmul double %.69.i.i, 5.000000e-01
-  %.72.i.i = fadd double %.422.i.i, 1.000000e-300
-  %.78.i.i = fdiv double %.70.i.i, %.72.i.i
-  %.127.i.i = fcmp uge float %a0, 0.000000e+00
-  br i1 %.127.i.i, label %B438.i.i, label %B434.i.i
-
-_ZN6nbgrad7kernels7widened6arccosB4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B434.i.i, %B438.i.i
-  %"$phi206.0.2.010.i.i" = phi double [ %"$phi206.0.2.011.i.i", %B434.i.i ], [ %.78.i.i, %B438.i.i ]
-  %"$phi92.0.2.03128.i.i" = phi double [ %"$phi92.0.2.03129.i.i", %B434.i.i ], [ %.20.i.i, %B438.i.i ]
-  %"$phi134.0.2.0136.i.i" = phi double [ %"$phi134.0.2.0137.i.i", %B434.i.i ], [ %.422.i.i, %B438.i.i ]
-  %.20742.i.i = phi double [ %.20734.i.i, %B434.i.i ], [ %.207.i.i, %B438.i.i ]
-  %"$phi384.0.3.040.i.i" = phi double [ %.mux46.i.i, %B434.i.i ], [ 0.000000e+00, %B438.i.i ]
-  %"$phi304.0.3.0162238.i.i" = phi double [ %.mux45.i.i, %B434.i.i ], [ 2.000000e+00, %B438.i.i ]
-  %"$phi440.0.2.0.i.i" = phi double [ %.21436.i.i, %B434.i.i ], [ 0.000000e+00, %B438.i.i ]
-  %.5.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.03128.i.i", double 0x3F9D0F4D68D26F81, double 0xBF86975CF0EA9561)
-  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.03128.i.i", double %.5.i.i.i, double 0x3F909682BEB0C27F)
-  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.03128.i.i", double %.6.i.i.i, double 0x3F7FBDBAE4E8E625)
-  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.03128.i.i", double %.7.i.i.i, double 0x3F8857E68069E0BE)
-  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.03128.i.i", double %.8.i.i.i, double 0x3F8C86672DE0D3D4)
-  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.03128.i.i", double %.9.i.i.i, double 0x3F91C59BC8F34333)
-  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.03128.i.i", double %.10.i.i.i, double 0x3F96E8B248D76984)
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.03128.i.i", double %.11.i.i.i, double 0x3F9F1C71FC914929)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.03128.i.i", double %.12.i.i.i, double 0x3FA6DB6DB67E4088)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.03128.i.i", double %.13.i.i.i, double 0x3FB33333333372A7)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi92.0.2.03128.i.i", double %.14.i.i.i, double 0x3FC555555555554E)
-  %.16.i.i.i = fmul double %"$phi92.0.2.03128.i.i", %.15.i.i.i
-  %.122.i.i = tail call double @llvm.fmuladd.f64(double %"$phi134.0.2.0136.i.i", double %.16.i.i.i, double %"$phi206.0.2.010.i.i")
-  %.241.i.i = tail call double @llvm.fmuladd.f64(double %"$phi304.0.3.0162238.i.i", double %.122.i.i, double %"$phi384.0.3.040.i.i")
-  %.248.i.i = fadd double %"$phi440.0.2.0.i.i", %.241.i.i
-  %.250.i.i = fadd double %.20742.i.i, %.248.i.i
-  %result = fptrunc double %.250.i.i to float
-  ret float %result
+_ZN6nbgrad7kernels13single_angles6arccosB3v15B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B130.i, %B160.i
+  %"$phi124.0.2.03.i" = phi float [ %.21.i, %B130.i ], [ %.30.i, %B160.i ]
+  %"$phi162.0.2.0.i" = phi float [ %.45.i, %B130.i ], [ %a0, %B160.i ]
+  %.7.i.i = tail call float @llvm.fmuladd.f32(float %"$phi124.0.2.03.i", float 0x3FA59CC8E0000000, float 0x3F98BB5380000000)
+  %.9.i.i = tail call float @llvm.fmuladd.f32(float %"$phi124.0.2.03.i", float %.7.i.i, float 0x3FA748A2C0000000)
+  %.11.i.i = tail call float @llvm.fmuladd.f32(float %"$phi124.0.2.03.i", float %.9.i.i, float 0x3FB33016A0000000)
+  %.13.i.i = tail call float @llvm.fmuladd.f32(float %"$phi124.0.2.03.i", float %.11.i.i, float 0x3FC5555CA0000000)
+  %.14.i.i = fmul float %"$phi124.0.2.03.i", %.13.i.i
+  %.91.i = fmul float %"$phi162.0.2.0.i", %.14.i.i
+  %.96.i = fcmp olt float %a0, 0.000000e+00
+  %.100.i = and i1 %.96.i, %.13.i
+  %.mux.i = select i1 %.100.i, float 0x400921FB60000000, float 0.000000e+00
+  %"$phi330.0.3.013.i" = select i1 %.13.i, float %.mux.i, float 0x3FF921FB60000000
+  %.mux19.i = select i1 %.100.i, float -2.000000e+00, float 2.000000e+00
+  %"$phi280.0.3.0511.i" = select i1 %.13.i, float %.mux19.i, float -1.000000e+00
+  %.mux20.i = select i1 %.100.i, float 0xBE7777A5C0000000, float 0.000000e+00
+  %"$phi380.0.3.0.i" = select i1 %.13.i, float %.mux20.i, float 0xBE6777A5C0000000
+  %.171.i = fmul float %"$phi280.0.3.0511.i", %"$phi162.0.2.0.i"
+  %.176.i = tail call float @llvm.fmuladd.f32(float %"$phi280.0.3.0511.i", float %.91.i, float %"$phi380.0.3.0.i")
+  %.181.i = fadd float %.171.i, %.176.i
+  %.183.i = fadd float %"$phi330.0.3.013.i", %.181.i
+  ret float %.183.i
 }
-;; nbgrad.arccos.float64.float64 nbgrad.kernels.inverse_trigonometric c2bfa237c2025ae7
+;; nbgrad.arccos.float64.float64 nbgrad.kernels.inverse_trigonometric 6f76f89ea914ee64
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -3982,12 +3850,12 @@ B434.i:                                           ; preds = %B206.endif.i, %B206
   %.20734.i = fadd double %.mux.i, %.20333.i
   %.21335.i = fsub double %.mux.i, %.20734.i
   %.21436.i = fadd double %.20333.i, %.21335.i
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B438.i:                                           ; preds = %B206.endif.i
   %.203.i = fmul double %.422.i, 2.000000e+00
   %.207.i = fadd double %.203.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B206.endif.i:                                     ; preds = %0
   %.20.i = tail call double @llvm.fma.f64(double %.8.i, double -5.000000e-01, double 5.000000e-01)
@@ -4000,7 +3868,7 @@ B206.endif.i:                                     ; preds = %0
   %.127.i = fcmp uge double %a0, 0.000000e+00
   br i1 %.127.i, label %B438.i, label %B434.i
 
-_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B434.i, %B438.i
+_ZN6nbgrad7kernels21inverse_trigonometric6arccosB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B434.i, %B438.i
   %"$phi206.0.2.010.i" = phi double [ %"$phi206.0.2.011.i", %B434.i ], [ %.78.i, %B438.i ]
   %"$phi92.0.2.03128.i" = phi double [ %"$phi92.0.2.03129.i", %B434.i ], [ %.20.i, %B438.i ]
   %"$phi134.0.2.0136.i" = phi double [ %"$phi134.0.2.0137.i", %B434.i ], [ %.422.i, %B438.i ]
@@ -4026,55 +3894,47 @@ _ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v187B58c8tJTIeFIjxB2IKSgI4CrvQ
   %.250.i = fadd double %.20742.i, %.248.i
   ret double %.250.i
 }
-;; nbgrad.arctan.float32.float32 nbgrad.kernels.widened 62ebd5c6d284042f
-declare double @llvm.fabs.f64(double)
+;; nbgrad.arctan.float32.float32 nbgrad.kernels.single_angles 9629c1d2804495a6
+declare float @llvm.fabs.f32(float)
 
-declare double @llvm.fmuladd.f64(double, double, double)
+declare float @llvm.copysign.f32(float, float)
 
-declare double @llvm.copysign.f64(double, double)
+declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.arctan.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
-  %.13.i.i = fcmp ugt double %.8.i.i, 0x3FDA827999FCEF32
-  br i1 %.13.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels7widened6arctanB4v188B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  %.8.i = tail call float @llvm.fabs.f32(float %a0)
+  %.13.i = fcmp ugt float %.8.i, 5.000000e-01
+  br i1 %.13.i, label %B86.i, label %_ZN6nbgrad7kernels13single_angles6arctanB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-B92.i.i:                                          ; preds = %0
-  %.22.i.i = fcmp ogt double %.8.i.i, 0x4003504F333F9DE6
-  br i1 %.22.i.i, label %_ZN6nbgrad7kernels7widened6arctanB4v188B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B202.i.i
+B86.i:                                            ; preds = %0
+  %.18.i = fcmp ogt float %.8.i, 2.000000e+00
+  br i1 %.18.i, label %_ZN6nbgrad7kernels13single_angles6arctanB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B258.i
 
-B202.i.i:                                         ; preds = %B92.i.i
-  %.39.i.i = fadd double %.8.i.i, -1.000000e+00
-  %.66.i.i = fadd double %.8.i.i, 1.000000e+00
-  br label %_ZN6nbgrad7kernels7widened6arctanB4v188B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+B258.i:                                           ; preds = %B86.i
+  %.36.i = fadd float %.8.i, -1.000000e+00
+  %.63.i = fadd float %.8.i, 1.000000e+00
+  br label %_ZN6nbgrad7kernels13single_angles6arctanB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened6arctanB4v188B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B202.i.i
-  %"$phi214.0.3.039.i.i" = phi double [ 0.000000e+00, %0 ], [ 0x3C81A62633145C07, %B202.i.i ], [ 0x3C91A62633145C07, %B92.i.i ]
-  %"$phi134.0.3.0101938.i.i" = phi double [ 1.000000e+00, %0 ], [ %.66.i.i, %B202.i.i ], [ %.8.i.i, %B92.i.i ]
-  %"$phi108.0.3.0282137.i.i" = phi double [ %.8.i.i, %0 ], [ %.39.i.i, %B202.i.i ], [ -1.000000e+00, %B92.i.i ]
-  %"$phi174.0.3.02336.i.i" = phi double [ 0.000000e+00, %0 ], [ 0x3FE921FB54442D18, %B202.i.i ], [ 0x3FF921FB54442D18, %B92.i.i ]
-  %.126.i.i = fdiv double %"$phi108.0.3.0282137.i.i", %"$phi134.0.3.0101938.i.i"
-  %.5.i.i.i = fmul double %.126.i.i, %.126.i.i
-  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0xBF93A5F358F8B24B, double 0x3FA4177AD2187FF5)
-  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.6.i.i.i, double 0xBFAA0A1C1858C8AC)
-  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double 0x3FADFE80949B5691)
-  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.8.i.i.i, double 0xBFB10FA94AA07A6A)
-  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double 0x3FB3B126556B40A4)
-  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.10.i.i.i, double 0xBFB745D0B45663F0)
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.11.i.i.i, double 0x3FBC71C71860A338)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.12.i.i.i, double 0xBFC249249243791B)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.13.i.i.i, double 0x3FC999999999936C)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.14.i.i.i, double 0xBFD5555555555555)
-  %.16.i.i.i = fmul double %.126.i.i, %.5.i.i.i
-  %.17.i.i.i = fmul double %.16.i.i.i, %.15.i.i.i
-  %.158.i.i = fadd double %"$phi214.0.3.039.i.i", %.17.i.i.i
-  %.159.i.i = fadd double %.126.i.i, %.158.i.i
-  %.161.i.i = fadd double %"$phi174.0.3.02336.i.i", %.159.i.i
-  %.165.i.i = tail call double @llvm.copysign.f64(double %.161.i.i, double %.6.i)
-  %result = fptrunc double %.165.i.i to float
-  ret float %result
+_ZN6nbgrad7kernels13single_angles6arctanB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B86.i, %B258.i
+  %"$phi270.0.3.039.i" = phi float [ 0.000000e+00, %0 ], [ 0xBE5777A5C0000000, %B258.i ], [ 0xBE6777A5C0000000, %B86.i ]
+  %"$phi170.0.3.0101938.i" = phi float [ 1.000000e+00, %0 ], [ %.63.i, %B258.i ], [ %.8.i, %B86.i ]
+  %"$phi124.0.3.0282137.i" = phi float [ %.8.i, %0 ], [ %.36.i, %B258.i ], [ -1.000000e+00, %B86.i ]
+  %"$phi220.0.3.02336.i" = phi float [ 0.000000e+00, %0 ], [ 0x3FE921FB60000000, %B258.i ], [ 0x3FF921FB60000000, %B86.i ]
+  %.123.i = fdiv float %"$phi124.0.3.0282137.i", %"$phi170.0.3.0101938.i"
+  %.5.i.i = fmul float %.123.i, %.123.i
+  %.8.i.i = tail call float @llvm.fmuladd.f32(float %.5.i.i, float 0xBFAA4EE760000000, float 0x3FBA04D220000000)
+  %.10.i.i = tail call float @llvm.fmuladd.f32(float %.5.i.i, float %.8.i.i, float 0xBFC2251EE0000000)
+  %.12.i.i = tail call float @llvm.fmuladd.f32(float %.5.i.i, float %.10.i.i, float 0x3FC997BAC0000000)
+  %.14.i.i = tail call float @llvm.fmuladd.f32(float %.5.i.i, float %.12.i.i, float 0xBFD5555140000000)
+  %.15.i.i = fmul float %.123.i, %.5.i.i
+  %.16.i.i = fmul float %.15.i.i, %.14.i.i
+  %.155.i = fadd float %"$phi270.0.3.039.i", %.16.i.i
+  %.156.i = fadd float %.123.i, %.155.i
+  %.158.i = fadd float %"$phi220.0.3.02336.i", %.156.i
+  %.162.i = tail call float @llvm.copysign.f32(float %.158.i, float %a0)
+  ret float %.162.i
 }
-;; nbgrad.arctan.float64.float64 nbgrad.kernels.inverse_trigonometric 62ebd5c6d284042f
+;; nbgrad.arctan.float64.float64 nbgrad.kernels.inverse_trigonometric 9629c1d2804495a6
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.copysign.f64(double, double)
@@ -4084,18 +3944,18 @@ declare double @llvm.fmuladd.f64(double, double, double)
 define internal double @nbgrad.arctan.float64.float64(double %a0) alwaysinline {
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
   %.13.i = fcmp ugt double %.8.i, 0x3FDA827999FCEF32
-  br i1 %.13.i, label %B92.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.13.i, label %B92.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B92.i:                                            ; preds = %0
   %.22.i = fcmp ogt double %.8.i, 0x4003504F333F9DE6
-  br i1 %.22.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B202.i
+  br i1 %.22.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B202.i
 
 B202.i:                                           ; preds = %B92.i
   %.39.i = fadd double %.8.i, -1.000000e+00
   %.66.i = fadd double %.8.i, 1.000000e+00
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B202.i
+_ZN6nbgrad7kernels21inverse_trigonometric6arctanB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B202.i
   %"$phi214.0.3.039.i" = phi double [ 0.000000e+00, %0 ], [ 0x3C81A62633145C07, %B202.i ], [ 0x3C91A62633145C07, %B92.i ]
   %"$phi134.0.3.0101938.i" = phi double [ 1.000000e+00, %0 ], [ %.66.i, %B202.i ], [ %.8.i, %B92.i ]
   %"$phi108.0.3.0282137.i" = phi double [ %.8.i, %0 ], [ %.39.i, %B202.i ], [ -1.000000e+00, %B92.i ]
@@ -4120,125 +3980,77 @@ _ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v191B58c8tJTIeFIjxB2IKSgI4CrvQ
   %.165.i = tail call double @llvm.copysign.f64(double %.161.i, double %a0)
   ret double %.165.i
 }
-;; nbgrad.arctan2.float32.float32.float32 nbgrad.kernels.widened 2154cceba78630e0
-declare double @llvm.fabs.f64(double)
+;; nbgrad.arctan2.float32.float32.float32 nbgrad.kernels.single_angles 065da0e89b0997f0
+declare float @llvm.fabs.f32(float)
 
-declare double @llvm.fmuladd.f64(double, double, double)
+declare float @llvm.fmuladd.f32(float, float, float)
 
-declare double @llvm.fma.f64(double, double, double)
-
-declare double @llvm.copysign.f64(double, double)
+declare float @llvm.copysign.f32(float, float)
 
 define internal float @nbgrad.arctan2.float32.float32.float32(float %a0, float %a1) alwaysinline {
-  %.7.i = fpext float %a0 to double
-  %.8.i = fpext float %a1 to double
-  %.11.i.i = tail call double @llvm.fabs.f64(double %.7.i)
-  %.16.i.i = tail call double @llvm.fabs.f64(double %.8.i)
-  %.22.i.i = fcmp ogt double %.11.i.i, %.16.i.i
-  %"$phi86.0.2.02.i.i" = select i1 %.22.i.i, double %.16.i.i, double %.11.i.i
-  %"$phi98.0.2.0.i.i" = select i1 %.22.i.i, double %.11.i.i, double %.16.i.i
-  %.69.i.i = fcmp ogt double %"$phi98.0.2.0.i.i", 0x6570000000000000
-  br i1 %.69.i.i, label %B134.i.i, label %B116.i.i
+  %.11.i = tail call float @llvm.fabs.f32(float %a0)
+  %.16.i = tail call float @llvm.fabs.f32(float %a1)
+  %.22.i = fcmp ogt float %.11.i, %.16.i
+  %"$phi86.0.2.02.i" = select i1 %.22.i, float %.16.i, float %.11.i
+  %"$phi98.0.2.0.i" = select i1 %.22.i, float %.11.i, float %.16.i
+  %.87.i = fcmp oeq float %"$phi98.0.2.0.i", 0x7FF0000000000000
+  br i1 %.87.i, label %B208.i, label %B286.i
 
-B116.i.i:                                         ; preds = %0
-  %.76.i.i = fcmp olt double %"$phi98.0.2.0.i.i", 0x26F0000000000000
-  br i1 %.76.i.i, label %B134.i.i, label %B132.i.i
+B208.i:                                           ; preds = %0
+  %.94.i = fcmp oeq float %"$phi86.0.2.02.i", 0x7FF0000000000000
+  br i1 %.94.i, label %_ZN6nbgrad7kernels13single_angles7arctan2B3v18B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
 
-B132.i.i:                                         ; preds = %B116.i.i
-  br label %B134.i.i
+B244.i:                                           ; preds = %B208.i
+  br label %_ZN6nbgrad7kernels13single_angles7arctan2B3v18B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-B134.i.i:                                         ; preds = %B132.i.i, %B116.i.i, %0
-  %"$phi134.0.3.0.i.i" = phi double [ 1.000000e+00, %B132.i.i ], [ 0x1A70000000000000, %0 ], [ 0x6570000000000000, %B116.i.i ]
-  %.91.i.i = fcmp oeq double %"$phi98.0.2.0.i.i", 0x7FF0000000000000
-  br i1 %.91.i.i, label %B172.i.i, label %B230.i.i
+B286.i:                                           ; preds = %0
+  %.70.i = fcmp ogt float %"$phi98.0.2.0.i", 0x4630000000000000
+  %"$phi180.0.2.0.i" = select i1 %.70.i, float 0x3E70000000000000, float 1.000000e+00
+  %.107.i = fmul float %"$phi86.0.2.02.i", %"$phi180.0.2.0.i"
+  %.133.i = fmul float %"$phi98.0.2.0.i", %"$phi180.0.2.0.i"
+  br label %_ZN6nbgrad7kernels13single_angles7arctan2B3v18B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-B172.i.i:                                         ; preds = %B134.i.i
-  %.98.i.i = fcmp oeq double %"$phi86.0.2.02.i.i", 0x7FF0000000000000
-  br i1 %.98.i.i, label %B238.i.i, label %B208.i.i
-
-B208.i.i:                                         ; preds = %B172.i.i
-  br label %B238.i.i
-
-B230.i.i:                                         ; preds = %B134.i.i
-  %.111.i.i = fmul double %"$phi86.0.2.02.i.i", %"$phi134.0.3.0.i.i"
-  %.137.i.i = fmul double %"$phi98.0.2.0.i.i", %"$phi134.0.3.0.i.i"
-  br label %B238.i.i
-
-B238.i.i:                                         ; preds = %B230.i.i, %B208.i.i, %B172.i.i
-  %"$phi220.0.3.05.i.i" = phi double [ %.111.i.i, %B230.i.i ], [ 1.000000e+00, %B172.i.i ], [ 0.000000e+00, %B208.i.i ]
-  %"$phi238.0.2.0.i.i" = phi double [ %.137.i.i, %B230.i.i ], [ 1.000000e+00, %B172.i.i ], [ 1.000000e+00, %B208.i.i ]
-  %.152.i.i = fmul double %"$phi238.0.2.0.i.i", 0x3FDA827999FCEF32
-  %.154.i.i = fcmp ogt double %"$phi220.0.3.05.i.i", %.152.i.i
-  br i1 %.154.i.i, label %B332.i.i, label %_ZN6nbgrad7kernels7widened7arctan2B4v192B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
-
-B332.i.i:                                         ; preds = %B238.i.i
-  %.162.i.i = fsub double %"$phi220.0.3.05.i.i", %"$phi238.0.2.0.i.i"
-  %.181.i.i = fadd double %"$phi220.0.3.05.i.i", %"$phi238.0.2.0.i.i"
-  %.200.i.i = fadd double %"$phi238.0.2.0.i.i", %.162.i.i
-  %.202.i.i = fsub double %"$phi220.0.3.05.i.i", %.200.i.i
-  %.220.i.i = fsub double %"$phi238.0.2.0.i.i", %.181.i.i
-  %.224.i.i = fadd double %"$phi220.0.3.05.i.i", %.220.i.i
-  br label %_ZN6nbgrad7kernels7widened7arctan2B4v192B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
-
-_ZN6nbgrad7kernels7widened7arctan2B4v192B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B238.i.i, %B332.i.i
-  %"$phi584.0.2.0.i.i" = phi double [ 0x3C81A62633145C07, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
-  %"$phi562.0.2.026.i.i" = phi double [ 0x3FE921FB54442D18, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
-  %"$phi326.0.2.023.i.i" = phi double [ %.202.i.i, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
-  %"$phi284.0.2.081321.i.i" = phi double [ %.162.i.i, %B332.i.i ], [ %"$phi220.0.3.05.i.i", %B238.i.i ]
-  %"$phi302.0.2.01420.i.i" = phi double [ %.181.i.i, %B332.i.i ], [ %"$phi238.0.2.0.i.i", %B238.i.i ]
-  %"$phi350.0.2.0.i.i" = phi double [ %.224.i.i, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
-  %.263.frozen.i.i = freeze double %"$phi302.0.2.01420.i.i"
-  %.245.i.i = fcmp ogt double %.263.frozen.i.i, 0.000000e+00
-  %1 = fdiv double 1.000000e+00, %.263.frozen.i.i
-  %.263.i.i = select i1 %.245.i.i, double %1, double 1.000000e+00
-  %.269.i.i = fmul double %"$phi284.0.2.081321.i.i", %.263.i.i
-  %.5.i.i.i = fmul double %.269.i.i, %.269.i.i
-  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0xBF93A5F358F8B24B, double 0x3FA4177AD2187FF5)
-  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.6.i.i.i, double 0xBFAA0A1C1858C8AC)
-  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double 0x3FADFE80949B5691)
-  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.8.i.i.i, double 0xBFB10FA94AA07A6A)
-  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double 0x3FB3B126556B40A4)
-  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.10.i.i.i, double 0xBFB745D0B45663F0)
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.11.i.i.i, double 0x3FBC71C71860A338)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.12.i.i.i, double 0xBFC249249243791B)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.13.i.i.i, double 0x3FC999999999936C)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.14.i.i.i, double 0xBFD5555555555555)
-  %.16.i.i.i = fmul double %.269.i.i, %.5.i.i.i
-  %.17.i.i.i = fmul double %.16.i.i.i, %.15.i.i.i
-  %.274.i.i = fneg double %.269.i.i
-  %.279.i.i = tail call double @llvm.fma.f64(double %.274.i.i, double %.263.frozen.i.i, double %"$phi284.0.2.081321.i.i")
-  %.285.i.i = fadd double %"$phi326.0.2.023.i.i", %.279.i.i
-  %.289.i.i = tail call double @llvm.fmuladd.f64(double %.274.i.i, double %"$phi350.0.2.0.i.i", double %.285.i.i)
-  %.292.i.i = fmul double %.263.i.i, %.289.i.i
-  %.324.i.i = fmul double %.269.i.i, %.274.i.i
-  %.325.i.i = tail call double @llvm.fmuladd.f64(double %.324.i.i, double %.292.i.i, double %.292.i.i)
-  %.326.i.i = fadd double %.325.i.i, %.17.i.i.i
-  %2 = bitcast float %a1 to i32
-  %.364.i.i = icmp slt i32 %2, 0
-  %.370.i.i = xor i1 %.364.i.i, %.22.i.i
-  %"$phi644.0.2.0.i.i" = select i1 %.370.i.i, double -1.000000e+00, double 1.000000e+00
-  %.mux.i.i = select i1 %.364.i.i, double 0x400921FB54442D18, double 0.000000e+00
-  %"$phi684.0.3.029.i.i" = select i1 %.22.i.i, double 0x3FF921FB54442D18, double %.mux.i.i
-  %.mux33.i.i = select i1 %.364.i.i, double 0x3CA1A62633145C07, double 0.000000e+00
-  %"$phi724.0.3.0.i.i" = select i1 %.22.i.i, double 0x3C91A62633145C07, double %.mux33.i.i
-  %.431.i.i = tail call double @llvm.fmuladd.f64(double %"$phi644.0.2.0.i.i", double %"$phi562.0.2.026.i.i", double %"$phi684.0.3.029.i.i")
-  %.441.i.i = tail call double @llvm.fmuladd.f64(double %"$phi644.0.2.0.i.i", double %"$phi584.0.2.0.i.i", double %"$phi724.0.3.0.i.i")
-  %.450.i.i = tail call double @llvm.fmuladd.f64(double %"$phi644.0.2.0.i.i", double %.269.i.i, double %.431.i.i)
-  %.455.i.i = fcmp ogt double %.431.i.i, 0.000000e+00
-  %.459.i.i = fsub double %.431.i.i, %.450.i.i
-  %.464.i.i = tail call double @llvm.fmuladd.f64(double %"$phi644.0.2.0.i.i", double %.269.i.i, double %.459.i.i)
-  %"$phi882.0.2.0.i.i" = select i1 %.455.i.i, double %.464.i.i, double 0.000000e+00
-  %.484.i.i = tail call double @llvm.fmuladd.f64(double %"$phi644.0.2.0.i.i", double %.326.i.i, double %.441.i.i)
-  %.491.i.i = fadd double %"$phi882.0.2.0.i.i", %.484.i.i
-  %.493.i.i = fadd double %.450.i.i, %.491.i.i
-  %.503.i.i = fcmp uno float %a1, %a0
-  %.509.i.i = fadd double %.7.i, %.8.i
-  %"$phi1024.0.2.0.i.i" = select i1 %.503.i.i, double %.509.i.i, double %.493.i.i
-  %.528.i.i = tail call double @llvm.copysign.f64(double %"$phi1024.0.2.0.i.i", double %.7.i)
-  %result = fptrunc double %.528.i.i to float
-  ret float %result
+_ZN6nbgrad7kernels13single_angles7arctan2B3v18B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B208.i, %B244.i, %B286.i
+  %"$phi266.0.3.05.i" = phi float [ %.107.i, %B286.i ], [ 1.000000e+00, %B208.i ], [ 0.000000e+00, %B244.i ]
+  %"$phi294.0.2.0.i" = phi float [ %.133.i, %B286.i ], [ 1.000000e+00, %B208.i ], [ 1.000000e+00, %B244.i ]
+  %.149.i = fadd float %"$phi266.0.3.05.i", %"$phi266.0.3.05.i"
+  %.151.i = fcmp ogt float %.149.i, %"$phi294.0.2.0.i"
+  %.159.i = fsub float %"$phi266.0.3.05.i", %"$phi294.0.2.0.i"
+  %.178.i = fadd float %"$phi266.0.3.05.i", %"$phi294.0.2.0.i"
+  %"$phi330.0.2.08.i" = select i1 %.151.i, float %.159.i, float %"$phi266.0.3.05.i"
+  %"$phi348.0.2.0.i" = select i1 %.151.i, float %.178.i, float %"$phi294.0.2.0.i"
+  %.202.i = fcmp ogt float %"$phi348.0.2.0.i", 0.000000e+00
+  %"$phi390.1.2.0.i" = select i1 %.202.i, float %"$phi348.0.2.0.i", float 1.000000e+00
+  %.227.i = fdiv float %"$phi330.0.2.08.i", %"$phi390.1.2.0.i"
+  %.5.i.i = fmul float %.227.i, %.227.i
+  %.8.i.i = tail call float @llvm.fmuladd.f32(float %.5.i.i, float 0xBFAA4EE760000000, float 0x3FBA04D220000000)
+  %.10.i.i = tail call float @llvm.fmuladd.f32(float %.5.i.i, float %.8.i.i, float 0xBFC2251EE0000000)
+  %.12.i.i = tail call float @llvm.fmuladd.f32(float %.5.i.i, float %.10.i.i, float 0x3FC997BAC0000000)
+  %.14.i.i = tail call float @llvm.fmuladd.f32(float %.5.i.i, float %.12.i.i, float 0xBFD5555140000000)
+  %.15.i.i = fmul float %.227.i, %.5.i.i
+  %.16.i.i = fmul float %.15.i.i, %.14.i.i
+  %"$phi456.0.2.011.i" = select i1 %.151.i, float 0x3FE921FB60000000, float 0.000000e+00
+  %"$phi488.0.2.0.i" = select i1 %.151.i, float 0xBE5777A5C0000000, float 0.000000e+00
+  %1 = bitcast float %a1 to i32
+  %.300.i = icmp slt i32 %1, 0
+  %.306.i = xor i1 %.22.i, %.300.i
+  %"$phi590.0.2.0.i" = select i1 %.306.i, float -1.000000e+00, float 1.000000e+00
+  %.mux.i = select i1 %.300.i, float 0x400921FB60000000, float 0.000000e+00
+  %"$phi640.0.3.014.i" = select i1 %.22.i, float 0x3FF921FB60000000, float %.mux.i
+  %.mux18.i = select i1 %.300.i, float 0xBE7777A5C0000000, float 0.000000e+00
+  %"$phi690.0.3.0.i" = select i1 %.22.i, float 0xBE6777A5C0000000, float %.mux18.i
+  %.368.i = tail call float @llvm.fmuladd.f32(float %"$phi590.0.2.0.i", float %"$phi456.0.2.011.i", float %"$phi640.0.3.014.i")
+  %.375.i = tail call float @llvm.fmuladd.f32(float %"$phi590.0.2.0.i", float %"$phi488.0.2.0.i", float %"$phi690.0.3.0.i")
+  %.380.i = tail call float @llvm.fmuladd.f32(float %"$phi590.0.2.0.i", float %.16.i.i, float %.375.i)
+  %.385.i = tail call float @llvm.fmuladd.f32(float %"$phi590.0.2.0.i", float %.227.i, float %.380.i)
+  %.390.i = fadd float %.368.i, %.385.i
+  %.398.i = fcmp uno float %a1, %a0
+  %.404.i = fadd float %a0, %a1
+  %"$phi920.0.2.0.i" = select i1 %.398.i, float %.404.i, float %.390.i
+  %.423.i = tail call float @llvm.copysign.f32(float %"$phi920.0.2.0.i", float %a0)
+  ret float %.423.i
 }
-;; nbgrad.arctan2.float64.float64.float64 nbgrad.kernels.inverse_trigonometric 2154cceba78630e0
+;; nbgrad.arctan2.float64.float64.float64 nbgrad.kernels.inverse_trigonometric 065da0e89b0997f0
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -4285,7 +4097,7 @@ B238.i:                                           ; preds = %B230.i, %B208.i, %B
   %"$phi238.0.2.0.i" = phi double [ %.137.i, %B230.i ], [ 1.000000e+00, %B172.i ], [ 1.000000e+00, %B208.i ]
   %.152.i = fmul double %"$phi238.0.2.0.i", 0x3FDA827999FCEF32
   %.154.i = fcmp ogt double %"$phi220.0.3.05.i", %.152.i
-  br i1 %.154.i, label %B332.i, label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.154.i, label %B332.i, label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B332.i:                                           ; preds = %B238.i
   %.162.i = fsub double %"$phi220.0.3.05.i", %"$phi238.0.2.0.i"
@@ -4294,9 +4106,9 @@ B332.i:                                           ; preds = %B238.i
   %.202.i = fsub double %"$phi220.0.3.05.i", %.200.i
   %.220.i = fsub double %"$phi238.0.2.0.i", %.181.i
   %.224.i = fadd double %"$phi220.0.3.05.i", %.220.i
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B238.i, %B332.i
+_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B238.i, %B332.i
   %"$phi584.0.2.0.i" = phi double [ 0x3C81A62633145C07, %B332.i ], [ 0.000000e+00, %B238.i ]
   %"$phi562.0.2.026.i" = phi double [ 0x3FE921FB54442D18, %B332.i ], [ 0.000000e+00, %B238.i ]
   %"$phi326.0.2.023.i" = phi double [ %.202.i, %B332.i ], [ 0.000000e+00, %B238.i ]
@@ -4353,75 +4165,67 @@ _ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v194B58c8tJTIeFIjxB2IKSgI4Crv
   %.528.i = tail call double @llvm.copysign.f64(double %"$phi1024.0.2.0.i", double %a0)
   ret double %.528.i
 }
-;; nbgrad.sinh.float32.float32 nbgrad.kernels.widened 2ec772729a446d9e
-declare double @llvm.fabs.f64(double)
+;; nbgrad.sinh.float32.float32 nbgrad.kernels.single_hyperbolic 7055987b5f077d23
+declare float @llvm.fabs.f32(float)
 
-declare double @llvm.fmuladd.f64(double, double, double)
+declare float @llvm.fma.f32(float, float, float)
 
-declare double @llvm.fma.f64(double, double, double)
+declare float @llvm.fmuladd.f32(float, float, float)
 
-declare double @llvm.copysign.f64(double, double)
+declare float @llvm.copysign.f32(float, float)
 
 define internal float @nbgrad.sinh.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
-  %.12.i.i.i = fcmp ogt double %.8.i.i, 7.106000e+02
-  %.13.i.i.i = select i1 %.12.i.i.i, double 7.106000e+02, double %.8.i.i
-  %.5.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
-  %.6.i.i.i = fadd double %.5.i.i.i, 0xC338000000000000
-  %.60.i.i.i = fcmp olt double %.6.i.i.i, 1.000000e+02
-  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4sinhB4v195B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  %.8.i = tail call float @llvm.fabs.f32(float %a0)
+  %.14.i = fcmp ogt float %.8.i, 0x4056666660000000
+  %"$phi104.0.2.0.i" = select i1 %.14.i, float 0x4056666660000000, float %.8.i
+  %.5.i.i = tail call float @llvm.fmuladd.f32(float %"$phi104.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
+  %.6.i.i = fadd float %.5.i.i, 0xC168000000000000
+  %.61.i.i = fcmp olt float %.6.i.i, 5.000000e+01
+  br i1 %.61.i.i, label %B302.i.i, label %_ZN6nbgrad7kernels17single_hyperbolic4sinhB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-B266.i.i.i:                                       ; preds = %0
-  %.67.i.i.i = fsub double -2.000000e+00, %.6.i.i.i
-  %.5.i1.i.i.i = fadd double %.67.i.i.i, 0x43380000000003FF
-  %.6.i2.i.i.i = bitcast double %.5.i1.i.i.i to i64
-  %.7.i3.i.i.i = shl i64 %.6.i2.i.i.i, 52
-  %.82.cast.i.i.i = bitcast i64 %.7.i3.i.i.i to double
-  br label %_ZN6nbgrad7kernels7widened4sinhB4v195B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+B302.i.i:                                         ; preds = %0
+  %.68.i.i = fsub float -2.000000e+00, %.6.i.i
+  %.5.i1.i.i = fadd float %.68.i.i, 0x4168000FE0000000
+  %.6.i2.i.i = bitcast float %.5.i1.i.i to i32
+  %.8.i3.i.i = shl i32 %.6.i2.i.i, 23
+  %.83.cast.i.i = bitcast i32 %.8.i3.i.i to float
+  br label %_ZN6nbgrad7kernels17single_hyperbolic4sinhB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4sinhB4v195B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
-  %"$phi306.0.2.0.i.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i.i, %B266.i.i.i ]
-  %.29.i.i.i = fadd double %.6.i.i.i, -2.000000e+00
-  %.5.i.i.i.i = fadd double %.29.i.i.i, 0x43380000000003FF
-  %.6.i.i.i.i = bitcast double %.5.i.i.i.i to i64
-  %.7.i.i.i.i = shl i64 %.6.i.i.i.i, 52
-  %.44.cast.i.i.i = bitcast i64 %.7.i.i.i.i to double
-  %.12.i1.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0xBFE62E42FEE00000, double %.13.i.i.i)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0xBDEA39EF35793C76, double %.12.i1.i.i)
-  %.21.i.i.i = fsub double %.12.i1.i.i, %.15.i.i.i
-  %.23.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0xBDEA39EF35793C76, double %.21.i.i.i)
-  %.106.i.i.i = fmul double %.15.i.i.i, %.15.i.i.i
-  %.107.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double 0x3E5AF390C6FC1594, double 0x3EC71DE0D84C9058)
-  %.108.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double %.107.i.i.i, double 0x3F2A01A01A7CED9C)
-  %.109.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double %.108.i.i.i, double 0x3F811111111109A5)
-  %.110.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double %.109.i.i.i, double 0x3FC5555555555556)
-  %.111.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double 0x3E21F6717DB3629B, double 0x3E927E4E1DCC75AD)
-  %.112.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double %.111.i.i.i, double 0x3EFA01A01A481256)
-  %.113.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double %.112.i.i.i, double 0x3F56C16C16C167D9)
-  %.114.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double %.113.i.i.i, double 0x3FA5555555555555)
-  %.115.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double %.114.i.i.i, double 5.000000e-01)
-  %.118.i.i.i = fmul double %.15.i.i.i, %.23.i.i.i
-  %.119.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double %.115.i.i.i, double %.118.i.i.i)
-  %.121.i.i.i = fsub double %.44.cast.i.i.i, %"$phi306.0.2.0.i.i.i"
-  %.123.i.i.i = fadd double %"$phi306.0.2.0.i.i.i", %.44.cast.i.i.i
-  %.127.i.i.i = fmul double %.15.i.i.i, %.106.i.i.i
-  %.129.i.i.i = tail call double @llvm.fmuladd.f64(double %.127.i.i.i, double %.110.i.i.i, double %.23.i.i.i)
-  %.88.i.i = tail call double @llvm.fma.f64(double %.123.i.i.i, double %.15.i.i.i, double %.121.i.i.i)
-  %.89.i.i = fsub double %.121.i.i.i, %.88.i.i
-  %.90.i.i = tail call double @llvm.fma.f64(double %.123.i.i.i, double %.15.i.i.i, double %.89.i.i)
-  %.91.i.i = fmul double %.129.i.i.i, %.123.i.i.i
-  %.92.i.i = tail call double @llvm.fmuladd.f64(double %.121.i.i.i, double %.119.i.i.i, double %.91.i.i)
-  %.93.i.i = fadd double %.92.i.i, %.90.i.i
-  %.94.i.i = fadd double %.88.i.i, %.93.i.i
-  %.95.i.i = fmul double %.94.i.i, 2.000000e+00
-  %.100.i.i = fcmp ogt double %.8.i.i, 1.000000e-100
-  %"$phi270.2.2.0.i.i" = select i1 %.100.i.i, double %.95.i.i, double %.8.i.i
-  %.124.i.i = tail call double @llvm.copysign.f64(double %"$phi270.2.2.0.i.i", double %.6.i)
-  %result = fptrunc double %.124.i.i to float
-  ret float %result
+_ZN6nbgrad7kernels17single_hyperbolic4sinhB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B302.i.i
+  %"$phi362.0.2.0.i.i" = phi float [ 0.000000e+00, %0 ], [ %.83.cast.i.i, %B302.i.i ]
+  %.29.i.i = fadd float %.6.i.i, -2.000000e+00
+  %.5.i.i.i = fadd float %.29.i.i, 0x4168000FE0000000
+  %.6.i.i.i = bitcast float %.5.i.i.i to i32
+  %.8.i.i.i = shl i32 %.6.i.i.i, 23
+  %.44.cast.i.i = bitcast i32 %.8.i.i.i to float
+  %.12.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i, float 0xBFE62E4000000000, float %"$phi104.0.2.0.i")
+  %.15.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i, float 0xBEB7F7D1C0000000, float %.12.i.i)
+  %.21.i.i = fsub float %.12.i.i, %.15.i.i
+  %.23.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i, float 0xBEB7F7D1C0000000, float %.21.i.i)
+  %.107.i.i = fmul float %.15.i.i, %.15.i.i
+  %.110.i.i = tail call float @llvm.fmuladd.f32(float %.107.i.i, float 0x3F81227A60000000, float 0x3FC5554B00000000)
+  %.113.i.i = tail call float @llvm.fmuladd.f32(float %.107.i.i, float 0x3F56D4F100000000, float 0x3FA5554E60000000)
+  %.114.i.i = tail call float @llvm.fmuladd.f32(float %.107.i.i, float %.113.i.i, float 5.000000e-01)
+  %.117.i.i = fmul float %.15.i.i, %.23.i.i
+  %.118.i.i = tail call float @llvm.fmuladd.f32(float %.107.i.i, float %.114.i.i, float %.117.i.i)
+  %.120.i.i = fsub float %.44.cast.i.i, %"$phi362.0.2.0.i.i"
+  %.122.i.i = fadd float %"$phi362.0.2.0.i.i", %.44.cast.i.i
+  %.126.i.i = fmul float %.15.i.i, %.107.i.i
+  %.128.i.i = tail call float @llvm.fmuladd.f32(float %.126.i.i, float %.110.i.i, float %.23.i.i)
+  %.75.i = tail call float @llvm.fma.f32(float %.122.i.i, float %.15.i.i, float %.120.i.i)
+  %.76.i = fsub float %.120.i.i, %.75.i
+  %.77.i = tail call float @llvm.fma.f32(float %.122.i.i, float %.15.i.i, float %.76.i)
+  %.78.i = fmul float %.128.i.i, %.122.i.i
+  %.79.i = tail call float @llvm.fmuladd.f32(float %.120.i.i, float %.118.i.i, float %.78.i)
+  %.80.i = fadd float %.79.i, %.77.i
+  %.81.i = fadd float %.75.i, %.80.i
+  %.82.i = fmul float %.81.i, 2.000000e+00
+  %.88.i = fcmp ogt float %.8.i, 0x39B4484C00000000
+  %"$phi346.2.2.0.i" = select i1 %.88.i, float %.82.i, float %.8.i
+  %.112.i = tail call float @llvm.copysign.f32(float %"$phi346.2.2.0.i", float %a0)
+  ret float %.112.i
 }
-;; nbgrad.sinh.float64.float64 nbgrad.kernels.hyperbolic 2ec772729a446d9e
+;; nbgrad.sinh.float64.float64 nbgrad.kernels.hyperbolic 7055987b5f077d23
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -4437,7 +4241,7 @@ define internal double @nbgrad.sinh.float64.float64(double %a0) alwaysinline {
   %.5.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i = fadd double %.5.i.i, 0xC338000000000000
   %.60.i.i = fcmp olt double %.6.i.i, 1.000000e+02
-  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4sinhB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i.i:                                         ; preds = %0
   %.67.i.i = fsub double -2.000000e+00, %.6.i.i
@@ -4445,9 +4249,9 @@ B266.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast double %.5.i1.i.i to i64
   %.7.i3.i.i = shl i64 %.6.i2.i.i, 52
   %.82.cast.i.i = bitcast i64 %.7.i3.i.i to double
-  br label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic4sinhB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic4sinhB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
+_ZN6nbgrad7kernels10hyperbolic4sinhB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
   %"$phi306.0.2.0.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i, %B266.i.i ]
   %.29.i.i = fadd double %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd double %.29.i.i, 0x43380000000003FF
@@ -4487,70 +4291,62 @@ _ZN6nbgrad7kernels10hyperbolic4sinhB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBA
   %.124.i = tail call double @llvm.copysign.f64(double %"$phi270.2.2.0.i", double %a0)
   ret double %.124.i
 }
-;; nbgrad.cosh.float32.float32 nbgrad.kernels.widened 787217601590d988
-declare double @llvm.fmuladd.f64(double, double, double)
-
-declare double @llvm.fma.f64(double, double, double)
-
+;; nbgrad.cosh.float32.float32 nbgrad.kernels.single_hyperbolic 789859e49f928988
 declare float @llvm.fabs.f32(float)
 
+declare float @llvm.fma.f32(float, float, float)
+
+declare float @llvm.fmuladd.f32(float, float, float)
+
 define internal float @nbgrad.cosh.float32.float32(float %a0) alwaysinline {
-  %1 = tail call float @llvm.fabs.f32(float %a0)
-  %.5.i.i = fpext float %1 to double
-  %.12.i.i.i = fcmp ogt double %.5.i.i, 7.106000e+02
-  %.13.i.i.i = select i1 %.12.i.i.i, double 7.106000e+02, double %.5.i.i
-  %.5.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
-  %.6.i.i.i = fadd double %.5.i.i.i, 0xC338000000000000
-  %.60.i.i.i = fcmp olt double %.6.i.i.i, 1.000000e+02
-  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4coshB4v199B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  %.5.i = tail call float @llvm.fabs.f32(float %a0)
+  %.11.i = fcmp ogt float %.5.i, 0x4056666660000000
+  %"$phi104.0.2.0.i" = select i1 %.11.i, float 0x4056666660000000, float %.5.i
+  %.5.i.i = tail call float @llvm.fmuladd.f32(float %"$phi104.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
+  %.6.i.i = fadd float %.5.i.i, 0xC168000000000000
+  %.61.i.i = fcmp olt float %.6.i.i, 5.000000e+01
+  br i1 %.61.i.i, label %B302.i.i, label %_ZN6nbgrad7kernels17single_hyperbolic4coshB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-B266.i.i.i:                                       ; preds = %0
-  %.67.i.i.i = fsub double -2.000000e+00, %.6.i.i.i
-  %.5.i1.i.i.i = fadd double %.67.i.i.i, 0x43380000000003FF
-  %.6.i2.i.i.i = bitcast double %.5.i1.i.i.i to i64
-  %.7.i3.i.i.i = shl i64 %.6.i2.i.i.i, 52
-  %.82.cast.i.i.i = bitcast i64 %.7.i3.i.i.i to double
-  br label %_ZN6nbgrad7kernels7widened4coshB4v199B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+B302.i.i:                                         ; preds = %0
+  %.68.i.i = fsub float -2.000000e+00, %.6.i.i
+  %.5.i1.i.i = fadd float %.68.i.i, 0x4168000FE0000000
+  %.6.i2.i.i = bitcast float %.5.i1.i.i to i32
+  %.8.i3.i.i = shl i32 %.6.i2.i.i, 23
+  %.83.cast.i.i = bitcast i32 %.8.i3.i.i to float
+  br label %_ZN6nbgrad7kernels17single_hyperbolic4coshB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4coshB4v199B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
-  %"$phi306.0.2.0.i.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i.i, %B266.i.i.i ]
-  %.29.i.i.i = fadd double %.6.i.i.i, -2.000000e+00
-  %.5.i.i.i.i = fadd double %.29.i.i.i, 0x43380000000003FF
-  %.6.i.i.i.i = bitcast double %.5.i.i.i.i to i64
-  %.7.i.i.i.i = shl i64 %.6.i.i.i.i, 52
-  %.44.cast.i.i.i = bitcast i64 %.7.i.i.i.i to double
-  %.12.i1.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0xBFE62E42FEE00000, double %.13.i.i.i)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0xBDEA39EF35793C76, double %.12.i1.i.i)
-  %.21.i.i.i = fsub double %.12.i1.i.i, %.15.i.i.i
-  %.23.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0xBDEA39EF35793C76, double %.21.i.i.i)
-  %.106.i.i.i = fmul double %.15.i.i.i, %.15.i.i.i
-  %.107.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double 0x3E5AF390C6FC1594, double 0x3EC71DE0D84C9058)
-  %.108.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double %.107.i.i.i, double 0x3F2A01A01A7CED9C)
-  %.109.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double %.108.i.i.i, double 0x3F811111111109A5)
-  %.110.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double %.109.i.i.i, double 0x3FC5555555555556)
-  %.111.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double 0x3E21F6717DB3629B, double 0x3E927E4E1DCC75AD)
-  %.112.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double %.111.i.i.i, double 0x3EFA01A01A481256)
-  %.113.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double %.112.i.i.i, double 0x3F56C16C16C167D9)
-  %.114.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double %.113.i.i.i, double 0x3FA5555555555555)
-  %.115.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double %.114.i.i.i, double 5.000000e-01)
-  %.118.i.i.i = fmul double %.15.i.i.i, %.23.i.i.i
-  %.119.i.i.i = tail call double @llvm.fmuladd.f64(double %.106.i.i.i, double %.115.i.i.i, double %.118.i.i.i)
-  %.121.i.i.i = fsub double %.44.cast.i.i.i, %"$phi306.0.2.0.i.i.i"
-  %.123.i.i.i = fadd double %"$phi306.0.2.0.i.i.i", %.44.cast.i.i.i
-  %.127.i.i.i = fmul double %.15.i.i.i, %.106.i.i.i
-  %.129.i.i.i = tail call double @llvm.fmuladd.f64(double %.127.i.i.i, double %.110.i.i.i, double %.23.i.i.i)
-  %.81.i.i = tail call double @llvm.fma.f64(double %.121.i.i.i, double %.15.i.i.i, double %.123.i.i.i)
-  %.82.i.i = fsub double %.123.i.i.i, %.81.i.i
-  %.83.i.i = tail call double @llvm.fma.f64(double %.121.i.i.i, double %.15.i.i.i, double %.82.i.i)
-  %.84.i.i = fmul double %.129.i.i.i, %.121.i.i.i
-  %.85.i.i = tail call double @llvm.fmuladd.f64(double %.123.i.i.i, double %.119.i.i.i, double %.84.i.i)
-  %.86.i.i = fadd double %.85.i.i, %.83.i.i
-  %.87.i.i = fadd double %.81.i.i, %.86.i.i
-  %.88.i.i = fmul double %.87.i.i, 2.000000e+00
-  %result = fptrunc double %.88.i.i to float
-  ret float %result
+_ZN6nbgrad7kernels17single_hyperbolic4coshB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B302.i.i
+  %"$phi362.0.2.0.i.i" = phi float [ 0.000000e+00, %0 ], [ %.83.cast.i.i, %B302.i.i ]
+  %.29.i.i = fadd float %.6.i.i, -2.000000e+00
+  %.5.i.i.i = fadd float %.29.i.i, 0x4168000FE0000000
+  %.6.i.i.i = bitcast float %.5.i.i.i to i32
+  %.8.i.i.i = shl i32 %.6.i.i.i, 23
+  %.44.cast.i.i = bitcast i32 %.8.i.i.i to float
+  %.12.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i, float 0xBFE62E4000000000, float %"$phi104.0.2.0.i")
+  %.15.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i, float 0xBEB7F7D1C0000000, float %.12.i.i)
+  %.21.i.i = fsub float %.12.i.i, %.15.i.i
+  %.23.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i, float 0xBEB7F7D1C0000000, float %.21.i.i)
+  %.107.i.i = fmul float %.15.i.i, %.15.i.i
+  %.110.i.i = tail call float @llvm.fmuladd.f32(float %.107.i.i, float 0x3F81227A60000000, float 0x3FC5554B00000000)
+  %.113.i.i = tail call float @llvm.fmuladd.f32(float %.107.i.i, float 0x3F56D4F100000000, float 0x3FA5554E60000000)
+  %.114.i.i = tail call float @llvm.fmuladd.f32(float %.107.i.i, float %.113.i.i, float 5.000000e-01)
+  %.117.i.i = fmul float %.15.i.i, %.23.i.i
+  %.118.i.i = tail call float @llvm.fmuladd.f32(float %.107.i.i, float %.114.i.i, float %.117.i.i)
+  %.120.i.i = fsub float %.44.cast.i.i, %"$phi362.0.2.0.i.i"
+  %.122.i.i = fadd float %"$phi362.0.2.0.i.i", %.44.cast.i.i
+  %.126.i.i = fmul float %.15.i.i, %.107.i.i
+  %.128.i.i = tail call float @llvm.fmuladd.f32(float %.126.i.i, float %.110.i.i, float %.23.i.i)
+  %.76.i = tail call float @llvm.fma.f32(float %.120.i.i, float %.15.i.i, float %.122.i.i)
+  %.77.i = fsub float %.122.i.i, %.76.i
+  %.78.i = tail call float @llvm.fma.f32(float %.120.i.i, float %.15.i.i, float %.77.i)
+  %.79.i = fmul float %.128.i.i, %.120.i.i
+  %.80.i = tail call float @llvm.fmuladd.f32(float %.122.i.i, float %.118.i.i, float %.79.i)
+  %.81.i = fadd float %.80.i, %.78.i
+  %.82.i = fadd float %.76.i, %.81.i
+  %.83.i = fmul float %.82.i, 2.000000e+00
+  ret float %.83.i
 }
-;; nbgrad.cosh.float64.float64 nbgrad.kernels.hyperbolic 787217601590d988
+;; nbgrad.cosh.float64.float64 nbgrad.kernels.hyperbolic 789859e49f928988
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -4564,7 +4360,7 @@ define internal double @nbgrad.cosh.float64.float64(double %a0) alwaysinline {
   %.5.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i = fadd double %.5.i.i, 0xC338000000000000
   %.60.i.i = fcmp olt double %.6.i.i, 1.000000e+02
-  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4coshB4v201B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4coshB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i.i:                                         ; preds = %0
   %.67.i.i = fsub double -2.000000e+00, %.6.i.i
@@ -4572,9 +4368,9 @@ B266.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast double %.5.i1.i.i to i64
   %.7.i3.i.i = shl i64 %.6.i2.i.i, 52
   %.82.cast.i.i = bitcast i64 %.7.i3.i.i to double
-  br label %_ZN6nbgrad7kernels10hyperbolic4coshB4v201B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic4coshB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic4coshB4v201B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
+_ZN6nbgrad7kernels10hyperbolic4coshB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
   %"$phi306.0.2.0.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i, %B266.i.i ]
   %.29.i.i = fadd double %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd double %.29.i.i, 0x43380000000003FF
@@ -4623,45 +4419,35 @@ define internal float @nbgrad.tanh.float32.float32(float %a0) alwaysinline {
   %.14.i = fcmp ogt float %.8.i, 1.000000e+01
   %"$phi104.0.2.0.i" = select i1 %.14.i, float 1.000000e+01, float %.8.i
   %.29.i = fmul float %"$phi104.0.2.0.i", 2.000000e+00
-  %.32.i.i = fcmp ogt float %.29.i, 8.900000e+01
-  %"$phi146.0.2.0.i.i" = select i1 %.32.i.i, float 8.900000e+01, float %.29.i
-  %.50.i.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i.i", float 0x3FF7154760000000, float 0x4168000000000000)
-  %.51.i.i = fadd float %.50.i.i, 0xC168000000000000
-  %.54.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 0xBFE62E4000000000, float %"$phi146.0.2.0.i.i")
-  %.55.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 0xBEB7F7D1C0000000, float %.54.i.i)
-  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float 0x3F56D43B40000000, float 0x3F8120BE80000000)
-  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.7.i.i.i, float 0x3FA5554E80000000)
-  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.9.i.i.i, float 0x3FC5554DC0000000)
-  %.12.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.11.i.i.i, float 5.000000e-01)
-  %.56.i.i = fmul float %.55.i.i, %.55.i.i
-  %.84.i.i = tail call float @llvm.fmuladd.f32(float %.56.i.i, float %.12.i.i.i, float %.55.i.i)
-  %.85.i.i = fadd float %.84.i.i, 1.000000e+00
-  %.6.i.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.7.i1.i.i = fadd float %.6.i.i.i, 0xC168000FE0000000
-  %.8.i.i.i = fsub float %.51.i.i, %.7.i1.i.i
-  %.5.i.i.i.i = fadd float %.8.i.i.i, 0x4168000FE0000000
-  %.6.i.i.i.i = bitcast float %.5.i.i.i.i to i32
-  %.8.i.i.i.i = shl i32 %.6.i.i.i.i, 23
-  %1 = bitcast i32 %.8.i.i.i.i to float
-  %.9.i2.i.i = bitcast float %.6.i.i.i to i32
-  %.11.i3.i.i = shl i32 %.9.i2.i.i, 23
-  %.13.i.i.i = bitcast i32 %.11.i3.i.i to float
-  %.14.i.i.i = fmul float %.85.i.i, %.13.i.i.i
-  %.42.i.i.i = fmul float %.14.i.i.i, %1
-  %.56.i = fadd float %.42.i.i.i, 1.000000e+00
-  %.60.i = fdiv float 2.000000e+00, %.56.i
-  %.61.i = fsub float 1.000000e+00, %.60.i
-  %.67.i = fmul float %a0, %a0
-  %.74.i = tail call float @llvm.fmuladd.f32(float %.67.i, float 0xBF78CBC300000000, float 0x3F9578AF40000000)
-  %.77.i = tail call float @llvm.fmuladd.f32(float %.67.i, float %.74.i, float 0xBFAB919200000000)
-  %.80.i = tail call float @llvm.fmuladd.f32(float %.67.i, float %.77.i, float 0x3FC110DEC0000000)
-  %.83.i = tail call float @llvm.fmuladd.f32(float %.67.i, float %.80.i, float 0xBFD5555520000000)
-  %.89.i = fcmp olt float %.8.i, 6.250000e-01
-  %.98.i = fmul float %.67.i, %.8.i
-  %.103.i = tail call float @llvm.fmuladd.f32(float %.98.i, float %.83.i, float %.8.i)
-  %"$phi568.2.2.0.i" = select i1 %.89.i, float %.103.i, float %.61.i
-  %.126.i = tail call float @llvm.copysign.f32(float %"$phi568.2.2.0.i", float %a0)
-  ret float %.126.i
+  %.5.i.i = tail call float @llvm.fmuladd.f32(float %.29.i, float 0x3FF7154760000000, float 0x4168000000000000)
+  %.6.i.i = fadd float %.5.i.i, 0xC168000000000000
+  %.9.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i, float 0xBFE62E4000000000, float %.29.i)
+  %.10.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i, float 0xBEB7F7D1C0000000, float %.9.i.i)
+  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float 0x3F56D43B40000000, float 0x3F8120BE80000000)
+  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.7.i.i.i, float 0x3FA5554E80000000)
+  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.9.i.i.i, float 0x3FC5554DC0000000)
+  %.12.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.11.i.i.i, float 5.000000e-01)
+  %.11.i.i = fmul float %.10.i.i, %.10.i.i
+  %.39.i.i = tail call float @llvm.fmuladd.f32(float %.11.i.i, float %.12.i.i.i, float %.10.i.i)
+  %.40.i.i = fadd float %.39.i.i, 1.000000e+00
+  %.5.i1.i = fadd float %.6.i.i, 0x4168000FE0000000
+  %.6.i2.i = bitcast float %.5.i1.i to i32
+  %.8.i.i = shl i32 %.6.i2.i, 23
+  %1 = bitcast i32 %.8.i.i to float
+  %.89.i = tail call float @llvm.fmuladd.f32(float %.40.i.i, float %1, float 1.000000e+00)
+  %.93.i = fdiv float 2.000000e+00, %.89.i
+  %.94.i = fsub float 1.000000e+00, %.93.i
+  %.100.i = fmul float %a0, %a0
+  %.107.i = tail call float @llvm.fmuladd.f32(float %.100.i, float 0xBF78CBC300000000, float 0x3F9578AF40000000)
+  %.110.i = tail call float @llvm.fmuladd.f32(float %.100.i, float %.107.i, float 0xBFAB919200000000)
+  %.113.i = tail call float @llvm.fmuladd.f32(float %.100.i, float %.110.i, float 0x3FC110DEC0000000)
+  %.116.i = tail call float @llvm.fmuladd.f32(float %.100.i, float %.113.i, float 0xBFD5555520000000)
+  %.122.i = fcmp olt float %.8.i, 6.250000e-01
+  %.131.i = fmul float %.100.i, %.8.i
+  %.136.i = tail call float @llvm.fmuladd.f32(float %.131.i, float %.116.i, float %.8.i)
+  %"$phi628.2.2.0.i" = select i1 %.122.i, float %.136.i, float %.94.i
+  %.159.i = tail call float @llvm.copysign.f32(float %"$phi628.2.2.0.i", float %a0)
+  ret float %.159.i
 }
 ;; nbgrad.tanh.float64.float64 nbgrad.kernels.hyperbolic 495f8d201f2f88f0
 declare double @llvm.fabs.f64(double)
@@ -4721,112 +4507,97 @@ define internal double @nbgrad.tanh.float64.float64(double %a0) alwaysinline {
   %.122.i = tail call double @llvm.copysign.f64(double %.121.i, double %a0)
   ret double %.122.i
 }
-;; nbgrad.arcsinh.float32.float32 nbgrad.kernels.widened f5a4d07e4140771e
-declare double @llvm.fabs.f64(double)
+;; nbgrad.arcsinh.float32.float32 nbgrad.kernels.single_hyperbolic ccdc5241a8a06761
+declare float @llvm.fabs.f32(float)
 
-declare double @llvm.fma.f64(double, double, double)
+declare float @llvm.fma.f32(float, float, float)
 
-declare double @llvm.sqrt.f64(double)
+declare float @llvm.sqrt.f32(float)
 
-declare double @llvm.fmuladd.f64(double, double, double)
+declare float @llvm.copysign.f32(float, float)
 
-declare double @llvm.copysign.f64(double, double)
+declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.arcsinh.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
-  %.13.i.i = fcmp ogt double %.8.i.i, 0x5F138D352E5096AF
-  %.119.i.i = fcmp olt double %.8.i.i, 1.000000e+300
-  %.120.i.i = and i1 %.13.i.i, %.119.i.i
-  br i1 %.120.i.i, label %B370.i.i, label %B360.i.i
-
-B360.i.i:                                         ; preds = %0
-  %"$phi56.0.2.0.i.i" = select i1 %.13.i.i, double 1.000000e+00, double %.8.i.i
-  %.30.i.i = fmul double %"$phi56.0.2.0.i.i", %"$phi56.0.2.0.i.i"
-  %.12.i1.i.i = fcmp ogt double %.30.i.i, 1.000000e+00
-  %.13.i2.i.i = select i1 %.12.i1.i.i, double 1.000000e+00, double %.30.i.i
-  %.12.i.i.i = fcmp olt double %.30.i.i, 1.000000e+00
-  %.13.i.i.i = select i1 %.12.i.i.i, double 1.000000e+00, double %.30.i.i
-  %.33.i.i = fadd double %.30.i.i, 1.000000e+00
-  %.31.i.i = fneg double %.30.i.i
-  %.32.i.i = tail call double @llvm.fma.f64(double %"$phi56.0.2.0.i.i", double %"$phi56.0.2.0.i.i", double %.31.i.i)
-  %.95.i.i = tail call double @llvm.sqrt.f64(double %.33.i.i)
-  %.104.i.i = fadd double %"$phi56.0.2.0.i.i", %.95.i.i
-  %.109.i.i = fsub double %.95.i.i, %.104.i.i
-  %.110.i.i = fadd double %"$phi56.0.2.0.i.i", %.109.i.i
-  %.96.i.i = fneg double %.95.i.i
-  %.97.i.i = tail call double @llvm.fma.f64(double %.96.i.i, double %.95.i.i, double %.33.i.i)
-  %.64.i.i = fsub double %.13.i.i.i, %.33.i.i
-  %.93.i.i = fadd double %.13.i2.i.i, %.64.i.i
-  %.94.i.i = fadd double %.32.i.i, %.93.i.i
-  %.98.i.i = fadd double %.97.i.i, %.94.i.i
-  %.99.i.i = fmul double %.98.i.i, 5.000000e-01
-  %.103.i.i = fdiv double %.99.i.i, %.95.i.i
-  %.111.i.i = fadd double %.110.i.i, %.103.i.i
-  br i1 %.13.i.i, label %B370.thread.i.i, label %_ZN6nbgrad7kernels7widened7arcsinhB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
-
-B370.thread.i.i:                                  ; preds = %B360.i.i
-  br label %_ZN6nbgrad7kernels7widened7arcsinhB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
-
-B370.i.i:                                         ; preds = %0
-  %.128.i.i = fmul double %.8.i.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7arcsinhB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
-
-_ZN6nbgrad7kernels7widened7arcsinhB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B360.i.i, %B370.thread.i.i, %B370.i.i
-  %"$phi380.2.3.04.i.i" = phi double [ %.128.i.i, %B370.i.i ], [ %.8.i.i, %B370.thread.i.i ], [ %.104.i.i, %B360.i.i ]
-  %"$phi380.3.2.0.i.i" = phi double [ 0.000000e+00, %B370.i.i ], [ 0.000000e+00, %B370.thread.i.i ], [ %.111.i.i, %B360.i.i ]
-  %.8.i.i.i = bitcast double %"$phi380.2.3.04.i.i" to i64
-  %.13.i3.i.i = add nsw i64 %.8.i.i.i, -4604544271217802189
-  %.14.i.i.i = and i64 %.13.i3.i.i, -4503599627370496
-  %.19.i.i.i = ashr i64 %.13.i3.i.i, 52
-  %.20.i.i.i = add nsw i64 %.19.i.i.i, 4843621399236968448
-  %.21.i.i.i = bitcast i64 %.20.i.i.i to double
-  %.22.i.i.i = fadd double %.21.i.i.i, 0xC338000000000000
-  %.27.i.i.i = sub nsw i64 4607182418800017408, %.14.i.i.i
-  %.28.i.i.i = bitcast i64 %.27.i.i.i to double
-  %.33.i.i.i = tail call double @llvm.fabs.f64(double %.22.i.i.i)
-  %.34.i.i.i = fcmp olt double %.33.i.i.i, 1.000000e+03
-  %.38.i.i.i = fmul double %"$phi380.3.2.0.i.i", %.28.i.i.i
-  %"$phi224.0.2.0.i.i.i" = select i1 %.34.i.i.i, double %.38.i.i.i, double 0.000000e+00
-  %.59.i.i.i = sub nsw i64 %.8.i.i.i, %.14.i.i.i
-  %.64.i.i.i = bitcast i64 %.59.i.i.i to double
-  %.65.i.i.i = fadd double %.64.i.i.i, -1.000000e+00
-  %.66.i.i.i = fadd double %.65.i.i.i, %"$phi224.0.2.0.i.i.i"
-  %.5.i.i.i.i = fadd double %.66.i.i.i, 2.000000e+00
-  %.9.i.i.i.i = fdiv double %.66.i.i.i, %.5.i.i.i.i
-  %.10.i.i.i.i = fmul double %.9.i.i.i.i, %.9.i.i.i.i
-  %.11.i.i.i.i = fmul double %.10.i.i.i.i, %.10.i.i.i.i
-  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i)
-  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.15.i.i.i.i, double %.13.i.i.i.i)
-  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.16.i.i.i.i, double %.12.i.i.i.i)
-  %.18.i.i.i.i = fmul double %.66.i.i.i, 5.000000e-01
-  %.19.i.i.i.i = fmul double %.66.i.i.i, %.18.i.i.i.i
-  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double %.17.i.i.i.i, double %.19.i.i.i.i)
-  %.21.i.i.i.i = fmul double %.9.i.i.i.i, %.20.i.i.i.i
-  %.67.i.i.i = fsub double %.65.i.i.i, %.66.i.i.i
-  %.68.i.i.i = fadd double %"$phi224.0.2.0.i.i.i", %.67.i.i.i
-  %.99.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i.i, double 0x3DEA39EF35793C76, double %.21.i.i.i.i)
-  %.100.i.i.i = fneg double %.66.i.i.i
-  %.101.i.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i.i, double %.68.i.i.i, double %.68.i.i.i)
-  %.102.i.i.i = fadd double %.101.i.i.i, %.99.i.i.i
-  %1 = fsub double %.102.i.i.i, %.19.i.i.i.i
-  %.104.i.i.i = fadd double %.66.i.i.i, %1
-  %.106.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i.i, double 0x3FE62E42FEE00000, double %.104.i.i.i)
-  %.199.i.i = fcmp oge double %.8.i.i, 1.000000e+300
-  %.203.i.i = fadd double %.106.i.i.i, 0x3FE62E42FEFA39EF
-  %"$phi456.0.2.0.i.i" = select i1 %.199.i.i, double %.203.i.i, double %.106.i.i.i
-  %.223.i.i = fcmp olt double %.8.i.i, 1.000000e-08
-  %"$phi476.0.2.0.i.i" = select i1 %.223.i.i, double %.8.i.i, double %"$phi456.0.2.0.i.i"
-  %2 = fcmp one double %.8.i.i, 0x7FF0000000000000
-  %"$phi528.2.2.0.i.i" = select i1 %2, double %"$phi476.0.2.0.i.i", double %.8.i.i
-  %.269.i.i = tail call double @llvm.copysign.f64(double %"$phi528.2.2.0.i.i", double %.6.i)
-  %result = fptrunc double %.269.i.i to float
-  ret float %result
+  %.8.i = tail call float @llvm.fabs.f32(float %a0)
+  %.13.i = fcmp ogt float %.8.i, 0x430C6BF520000000
+  %"$phi76.0.2.0.i" = select i1 %.13.i, float 1.000000e+00, float %.8.i
+  %.35.i = fmul float %"$phi76.0.2.0.i", %"$phi76.0.2.0.i"
+  %.40.i = fneg float %.35.i
+  %.43.i = tail call float @llvm.fma.f32(float %"$phi76.0.2.0.i", float %"$phi76.0.2.0.i", float %.40.i)
+  %.48.i = fadd float %.35.i, 1.000000e+00
+  %.53.i = fcmp ogt float %.35.i, 1.000000e+00
+  %"$phi182.0.2.02.i" = select i1 %.53.i, float %.35.i, float 1.000000e+00
+  %"$phi222.0.2.0.i" = select i1 %.53.i, float 1.000000e+00, float %.35.i
+  %.89.i = fsub float %"$phi182.0.2.02.i", %.48.i
+  %.92.i = fadd float %"$phi222.0.2.0.i", %.89.i
+  %.94.i = fadd float %.43.i, %.92.i
+  %.98.i = tail call float @llvm.sqrt.f32(float %.48.i)
+  %.103.i = fneg float %.98.i
+  %.106.i = tail call float @llvm.fma.f32(float %.103.i, float %.98.i, float %.48.i)
+  %.109.i = fadd float %.106.i, %.94.i
+  %.110.i = fmul float %.109.i, 5.000000e-01
+  %.115.i = fdiv float %.110.i, %.98.i
+  %.121.i = fadd float %"$phi76.0.2.0.i", %.98.i
+  %.127.i = fcmp ogt float %.98.i, %"$phi76.0.2.0.i"
+  %"$phi368.0.2.05.i" = select i1 %.127.i, float %.98.i, float %"$phi76.0.2.0.i"
+  %"$phi388.0.2.0.i" = select i1 %.127.i, float %"$phi76.0.2.0.i", float %.98.i
+  %.170.i = fsub float %"$phi368.0.2.05.i", %.121.i
+  %.173.i = fadd float %"$phi388.0.2.0.i", %.170.i
+  %.175.i = fadd float %.173.i, %.115.i
+  %.182.i = fcmp olt float %.8.i, 0x47D2CED320000000
+  %.185.i = fmul float %.8.i, 2.000000e+00
+  %"$phi456.0.2.0.i" = select i1 %.182.i, float %.185.i, float %.8.i
+  %"$phi500.2.2.08.i" = select i1 %.13.i, float %"$phi456.0.2.0.i", float %.121.i
+  %"$phi500.3.2.0.i" = select i1 %.13.i, float 0.000000e+00, float %.175.i
+  %.8.i.i = bitcast float %"$phi500.2.2.08.i" to i32
+  %.14.i.i = add i32 %.8.i.i, -1060439283
+  %1 = and i32 %.14.i.i, -8388608
+  %.22.i.i = ashr i32 %.14.i.i, 23
+  %.23.i.i = add nsw i32 %.22.i.i, 1262485504
+  %.25.i.i = bitcast i32 %.23.i.i to float
+  %.26.i.i = fadd float %.25.i.i, 0xC168000000000000
+  %.31.i.i = sub i32 1065353216, %1
+  %.33.i.i = bitcast i32 %.31.i.i to float
+  %.38.i.i = tail call float @llvm.fabs.f32(float %.26.i.i)
+  %.40.i.i = fcmp olt float %.38.i.i, 1.000000e+02
+  %.44.i.i = fmul float %"$phi500.3.2.0.i", %.33.i.i
+  %"$phi296.0.2.0.i.i" = select i1 %.40.i.i, float %.44.i.i, float 0.000000e+00
+  %.66.i.i = sub i32 %.8.i.i, %1
+  %.72.i.i = bitcast i32 %.66.i.i to float
+  %.73.i.i = fadd float %.72.i.i, -1.000000e+00
+  %.74.i.i = fadd float %.73.i.i, %"$phi296.0.2.0.i.i"
+  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
+  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.7.i.i.i, float 0xBFC0D84880000000)
+  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.9.i.i.i, float 0x3FC22D7AC0000000)
+  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.11.i.i.i, float 0xBFC54721A0000000)
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.13.i.i.i, float 0x3FC99A0280000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
+  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
+  %.20.i.i.i = fmul float %.74.i.i, %.74.i.i
+  %.21.i.i.i = fmul float %.74.i.i, %.20.i.i.i
+  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
+  %.77.i.i = fmul float %.74.i.i, 5.000000e-01
+  %.78.i.i = fmul float %.74.i.i, %.77.i.i
+  %.75.i.i = fsub float %.73.i.i, %.74.i.i
+  %.76.i.i = fadd float %"$phi296.0.2.0.i.i", %.75.i.i
+  %.107.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3EB7F7D1C0000000, float %.22.i.i.i)
+  %.108.i.i = fneg float %.74.i.i
+  %.109.i.i = tail call float @llvm.fmuladd.f32(float %.108.i.i, float %.76.i.i, float %.76.i.i)
+  %.110.i.i = fadd float %.109.i.i, %.107.i.i
+  %2 = fsub float %.110.i.i, %.78.i.i
+  %.112.i.i = fadd float %.74.i.i, %2
+  %.114.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3FE62E4000000000, float %.112.i.i)
+  %.287.i = fadd float %.114.i.i, 0x3FE62E4300000000
+  %"$phi560.0.2.0.i" = select i1 %.182.i, float %.114.i.i, float %.287.i
+  %.300.i = fcmp olt float %.8.i, 0x3F1A36E2E0000000
+  %"$phi590.0.2.0.i" = select i1 %.300.i, float %.8.i, float %"$phi560.0.2.0.i"
+  %3 = fcmp one float %.8.i, 0x7FF0000000000000
+  %"$phi632.2.2.0.i" = select i1 %3, float %"$phi590.0.2.0.i", float %.8.i
+  %.346.i = tail call float @llvm.copysign.f32(float %"$phi632.2.2.0.i", float %a0)
+  ret float %.346.i
 }
-;; nbgrad.arcsinh.float64.float64 nbgrad.kernels.hyperbolic f5a4d07e4140771e
+;; nbgrad.arcsinh.float64.float64 nbgrad.kernels.hyperbolic ccdc5241a8a06761
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -4867,16 +4638,16 @@ B360.i:                                           ; preds = %0
   %.99.i = fmul double %.98.i, 5.000000e-01
   %.103.i = fdiv double %.99.i, %.95.i
   %.111.i = fadd double %.110.i, %.103.i
-  br i1 %.13.i, label %B370.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.13.i, label %B370.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B370.thread.i:                                    ; preds = %B360.i
-  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B370.i:                                           ; preds = %0
   %.128.i = fmul double %.8.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B360.i, %B370.thread.i, %B370.i
+_ZN6nbgrad7kernels10hyperbolic7arcsinhB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B360.i, %B370.thread.i, %B370.i
   %"$phi380.2.3.04.i" = phi double [ %.128.i, %B370.i ], [ %.8.i, %B370.thread.i ], [ %.104.i, %B360.i ]
   %"$phi380.3.2.0.i" = phi double [ 0.000000e+00, %B370.i ], [ 0.000000e+00, %B370.thread.i ], [ %.111.i, %B360.i ]
   %.8.i.i = bitcast double %"$phi380.2.3.04.i" to i64
@@ -4929,107 +4700,90 @@ _ZN6nbgrad7kernels10hyperbolic7arcsinhB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcW
   %.269.i = tail call double @llvm.copysign.f64(double %"$phi528.2.2.0.i", double %a0)
   ret double %.269.i
 }
-;; nbgrad.arccosh.float32.float32 nbgrad.kernels.widened e6ebff50ea9db7de
-declare double @llvm.sqrt.f64(double)
+;; nbgrad.arccosh.float32.float32 nbgrad.kernels.single_hyperbolic d605cce58010040e
+declare float @llvm.fma.f32(float, float, float)
 
-declare double @llvm.fma.f64(double, double, double)
+declare float @llvm.sqrt.f32(float)
 
-declare double @llvm.fabs.f64(double)
+declare float @llvm.fabs.f32(float)
 
-declare double @llvm.fmuladd.f64(double, double, double)
+declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.arccosh.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.8.i.i = fcmp ogt double %.6.i, 0x5F138D352E5096AF
-  %.57.i.i = fcmp olt double %.6.i, 1.000000e+300
-  %.59.i.i = and i1 %.8.i.i, %.57.i.i
-  br i1 %.59.i.i, label %B294.i.i, label %B284.i.i
-
-B284.i.i:                                         ; preds = %0
-  %"$phi26.0.2.0.i.i" = select i1 %.8.i.i, double 1.000000e+00, double %.6.i
-  %.25.i.i = fadd double %"$phi26.0.2.0.i.i", -1.000000e+00
-  %.26.i.i = fadd double %"$phi26.0.2.0.i.i", 1.000000e+00
-  %.29.i.i = fmul double %.25.i.i, %.26.i.i
-  %.34.i.i = tail call double @llvm.sqrt.f64(double %.29.i.i)
-  %.44.i.i = fadd double %"$phi26.0.2.0.i.i", %.34.i.i
-  %.49.i.i = fsub double %"$phi26.0.2.0.i.i", %.44.i.i
-  %.50.i.i = fadd double %.34.i.i, %.49.i.i
-  %.35.i.i = fneg double %.34.i.i
-  %.36.i.i = tail call double @llvm.fma.f64(double %.35.i.i, double %.34.i.i, double %.29.i.i)
-  %.30.i.i = fneg double %.29.i.i
-  %.31.i.i = tail call double @llvm.fma.f64(double %.25.i.i, double %.26.i.i, double %.30.i.i)
-  %.27.i.i = fadd double %.26.i.i, -1.000000e+00
-  %.28.i.i = fsub double %"$phi26.0.2.0.i.i", %.27.i.i
-  %.32.i.i = fmul double %.25.i.i, %.28.i.i
-  %.33.i.i = fadd double %.31.i.i, %.32.i.i
-  %.37.i.i = fadd double %.36.i.i, %.33.i.i
-  %.38.i.i = fmul double %.37.i.i, 5.000000e-01
-  %.39.i.i = fadd double %.34.i.i, 1.000000e-300
-  %.43.i.i = fdiv double %.38.i.i, %.39.i.i
-  %.51.i.i = fadd double %.50.i.i, %.43.i.i
-  br i1 %.8.i.i, label %B294.thread.i.i, label %_ZN6nbgrad7kernels7widened7arccoshB4v208B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
-
-B294.thread.i.i:                                  ; preds = %B284.i.i
-  br label %_ZN6nbgrad7kernels7widened7arccoshB4v208B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
-
-B294.i.i:                                         ; preds = %0
-  %.67.i.i = fmul double %.6.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7arccoshB4v208B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
-
-_ZN6nbgrad7kernels7widened7arccoshB4v208B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B284.i.i, %B294.thread.i.i, %B294.i.i
-  %"$phi304.2.3.02.i.i" = phi double [ %.67.i.i, %B294.i.i ], [ %.6.i, %B294.thread.i.i ], [ %.44.i.i, %B284.i.i ]
-  %"$phi304.3.2.0.i.i" = phi double [ 0.000000e+00, %B294.i.i ], [ 0.000000e+00, %B294.thread.i.i ], [ %.51.i.i, %B284.i.i ]
-  %.8.i.i.i = bitcast double %"$phi304.2.3.02.i.i" to i64
-  %.13.i.i.i = add nsw i64 %.8.i.i.i, -4604544271217802189
-  %.14.i.i.i = and i64 %.13.i.i.i, -4503599627370496
-  %.19.i.i.i = ashr i64 %.13.i.i.i, 52
-  %.20.i.i.i = add nsw i64 %.19.i.i.i, 4843621399236968448
-  %.21.i.i.i = bitcast i64 %.20.i.i.i to double
-  %.22.i.i.i = fadd double %.21.i.i.i, 0xC338000000000000
-  %.27.i.i.i = sub nsw i64 4607182418800017408, %.14.i.i.i
-  %.28.i.i.i = bitcast i64 %.27.i.i.i to double
-  %.33.i.i.i = tail call double @llvm.fabs.f64(double %.22.i.i.i)
-  %.34.i.i.i = fcmp olt double %.33.i.i.i, 1.000000e+03
-  %.38.i.i.i = fmul double %"$phi304.3.2.0.i.i", %.28.i.i.i
-  %"$phi224.0.2.0.i.i.i" = select i1 %.34.i.i.i, double %.38.i.i.i, double 0.000000e+00
-  %.59.i.i.i = sub nsw i64 %.8.i.i.i, %.14.i.i.i
-  %.64.i.i.i = bitcast i64 %.59.i.i.i to double
-  %.65.i.i.i = fadd double %.64.i.i.i, -1.000000e+00
-  %.66.i.i.i = fadd double %.65.i.i.i, %"$phi224.0.2.0.i.i.i"
-  %.5.i.i.i.i = fadd double %.66.i.i.i, 2.000000e+00
-  %.9.i.i.i.i = fdiv double %.66.i.i.i, %.5.i.i.i.i
-  %.10.i.i.i.i = fmul double %.9.i.i.i.i, %.9.i.i.i.i
-  %.11.i.i.i.i = fmul double %.10.i.i.i.i, %.10.i.i.i.i
-  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i)
-  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.15.i.i.i.i, double %.13.i.i.i.i)
-  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.16.i.i.i.i, double %.12.i.i.i.i)
-  %.18.i.i.i.i = fmul double %.66.i.i.i, 5.000000e-01
-  %.19.i.i.i.i = fmul double %.66.i.i.i, %.18.i.i.i.i
-  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double %.17.i.i.i.i, double %.19.i.i.i.i)
-  %.21.i.i.i.i = fmul double %.9.i.i.i.i, %.20.i.i.i.i
-  %.67.i.i.i = fsub double %.65.i.i.i, %.66.i.i.i
-  %.68.i.i.i = fadd double %"$phi224.0.2.0.i.i.i", %.67.i.i.i
-  %.99.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i.i, double 0x3DEA39EF35793C76, double %.21.i.i.i.i)
-  %.100.i.i.i = fneg double %.66.i.i.i
-  %.101.i.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i.i, double %.68.i.i.i, double %.68.i.i.i)
-  %.102.i.i.i = fadd double %.101.i.i.i, %.99.i.i.i
-  %1 = fsub double %.102.i.i.i, %.19.i.i.i.i
-  %.104.i.i.i = fadd double %.66.i.i.i, %1
-  %.106.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i.i, double 0x3FE62E42FEE00000, double %.104.i.i.i)
-  %.140.i.i = fcmp oge double %.6.i, 1.000000e+300
-  %.144.i.i = fadd double %.106.i.i.i, 0x3FE62E42FEFA39EF
-  %"$phi380.0.2.0.i.i" = select i1 %.140.i.i, double %.144.i.i, double %.106.i.i.i
-  %.164.i.i = fcmp oge float %a0, 1.000000e+00
-  %.185.i.i = fcmp oeq float %a0, 0x7FF0000000000000
-  %2 = fptrunc double %"$phi380.0.2.0.i.i" to float
-  %3 = select i1 %.164.i.i, float %2, float 0x7FF8000000000000
-  %result = select i1 %.185.i.i, float 0x7FF0000000000000, float %3
-  ret float %result
+  %.8.i = fcmp ogt float %a0, 0x430C6BF520000000
+  %"$phi46.0.2.0.i" = select i1 %.8.i, float 1.000000e+00, float %a0
+  %.25.i = fadd float %"$phi46.0.2.0.i", -1.000000e+00
+  %.26.i = fadd float %"$phi46.0.2.0.i", 1.000000e+00
+  %.27.i = fadd float %.26.i, -1.000000e+00
+  %.28.i = fsub float %"$phi46.0.2.0.i", %.27.i
+  %.29.i = fmul float %.25.i, %.26.i
+  %.30.i = fneg float %.29.i
+  %.31.i = tail call float @llvm.fma.f32(float %.25.i, float %.26.i, float %.30.i)
+  %.32.i = fmul float %.25.i, %.28.i
+  %.33.i = fadd float %.31.i, %.32.i
+  %.34.i = tail call float @llvm.sqrt.f32(float %.29.i)
+  %.35.i = fneg float %.34.i
+  %.36.i = tail call float @llvm.fma.f32(float %.35.i, float %.34.i, float %.29.i)
+  %.37.i = fadd float %.36.i, %.33.i
+  %.38.i = fmul float %.37.i, 5.000000e-01
+  %.40.i = fadd float %.34.i, 0x39B4484C00000000
+  %.44.i = fdiv float %.38.i, %.40.i
+  %.45.i = fadd float %"$phi46.0.2.0.i", %.34.i
+  %.50.i = fsub float %"$phi46.0.2.0.i", %.45.i
+  %.51.i = fadd float %.34.i, %.50.i
+  %.52.i = fadd float %.51.i, %.44.i
+  %.57.i = fcmp olt float %a0, 0x47D2CED320000000
+  %.60.i = fmul float %a0, 2.000000e+00
+  %"$phi374.0.2.0.i" = select i1 %.57.i, float %.60.i, float %a0
+  %"$phi418.2.2.02.i" = select i1 %.8.i, float %"$phi374.0.2.0.i", float %.45.i
+  %"$phi418.3.2.0.i" = select i1 %.8.i, float 0.000000e+00, float %.52.i
+  %.8.i.i = bitcast float %"$phi418.2.2.02.i" to i32
+  %.14.i.i = add i32 %.8.i.i, -1060439283
+  %1 = and i32 %.14.i.i, -8388608
+  %.22.i.i = ashr i32 %.14.i.i, 23
+  %.23.i.i = add nsw i32 %.22.i.i, 1262485504
+  %.25.i.i = bitcast i32 %.23.i.i to float
+  %.26.i.i = fadd float %.25.i.i, 0xC168000000000000
+  %.31.i.i = sub i32 1065353216, %1
+  %.33.i.i = bitcast i32 %.31.i.i to float
+  %.38.i.i = tail call float @llvm.fabs.f32(float %.26.i.i)
+  %.40.i.i = fcmp olt float %.38.i.i, 1.000000e+02
+  %.44.i.i = fmul float %"$phi418.3.2.0.i", %.33.i.i
+  %"$phi296.0.2.0.i.i" = select i1 %.40.i.i, float %.44.i.i, float 0.000000e+00
+  %.66.i.i = sub i32 %.8.i.i, %1
+  %.72.i.i = bitcast i32 %.66.i.i to float
+  %.73.i.i = fadd float %.72.i.i, -1.000000e+00
+  %.74.i.i = fadd float %.73.i.i, %"$phi296.0.2.0.i.i"
+  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
+  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.7.i.i.i, float 0xBFC0D84880000000)
+  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.9.i.i.i, float 0x3FC22D7AC0000000)
+  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.11.i.i.i, float 0xBFC54721A0000000)
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.13.i.i.i, float 0x3FC99A0280000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
+  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
+  %.20.i.i.i = fmul float %.74.i.i, %.74.i.i
+  %.21.i.i.i = fmul float %.74.i.i, %.20.i.i.i
+  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
+  %.77.i.i = fmul float %.74.i.i, 5.000000e-01
+  %.78.i.i = fmul float %.74.i.i, %.77.i.i
+  %.75.i.i = fsub float %.73.i.i, %.74.i.i
+  %.76.i.i = fadd float %"$phi296.0.2.0.i.i", %.75.i.i
+  %.107.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3EB7F7D1C0000000, float %.22.i.i.i)
+  %.108.i.i = fneg float %.74.i.i
+  %.109.i.i = tail call float @llvm.fmuladd.f32(float %.108.i.i, float %.76.i.i, float %.76.i.i)
+  %.110.i.i = fadd float %.109.i.i, %.107.i.i
+  %2 = fsub float %.110.i.i, %.78.i.i
+  %.112.i.i = fadd float %.74.i.i, %2
+  %.114.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3FE62E4000000000, float %.112.i.i)
+  %.162.i = fadd float %.114.i.i, 0x3FE62E4300000000
+  %"$phi478.0.2.0.i" = select i1 %.57.i, float %.114.i.i, float %.162.i
+  %.175.i = fcmp oge float %a0, 1.000000e+00
+  %"$phi518.0.2.0.i" = select i1 %.175.i, float %"$phi478.0.2.0.i", float 0x7FF8000000000000
+  %.196.i = fcmp oeq float %a0, 0x7FF0000000000000
+  %"$phi548.0.2.0.i" = select i1 %.196.i, float 0x7FF0000000000000, float %"$phi518.0.2.0.i"
+  ret float %"$phi548.0.2.0.i"
 }
-;; nbgrad.arccosh.float64.float64 nbgrad.kernels.hyperbolic e6ebff50ea9db7de
+;; nbgrad.arccosh.float64.float64 nbgrad.kernels.hyperbolic d605cce58010040e
 declare double @llvm.sqrt.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -5066,16 +4820,16 @@ B284.i:                                           ; preds = %0
   %.39.i = fadd double %.34.i, 1.000000e-300
   %.43.i = fdiv double %.38.i, %.39.i
   %.51.i = fadd double %.50.i, %.43.i
-  br i1 %.8.i, label %B294.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.8.i, label %B294.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arccoshB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B294.thread.i:                                    ; preds = %B284.i
-  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B294.i:                                           ; preds = %0
   %.67.i = fmul double %a0, 2.000000e+00
-  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic7arccoshB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B284.i, %B294.thread.i, %B294.i
+_ZN6nbgrad7kernels10hyperbolic7arccoshB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B284.i, %B294.thread.i, %B294.i
   %"$phi304.2.3.02.i" = phi double [ %.67.i, %B294.i ], [ %a0, %B294.thread.i ], [ %.44.i, %B284.i ]
   %"$phi304.3.2.0.i" = phi double [ 0.000000e+00, %B294.i ], [ 0.000000e+00, %B294.thread.i ], [ %.51.i, %B284.i ]
   %.8.i.i = bitcast double %"$phi304.2.3.02.i" to i64
@@ -5127,85 +4881,81 @@ _ZN6nbgrad7kernels10hyperbolic7arccoshB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcW
   %"$phi482.0.2.0.i" = select i1 %.185.i, double 0x7FF0000000000000, double %"$phi420.0.2.0.i"
   ret double %"$phi482.0.2.0.i"
 }
-;; nbgrad.arctanh.float32.float32 nbgrad.kernels.widened a05ee0223fab42af
-declare double @llvm.fabs.f64(double)
+;; nbgrad.arctanh.float32.float32 nbgrad.kernels.single_hyperbolic e4e17a534d2b0d8a
+declare float @llvm.fabs.f32(float)
 
-declare double @llvm.fma.f64(double, double, double)
+declare float @llvm.fma.f32(float, float, float)
 
-declare double @llvm.fmuladd.f64(double, double, double)
+declare float @llvm.fmuladd.f32(float, float, float)
 
-declare double @llvm.copysign.f64(double, double)
+declare float @llvm.copysign.f32(float, float)
 
 define internal float @nbgrad.arctanh.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
-  %.13.i.i = fadd double %.8.i.i, 1.000000e+00
-  %.18.i.i = fadd double %.13.i.i, -1.000000e+00
-  %.20.i.i = fsub double %.8.i.i, %.18.i.i
-  %.25.i.i = fsub double 1.000000e+00, %.8.i.i
-  %.30.i.i = fsub double 1.000000e+00, %.25.i.i
-  %.32.i.i = fsub double %.30.i.i, %.8.i.i
-  %.37.i.i = fcmp ogt double %.25.i.i, 0.000000e+00
-  %"$phi104.0.2.0.i.i" = select i1 %.37.i.i, double %.25.i.i, double 1.000000e+00
-  %.57.i.i = fdiv double 1.000000e+00, %"$phi104.0.2.0.i.i"
-  %.59.i.i = fmul double %.13.i.i, %.57.i.i
-  %.60.i.i = fneg double %.59.i.i
-  %.62.i.i = tail call double @llvm.fma.f64(double %.60.i.i, double %"$phi104.0.2.0.i.i", double %.13.i.i)
-  %.68.i.i = tail call double @llvm.fmuladd.f64(double %.60.i.i, double %.32.i.i, double %.20.i.i)
-  %.73.i.i = fadd double %.62.i.i, %.68.i.i
-  %.75.i.i = fmul double %.57.i.i, %.73.i.i
-  %.8.i.i.i = bitcast double %.59.i.i to i64
-  %.13.i.i.i = add nsw i64 %.8.i.i.i, -4604544271217802189
-  %.14.i.i.i = and i64 %.13.i.i.i, -4503599627370496
-  %.19.i.i.i = ashr i64 %.13.i.i.i, 52
-  %.20.i.i.i = add nsw i64 %.19.i.i.i, 4843621399236968448
-  %.21.i.i.i = bitcast i64 %.20.i.i.i to double
-  %.22.i.i.i = fadd double %.21.i.i.i, 0xC338000000000000
-  %.27.i.i.i = sub nsw i64 4607182418800017408, %.14.i.i.i
-  %.28.i.i.i = bitcast i64 %.27.i.i.i to double
-  %.33.i.i.i = tail call double @llvm.fabs.f64(double %.22.i.i.i)
-  %.34.i.i.i = fcmp olt double %.33.i.i.i, 1.000000e+03
-  %.38.i.i.i = fmul double %.75.i.i, %.28.i.i.i
-  %"$phi224.0.2.0.i.i.i" = select i1 %.34.i.i.i, double %.38.i.i.i, double 0.000000e+00
-  %.59.i.i.i = sub nsw i64 %.8.i.i.i, %.14.i.i.i
-  %.64.i.i.i = bitcast i64 %.59.i.i.i to double
-  %.65.i.i.i = fadd double %.64.i.i.i, -1.000000e+00
-  %.66.i.i.i = fadd double %.65.i.i.i, %"$phi224.0.2.0.i.i.i"
-  %.5.i.i.i.i = fadd double %.66.i.i.i, 2.000000e+00
-  %.9.i.i.i.i = fdiv double %.66.i.i.i, %.5.i.i.i.i
-  %.10.i.i.i.i = fmul double %.9.i.i.i.i, %.9.i.i.i.i
-  %.11.i.i.i.i = fmul double %.10.i.i.i.i, %.10.i.i.i.i
-  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i)
-  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.15.i.i.i.i, double %.13.i.i.i.i)
-  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.16.i.i.i.i, double %.12.i.i.i.i)
-  %.18.i.i.i.i = fmul double %.66.i.i.i, 5.000000e-01
-  %.19.i.i.i.i = fmul double %.66.i.i.i, %.18.i.i.i.i
-  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double %.17.i.i.i.i, double %.19.i.i.i.i)
-  %.21.i.i.i.i = fmul double %.9.i.i.i.i, %.20.i.i.i.i
-  %.67.i.i.i = fsub double %.65.i.i.i, %.66.i.i.i
-  %.68.i.i.i = fadd double %"$phi224.0.2.0.i.i.i", %.67.i.i.i
-  %.99.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i.i, double 0x3DEA39EF35793C76, double %.21.i.i.i.i)
-  %.100.i.i.i = fneg double %.66.i.i.i
-  %.101.i.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i.i, double %.68.i.i.i, double %.68.i.i.i)
-  %.102.i.i.i = fadd double %.101.i.i.i, %.99.i.i.i
-  %1 = fsub double %.102.i.i.i, %.19.i.i.i.i
-  %.104.i.i.i = fadd double %.66.i.i.i, %1
-  %.106.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i.i, double 0x3FE62E42FEE00000, double %.104.i.i.i)
-  %.102.i.i = fmul double %.106.i.i.i, 5.000000e-01
-  %.107.i.i = fcmp olt double %.8.i.i, 1.000000e-08
-  %"$phi262.0.2.0.i.i" = select i1 %.107.i.i, double %.8.i.i, double %.102.i.i
-  %.129.i.i = fcmp oeq double %.8.i.i, 1.000000e+00
-  %"$phi302.0.2.0.i.i" = select i1 %.129.i.i, double 0x7FF0000000000000, double %"$phi262.0.2.0.i.i"
-  %.150.i.i = fcmp ole double %.8.i.i, 1.000000e+00
-  %"$phi354.2.2.0.i.i" = select i1 %.150.i.i, double %"$phi302.0.2.0.i.i", double 0x7FF8000000000000
-  %.171.i.i = tail call double @llvm.copysign.f64(double %"$phi354.2.2.0.i.i", double %.6.i)
-  %result = fptrunc double %.171.i.i to float
-  ret float %result
+  %.8.i = tail call float @llvm.fabs.f32(float %a0)
+  %.13.i = fadd float %.8.i, 1.000000e+00
+  %.18.i = fadd float %.13.i, -1.000000e+00
+  %.20.i = fsub float %.8.i, %.18.i
+  %.25.i = fsub float 1.000000e+00, %.8.i
+  %.30.i = fsub float 1.000000e+00, %.25.i
+  %.32.i = fsub float %.30.i, %.8.i
+  %.37.i = fcmp ogt float %.25.i, 0.000000e+00
+  %"$phi164.0.2.0.i" = select i1 %.37.i, float %.25.i, float 1.000000e+00
+  %.57.i = fdiv float 1.000000e+00, %"$phi164.0.2.0.i"
+  %.59.i = fmul float %.13.i, %.57.i
+  %.60.i = fneg float %.59.i
+  %.62.i = tail call float @llvm.fma.f32(float %.60.i, float %"$phi164.0.2.0.i", float %.13.i)
+  %.68.i = tail call float @llvm.fmuladd.f32(float %.60.i, float %.32.i, float %.20.i)
+  %.73.i = fadd float %.62.i, %.68.i
+  %.75.i = fmul float %.57.i, %.73.i
+  %.8.i.i = bitcast float %.59.i to i32
+  %.14.i.i = add i32 %.8.i.i, -1060439283
+  %1 = and i32 %.14.i.i, -8388608
+  %.22.i.i = ashr i32 %.14.i.i, 23
+  %.23.i.i = add nsw i32 %.22.i.i, 1262485504
+  %.25.i.i = bitcast i32 %.23.i.i to float
+  %.26.i.i = fadd float %.25.i.i, 0xC168000000000000
+  %.31.i.i = sub i32 1065353216, %1
+  %.33.i.i = bitcast i32 %.31.i.i to float
+  %.38.i.i = tail call float @llvm.fabs.f32(float %.26.i.i)
+  %.40.i.i = fcmp olt float %.38.i.i, 1.000000e+02
+  %.44.i.i = fmul float %.75.i, %.33.i.i
+  %"$phi296.0.2.0.i.i" = select i1 %.40.i.i, float %.44.i.i, float 0.000000e+00
+  %.66.i.i = sub i32 %.8.i.i, %1
+  %.72.i.i = bitcast i32 %.66.i.i to float
+  %.73.i.i = fadd float %.72.i.i, -1.000000e+00
+  %.74.i.i = fadd float %.73.i.i, %"$phi296.0.2.0.i.i"
+  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
+  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.7.i.i.i, float 0xBFC0D84880000000)
+  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.9.i.i.i, float 0x3FC22D7AC0000000)
+  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.11.i.i.i, float 0xBFC54721A0000000)
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.13.i.i.i, float 0x3FC99A0280000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
+  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
+  %.20.i.i.i = fmul float %.74.i.i, %.74.i.i
+  %.21.i.i.i = fmul float %.74.i.i, %.20.i.i.i
+  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
+  %.77.i.i = fmul float %.74.i.i, 5.000000e-01
+  %.78.i.i = fmul float %.74.i.i, %.77.i.i
+  %.75.i.i = fsub float %.73.i.i, %.74.i.i
+  %.76.i.i = fadd float %"$phi296.0.2.0.i.i", %.75.i.i
+  %.107.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3EB7F7D1C0000000, float %.22.i.i.i)
+  %.108.i.i = fneg float %.74.i.i
+  %.109.i.i = tail call float @llvm.fmuladd.f32(float %.108.i.i, float %.76.i.i, float %.76.i.i)
+  %.110.i.i = fadd float %.109.i.i, %.107.i.i
+  %2 = fsub float %.110.i.i, %.78.i.i
+  %.112.i.i = fadd float %.74.i.i, %2
+  %.114.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3FE62E4000000000, float %.112.i.i)
+  %.102.i = fmul float %.114.i.i, 5.000000e-01
+  %.107.i = fcmp olt float %.8.i, 0x3F1A36E2E0000000
+  %"$phi352.0.2.0.i" = select i1 %.107.i, float %.8.i, float %.102.i
+  %.129.i = fcmp oeq float %.8.i, 1.000000e+00
+  %"$phi392.0.2.0.i" = select i1 %.129.i, float 0x7FF0000000000000, float %"$phi352.0.2.0.i"
+  %.150.i = fcmp ole float %.8.i, 1.000000e+00
+  %"$phi444.2.2.0.i" = select i1 %.150.i, float %"$phi392.0.2.0.i", float 0x7FF8000000000000
+  %.171.i = tail call float @llvm.copysign.f32(float %"$phi444.2.2.0.i", float %a0)
+  ret float %.171.i
 }
-;; nbgrad.arctanh.float64.float64 nbgrad.kernels.hyperbolic a05ee0223fab42af
+;; nbgrad.arctanh.float64.float64 nbgrad.kernels.hyperbolic e4e17a534d2b0d8a
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -5359,200 +5109,200 @@ _ZN6nbgrad7kernels5power5hypotB4v215B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2
   %"$phi636.0.2.0.i" = select i1 %.196.i, double 0x7FF0000000000000, double %"$phi542.0.2.0.i"
   ret double %"$phi636.0.2.0.i"
 }
-;; nbgrad.floor.bool.bool nbgrad.kernels.arithmetic 7aa4a75548a990bc
+;; nbgrad.floor.bool.bool nbgrad.kernels.arithmetic 4dd76a6c03a3ac8d
 define internal i1 @nbgrad.floor.bool.bool(i1 returned %a0) alwaysinline {
   ret i1 %a0
 }
-;; nbgrad.floor.int8.int8 nbgrad.kernels.arithmetic 7aa4a75548a990bc
+;; nbgrad.floor.int8.int8 nbgrad.kernels.arithmetic 4dd76a6c03a3ac8d
 define internal i8 @nbgrad.floor.int8.int8(i8 returned %a0) alwaysinline {
   ret i8 %a0
 }
-;; nbgrad.floor.int16.int16 nbgrad.kernels.arithmetic 7aa4a75548a990bc
+;; nbgrad.floor.int16.int16 nbgrad.kernels.arithmetic 4dd76a6c03a3ac8d
 define internal i16 @nbgrad.floor.int16.int16(i16 returned %a0) alwaysinline {
   ret i16 %a0
 }
-;; nbgrad.floor.int32.int32 nbgrad.kernels.arithmetic 7aa4a75548a990bc
+;; nbgrad.floor.int32.int32 nbgrad.kernels.arithmetic 4dd76a6c03a3ac8d
 define internal i32 @nbgrad.floor.int32.int32(i32 returned %a0) alwaysinline {
   ret i32 %a0
 }
-;; nbgrad.floor.int64.int64 nbgrad.kernels.arithmetic 7aa4a75548a990bc
+;; nbgrad.floor.int64.int64 nbgrad.kernels.arithmetic 4dd76a6c03a3ac8d
 define internal i64 @nbgrad.floor.int64.int64(i64 returned %a0) alwaysinline {
   ret i64 %a0
 }
-;; nbgrad.floor.uint8.uint8 nbgrad.kernels.arithmetic 7aa4a75548a990bc
+;; nbgrad.floor.uint8.uint8 nbgrad.kernels.arithmetic 4dd76a6c03a3ac8d
 define internal i8 @nbgrad.floor.uint8.uint8(i8 returned %a0) alwaysinline {
   ret i8 %a0
 }
-;; nbgrad.floor.uint16.uint16 nbgrad.kernels.arithmetic 7aa4a75548a990bc
+;; nbgrad.floor.uint16.uint16 nbgrad.kernels.arithmetic 4dd76a6c03a3ac8d
 define internal i16 @nbgrad.floor.uint16.uint16(i16 returned %a0) alwaysinline {
   ret i16 %a0
 }
-;; nbgrad.floor.uint32.uint32 nbgrad.kernels.arithmetic 7aa4a75548a990bc
+;; nbgrad.floor.uint32.uint32 nbgrad.kernels.arithmetic 4dd76a6c03a3ac8d
 define internal i32 @nbgrad.floor.uint32.uint32(i32 returned %a0) alwaysinline {
   ret i32 %a0
 }
-;; nbgrad.floor.uint64.uint64 nbgrad.kernels.arithmetic 7aa4a75548a990bc
+;; nbgrad.floor.uint64.uint64 nbgrad.kernels.arithmetic 4dd76a6c03a3ac8d
 define internal i64 @nbgrad.floor.uint64.uint64(i64 returned %a0) alwaysinline {
   ret i64 %a0
 }
-;; nbgrad.floor.float32.float32 nbgrad.kernels.rounding 7aa4a75548a990bc
+;; nbgrad.floor.float32.float32 nbgrad.kernels.arithmetic 4dd76a6c03a3ac8d
 declare float @llvm.floor.f32(float)
 
 define internal float @nbgrad.floor.float32.float32(float %a0) alwaysinline {
   %.5.i = tail call float @llvm.floor.f32(float %a0)
   ret float %.5.i
 }
-;; nbgrad.floor.float64.float64 nbgrad.kernels.rounding 7aa4a75548a990bc
+;; nbgrad.floor.float64.float64 nbgrad.kernels.arithmetic 4dd76a6c03a3ac8d
 declare double @llvm.floor.f64(double)
 
 define internal double @nbgrad.floor.float64.float64(double %a0) alwaysinline {
   %.5.i = tail call double @llvm.floor.f64(double %a0)
   ret double %.5.i
 }
-;; nbgrad.ceil.bool.bool nbgrad.kernels.arithmetic 2dd1577eea56c531
+;; nbgrad.ceil.bool.bool nbgrad.kernels.arithmetic 8f5a9ac7d2859737
 define internal i1 @nbgrad.ceil.bool.bool(i1 returned %a0) alwaysinline {
   ret i1 %a0
 }
-;; nbgrad.ceil.int8.int8 nbgrad.kernels.arithmetic 2dd1577eea56c531
+;; nbgrad.ceil.int8.int8 nbgrad.kernels.arithmetic 8f5a9ac7d2859737
 define internal i8 @nbgrad.ceil.int8.int8(i8 returned %a0) alwaysinline {
   ret i8 %a0
 }
-;; nbgrad.ceil.int16.int16 nbgrad.kernels.arithmetic 2dd1577eea56c531
+;; nbgrad.ceil.int16.int16 nbgrad.kernels.arithmetic 8f5a9ac7d2859737
 define internal i16 @nbgrad.ceil.int16.int16(i16 returned %a0) alwaysinline {
   ret i16 %a0
 }
-;; nbgrad.ceil.int32.int32 nbgrad.kernels.arithmetic 2dd1577eea56c531
+;; nbgrad.ceil.int32.int32 nbgrad.kernels.arithmetic 8f5a9ac7d2859737
 define internal i32 @nbgrad.ceil.int32.int32(i32 returned %a0) alwaysinline {
   ret i32 %a0
 }
-;; nbgrad.ceil.int64.int64 nbgrad.kernels.arithmetic 2dd1577eea56c531
+;; nbgrad.ceil.int64.int64 nbgrad.kernels.arithmetic 8f5a9ac7d2859737
 define internal i64 @nbgrad.ceil.int64.int64(i64 returned %a0) alwaysinline {
   ret i64 %a0
 }
-;; nbgrad.ceil.uint8.uint8 nbgrad.kernels.arithmetic 2dd1577eea56c531
+;; nbgrad.ceil.uint8.uint8 nbgrad.kernels.arithmetic 8f5a9ac7d2859737
 define internal i8 @nbgrad.ceil.uint8.uint8(i8 returned %a0) alwaysinline {
   ret i8 %a0
 }
-;; nbgrad.ceil.uint16.uint16 nbgrad.kernels.arithmetic 2dd1577eea56c531
+;; nbgrad.ceil.uint16.uint16 nbgrad.kernels.arithmetic 8f5a9ac7d2859737
 define internal i16 @nbgrad.ceil.uint16.uint16(i16 returned %a0) alwaysinline {
   ret i16 %a0
 }
-;; nbgrad.ceil.uint32.uint32 nbgrad.kernels.arithmetic 2dd1577eea56c531
+;; nbgrad.ceil.uint32.uint32 nbgrad.kernels.arithmetic 8f5a9ac7d2859737
 define internal i32 @nbgrad.ceil.uint32.uint32(i32 returned %a0) alwaysinline {
   ret i32 %a0
 }
-;; nbgrad.ceil.uint64.uint64 nbgrad.kernels.arithmetic 2dd1577eea56c531
+;; nbgrad.ceil.uint64.uint64 nbgrad.kernels.arithmetic 8f5a9ac7d2859737
 define internal i64 @nbgrad.ceil.uint64.uint64(i64 returned %a0) alwaysinline {
   ret i64 %a0
 }
-;; nbgrad.ceil.float32.float32 nbgrad.kernels.rounding 2dd1577eea56c531
+;; nbgrad.ceil.float32.float32 nbgrad.kernels.arithmetic 8f5a9ac7d2859737
 declare float @llvm.ceil.f32(float)
 
 define internal float @nbgrad.ceil.float32.float32(float %a0) alwaysinline {
   %.5.i = tail call float @llvm.ceil.f32(float %a0)
   ret float %.5.i
 }
-;; nbgrad.ceil.float64.float64 nbgrad.kernels.rounding 2dd1577eea56c531
+;; nbgrad.ceil.float64.float64 nbgrad.kernels.arithmetic 8f5a9ac7d2859737
 declare double @llvm.ceil.f64(double)
 
 define internal double @nbgrad.ceil.float64.float64(double %a0) alwaysinline {
   %.5.i = tail call double @llvm.ceil.f64(double %a0)
   ret double %.5.i
 }
-;; nbgrad.rint.bool.bool nbgrad.kernels.arithmetic 8e9d1e537d2cc949
+;; nbgrad.rint.bool.bool nbgrad.kernels.arithmetic eddebb93abc77edf
 define internal i1 @nbgrad.rint.bool.bool(i1 returned %a0) alwaysinline {
   ret i1 %a0
 }
-;; nbgrad.rint.int8.int8 nbgrad.kernels.arithmetic 8e9d1e537d2cc949
+;; nbgrad.rint.int8.int8 nbgrad.kernels.arithmetic eddebb93abc77edf
 define internal i8 @nbgrad.rint.int8.int8(i8 returned %a0) alwaysinline {
   ret i8 %a0
 }
-;; nbgrad.rint.int16.int16 nbgrad.kernels.arithmetic 8e9d1e537d2cc949
+;; nbgrad.rint.int16.int16 nbgrad.kernels.arithmetic eddebb93abc77edf
 define internal i16 @nbgrad.rint.int16.int16(i16 returned %a0) alwaysinline {
   ret i16 %a0
 }
-;; nbgrad.rint.int32.int32 nbgrad.kernels.arithmetic 8e9d1e537d2cc949
+;; nbgrad.rint.int32.int32 nbgrad.kernels.arithmetic eddebb93abc77edf
 define internal i32 @nbgrad.rint.int32.int32(i32 returned %a0) alwaysinline {
   ret i32 %a0
 }
-;; nbgrad.rint.int64.int64 nbgrad.kernels.arithmetic 8e9d1e537d2cc949
+;; nbgrad.rint.int64.int64 nbgrad.kernels.arithmetic eddebb93abc77edf
 define internal i64 @nbgrad.rint.int64.int64(i64 returned %a0) alwaysinline {
   ret i64 %a0
 }
-;; nbgrad.rint.uint8.uint8 nbgrad.kernels.arithmetic 8e9d1e537d2cc949
+;; nbgrad.rint.uint8.uint8 nbgrad.kernels.arithmetic eddebb93abc77edf
 define internal i8 @nbgrad.rint.uint8.uint8(i8 returned %a0) alwaysinline {
   ret i8 %a0
 }
-;; nbgrad.rint.uint16.uint16 nbgrad.kernels.arithmetic 8e9d1e537d2cc949
+;; nbgrad.rint.uint16.uint16 nbgrad.kernels.arithmetic eddebb93abc77edf
 define internal i16 @nbgrad.rint.uint16.uint16(i16 returned %a0) alwaysinline {
   ret i16 %a0
 }
-;; nbgrad.rint.uint32.uint32 nbgrad.kernels.arithmetic 8e9d1e537d2cc949
+;; nbgrad.rint.uint32.uint32 nbgrad.kernels.arithmetic eddebb93abc77edf
 define internal i32 @nbgrad.rint.uint32.uint32(i32 returned %a0) alwaysinline {
   ret i32 %a0
 }
-;; nbgrad.rint.uint64.uint64 nbgrad.kernels.arithmetic 8e9d1e537d2cc949
+;; nbgrad.rint.uint64.uint64 nbgrad.kernels.arithmetic eddebb93abc77edf
 define internal i64 @nbgrad.rint.uint64.uint64(i64 returned %a0) alwaysinline {
   ret i64 %a0
 }
-;; nbgrad.rint.float32.float32 nbgrad.kernels.rounding 8e9d1e537d2cc949
+;; nbgrad.rint.float32.float32 nbgrad.kernels.arithmetic eddebb93abc77edf
 declare float @llvm.rint.f32(float)
 
 define internal float @nbgrad.rint.float32.float32(float %a0) alwaysinline {
   %.5.i = tail call float @llvm.rint.f32(float %a0)
   ret float %.5.i
 }
-;; nbgrad.rint.float64.float64 nbgrad.kernels.rounding 8e9d1e537d2cc949
+;; nbgrad.rint.float64.float64 nbgrad.kernels.arithmetic eddebb93abc77edf
 declare double @llvm.rint.f64(double)
 
 define internal double @nbgrad.rint.float64.float64(double %a0) alwaysinline {
   %.5.i = tail call double @llvm.rint.f64(double %a0)
   ret double %.5.i
 }
-;; nbgrad.trunc.bool.bool nbgrad.kernels.arithmetic e5f45fb9632b8153
+;; nbgrad.trunc.bool.bool nbgrad.kernels.arithmetic f097374600beb626
 define internal i1 @nbgrad.trunc.bool.bool(i1 returned %a0) alwaysinline {
   ret i1 %a0
 }
-;; nbgrad.trunc.int8.int8 nbgrad.kernels.arithmetic e5f45fb9632b8153
+;; nbgrad.trunc.int8.int8 nbgrad.kernels.arithmetic f097374600beb626
 define internal i8 @nbgrad.trunc.int8.int8(i8 returned %a0) alwaysinline {
   ret i8 %a0
 }
-;; nbgrad.trunc.int16.int16 nbgrad.kernels.arithmetic e5f45fb9632b8153
+;; nbgrad.trunc.int16.int16 nbgrad.kernels.arithmetic f097374600beb626
 define internal i16 @nbgrad.trunc.int16.int16(i16 returned %a0) alwaysinline {
   ret i16 %a0
 }
-;; nbgrad.trunc.int32.int32 nbgrad.kernels.arithmetic e5f45fb9632b8153
+;; nbgrad.trunc.int32.int32 nbgrad.kernels.arithmetic f097374600beb626
 define internal i32 @nbgrad.trunc.int32.int32(i32 returned %a0) alwaysinline {
   ret i32 %a0
 }
-;; nbgrad.trunc.int64.int64 nbgrad.kernels.arithmetic e5f45fb9632b8153
+;; nbgrad.trunc.int64.int64 nbgrad.kernels.arithmetic f097374600beb626
 define internal i64 @nbgrad.trunc.int64.int64(i64 returned %a0) alwaysinline {
   ret i64 %a0
 }
-;; nbgrad.trunc.uint8.uint8 nbgrad.kernels.arithmetic e5f45fb9632b8153
+;; nbgrad.trunc.uint8.uint8 nbgrad.kernels.arithmetic f097374600beb626
 define internal i8 @nbgrad.trunc.uint8.uint8(i8 returned %a0) alwaysinline {
   ret i8 %a0
 }
-;; nbgrad.trunc.uint16.uint16 nbgrad.kernels.arithmetic e5f45fb9632b8153
+;; nbgrad.trunc.uint16.uint16 nbgrad.kernels.arithmetic f097374600beb626
 define internal i16 @nbgrad.trunc.uint16.uint16(i16 returned %a0) alwaysinline {
   ret i16 %a0
 }
-;; nbgrad.trunc.uint32.uint32 nbgrad.kernels.arithmetic e5f45fb9632b8153
+;; nbgrad.trunc.uint32.uint32 nbgrad.kernels.arithmetic f097374600beb626
 define internal i32 @nbgrad.trunc.uint32.uint32(i32 returned %a0) alwaysinline {
   ret i32 %a0
 }
-;; nbgrad.trunc.uint64.uint64 nbgrad.kernels.arithmetic e5f45fb9632b8153
+;; nbgrad.trunc.uint64.uint64 nbgrad.kernels.arithmetic f097374600beb626
 define internal i64 @nbgrad.trunc.uint64.uint64(i64 returned %a0) alwaysinline {
   ret i64 %a0
 }
-;; nbgrad.trunc.float32.float32 nbgrad.kernels.rounding e5f45fb9632b8153
+;; nbgrad.trunc.float32.float32 nbgrad.kernels.arithmetic f097374600beb626
 declare float @llvm.trunc.f32(float)
 
 define internal float @nbgrad.trunc.float32.float32(float %a0) alwaysinline {
   %.5.i = tail call float @llvm.trunc.f32(float %a0)
   ret float %.5.i
 }
-;; nbgrad.trunc.float64.float64 nbgrad.kernels.rounding e5f45fb9632b8153
+;; nbgrad.trunc.float64.float64 nbgrad.kernels.arithmetic f097374600beb626
 declare double @llvm.trunc.f64(double)
 
 define internal double @nbgrad.trunc.float64.float64(double %a0) alwaysinline {
@@ -7208,39 +6958,39 @@ define internal float @nbgrad.erf.float32.float32(float %a0) alwaysinline {
   %.48.i = fneg float %"$phi104.0.2.0.i"
   %.49.i = fmul float %"$phi104.0.2.0.i", %.48.i
   %.9.i.i = fcmp olt float %.49.i, -1.045000e+02
-  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
+  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
 
 B74.i.i:                                          ; preds = %0
-  %.32.i.i = fcmp ogt float %.49.i, 8.900000e+01
-  br i1 %.32.i.i, label %_ZN6nbgrad7kernels6single3erfB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i.i
+  %.33.i.i = fcmp ogt float %.49.i, 8.900000e+01
+  br i1 %.33.i.i, label %_ZN6nbgrad7kernels6single3erfB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B156.i.i
 
-B144.i.i:                                         ; preds = %B74.i.i
-  br label %_ZN6nbgrad7kernels6single3erfB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+B156.i.i:                                         ; preds = %B74.i.i
+  br label %_ZN6nbgrad7kernels6single3erfB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3erfB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B144.i.i
-  %"$phi146.0.2.0.i.i" = phi float [ 8.900000e+01, %B74.i.i ], [ %.49.i, %B144.i.i ], [ -1.045000e+02, %0 ]
-  %.50.i.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i.i", float 0x3FF7154760000000, float 0x4168000000000000)
-  %.51.i.i = fadd float %.50.i.i, 0xC168000000000000
-  %.54.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 0xBFE62E4000000000, float %"$phi146.0.2.0.i.i")
-  %.55.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 0xBEB7F7D1C0000000, float %.54.i.i)
-  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float 0x3F56D43B40000000, float 0x3F8120BE80000000)
-  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.7.i.i.i, float 0x3FA5554E80000000)
-  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.9.i.i.i, float 0x3FC5554DC0000000)
-  %.12.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.11.i.i.i, float 5.000000e-01)
-  %.56.i.i = fmul float %.55.i.i, %.55.i.i
-  %.84.i.i = tail call float @llvm.fmuladd.f32(float %.56.i.i, float %.12.i.i.i, float %.55.i.i)
-  %.85.i.i = fadd float %.84.i.i, 1.000000e+00
-  %.6.i.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.7.i1.i.i = fadd float %.6.i.i.i, 0xC168000FE0000000
-  %.8.i.i.i = fsub float %.51.i.i, %.7.i1.i.i
+_ZN6nbgrad7kernels6single3erfB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B156.i.i
+  %"$phi158.2.2.0.i.i" = phi float [ 8.900000e+01, %B74.i.i ], [ %.49.i, %B156.i.i ], [ -1.045000e+02, %0 ]
+  %.5.i.i.i = tail call float @llvm.fmuladd.f32(float %"$phi158.2.2.0.i.i", float 0x3FF7154760000000, float 0x4168000000000000)
+  %.6.i.i.i = fadd float %.5.i.i.i, 0xC168000000000000
+  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i.i, float 0xBFE62E4000000000, float %"$phi158.2.2.0.i.i")
+  %.10.i.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i.i, float 0xBEB7F7D1C0000000, float %.9.i.i.i)
+  %.7.i.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float 0x3F56D43B40000000, float 0x3F8120BE80000000)
+  %.9.i.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.7.i.i.i.i, float 0x3FA5554E80000000)
+  %.11.i.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.9.i.i.i.i, float 0x3FC5554DC0000000)
+  %.12.i.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.11.i.i.i.i, float 5.000000e-01)
+  %.11.i.i.i = fmul float %.10.i.i.i, %.10.i.i.i
+  %.39.i.i.i = tail call float @llvm.fmuladd.f32(float %.11.i.i.i, float %.12.i.i.i.i, float %.10.i.i.i)
+  %.40.i.i.i = fadd float %.39.i.i.i, 1.000000e+00
+  %.6.i1.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i.i, float 5.000000e-01, float 0x4168000FE0000000)
+  %.7.i.i.i = fadd float %.6.i1.i.i, 0xC168000FE0000000
+  %.8.i.i.i = fsub float %.6.i.i.i, %.7.i.i.i
   %.5.i.i.i.i = fadd float %.8.i.i.i, 0x4168000FE0000000
   %.6.i.i.i.i = bitcast float %.5.i.i.i.i to i32
   %.8.i.i.i.i = shl i32 %.6.i.i.i.i, 23
   %1 = bitcast i32 %.8.i.i.i.i to float
-  %.9.i2.i.i = bitcast float %.6.i.i.i to i32
+  %.9.i2.i.i = bitcast float %.6.i1.i.i to i32
   %.11.i3.i.i = shl i32 %.9.i2.i.i, 23
   %.13.i.i.i = bitcast i32 %.11.i3.i.i to float
-  %.14.i.i.i = fmul float %.85.i.i, %.13.i.i.i
+  %.14.i.i.i = fmul float %.40.i.i.i, %.13.i.i.i
   %.42.i.i.i = fmul float %.14.i.i.i, %1
   %.29.i = fadd float %"$phi104.0.2.0.i", -1.500000e+00
   %.31.i = fadd float %"$phi104.0.2.0.i", 1.500000e+00
@@ -7387,7 +7137,7 @@ define internal float @nbgrad.erfc.float32.float32(float %a0) alwaysinline {
   %.140.i.i = tail call double @llvm.fmuladd.f64(double %.6.i, double %.16.i.i.i, double %.138.i.i)
   %.143.i.i = fsub double %.108.i.i, %.140.i.i
   %.148.i.i = fcmp olt double %.8.i.i, 7.500000e-01
-  br i1 %.148.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
+  br i1 %.148.i.i, label %_ZN6nbgrad7kernels7widened4erfcB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
 
 B248.i.i:                                         ; preds = %0
   %.85.i.i = fcmp olt float %a0, 0.000000e+00
@@ -7494,12 +7244,12 @@ B248.i.i:                                         ; preds = %0
   %.88.i.i = fsub double 2.000000e+00, %.40.i7.i.i.i
   %"$phi136.0.2.0.i.i" = select i1 %.85.i.i, double %.88.i.i, double %.40.i7.i.i.i
   %.164.i.i = fcmp ult double %.8.i.i, 7.500000e-01
-  br i1 %.164.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.164.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B264.i.i:                                         ; preds = %B248.i.i
-  br label %_ZN6nbgrad7kernels7widened4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4erfcB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
+_ZN6nbgrad7kernels7widened4erfcB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
   %"$phi266.0.3.0.i.i" = phi double [ %.8.i.i, %B264.i.i ], [ %.143.i.i, %0 ], [ %"$phi136.0.2.0.i.i", %B248.i.i ]
   %result = fptrunc double %"$phi266.0.3.0.i.i" to float
   ret float %result
@@ -7659,29 +7409,29 @@ define internal float @nbgrad.expit.float32.float32(float %a0) alwaysinline {
   %.6.i = tail call float @llvm.fabs.f32(float %a0)
   %.7.i = fneg float %.6.i
   %.9.i.i = fcmp ogt float %.6.i, 1.045000e+02
-  %"$phi146.0.2.0.i.i" = select i1 %.9.i.i, float -1.045000e+02, float %.7.i
-  %.50.i.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i.i", float 0x3FF7154760000000, float 0x4168000000000000)
-  %.51.i.i = fadd float %.50.i.i, 0xC168000000000000
-  %.54.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 0xBFE62E4000000000, float %"$phi146.0.2.0.i.i")
-  %.55.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 0xBEB7F7D1C0000000, float %.54.i.i)
-  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float 0x3F56D43B40000000, float 0x3F8120BE80000000)
-  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.7.i.i.i, float 0x3FA5554E80000000)
-  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.9.i.i.i, float 0x3FC5554DC0000000)
-  %.12.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.11.i.i.i, float 5.000000e-01)
-  %.56.i.i = fmul float %.55.i.i, %.55.i.i
-  %.84.i.i = tail call float @llvm.fmuladd.f32(float %.56.i.i, float %.12.i.i.i, float %.55.i.i)
-  %.85.i.i = fadd float %.84.i.i, 1.000000e+00
-  %.6.i.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.7.i1.i.i = fadd float %.6.i.i.i, 0xC168000FE0000000
-  %.8.i.i.i = fsub float %.51.i.i, %.7.i1.i.i
+  %"$phi158.2.2.0.i.i" = select i1 %.9.i.i, float -1.045000e+02, float %.7.i
+  %.5.i.i.i = tail call float @llvm.fmuladd.f32(float %"$phi158.2.2.0.i.i", float 0x3FF7154760000000, float 0x4168000000000000)
+  %.6.i.i.i = fadd float %.5.i.i.i, 0xC168000000000000
+  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i.i, float 0xBFE62E4000000000, float %"$phi158.2.2.0.i.i")
+  %.10.i.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i.i, float 0xBEB7F7D1C0000000, float %.9.i.i.i)
+  %.7.i.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float 0x3F56D43B40000000, float 0x3F8120BE80000000)
+  %.9.i.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.7.i.i.i.i, float 0x3FA5554E80000000)
+  %.11.i.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.9.i.i.i.i, float 0x3FC5554DC0000000)
+  %.12.i.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.11.i.i.i.i, float 5.000000e-01)
+  %.11.i.i.i = fmul float %.10.i.i.i, %.10.i.i.i
+  %.39.i.i.i = tail call float @llvm.fmuladd.f32(float %.11.i.i.i, float %.12.i.i.i.i, float %.10.i.i.i)
+  %.40.i.i.i = fadd float %.39.i.i.i, 1.000000e+00
+  %.6.i1.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i.i, float 5.000000e-01, float 0x4168000FE0000000)
+  %.7.i.i.i = fadd float %.6.i1.i.i, 0xC168000FE0000000
+  %.8.i.i.i = fsub float %.6.i.i.i, %.7.i.i.i
   %.5.i.i.i.i = fadd float %.8.i.i.i, 0x4168000FE0000000
   %.6.i.i.i.i = bitcast float %.5.i.i.i.i to i32
   %.8.i.i.i.i = shl i32 %.6.i.i.i.i, 23
   %1 = bitcast i32 %.8.i.i.i.i to float
-  %.9.i2.i.i = bitcast float %.6.i.i.i to i32
+  %.9.i2.i.i = bitcast float %.6.i1.i.i to i32
   %.11.i3.i.i = shl i32 %.9.i2.i.i, 23
   %.13.i.i.i = bitcast i32 %.11.i3.i.i to float
-  %.14.i.i.i = fmul float %.85.i.i, %.13.i.i.i
+  %.14.i.i.i = fmul float %.40.i.i.i, %.13.i.i.i
   %.42.i.i.i = fmul float %.14.i.i.i, %1
   %.38.i = fadd float %.42.i.i.i, 1.000000e+00
   %.43.i = fsub float 1.000000e+00, %.38.i
@@ -7752,83 +7502,79 @@ define internal double @nbgrad.expit.float64.float64(double %a0) alwaysinline {
   %.82.i = tail call double @llvm.fmuladd.f64(double %.79.i, double %.70.i, double %.71.i)
   ret double %.82.i
 }
-;; nbgrad.logit.float32.float32 nbgrad.kernels.widened 850f9acc6f3b1fb4
-declare double @llvm.fma.f64(double, double, double)
+;; nbgrad.logit.float32.float32 nbgrad.kernels.single_hyperbolic f2084698b6befc7f
+declare float @llvm.fma.f32(float, float, float)
 
-declare double @llvm.fmuladd.f64(double, double, double)
+declare float @llvm.fmuladd.f32(float, float, float)
 
-declare double @llvm.fabs.f64(double)
+declare float @llvm.fabs.f32(float)
 
 define internal float @nbgrad.logit.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.8.i.i = fcmp olt double %.6.i, 1.000000e-300
-  %.13.i.i = fsub double 1.000000e+00, %.6.i
-  %.18.i.i = fsub double 1.000000e+00, %.13.i.i
-  %.20.i.i = fsub double %.18.i.i, %.6.i
-  %.25.i.i = fcmp ogt double %.13.i.i, 0.000000e+00
-  %"$phi60.0.2.0.i.i" = select i1 %.25.i.i, double %.13.i.i, double 1.000000e+00
-  %.49.i.i = fdiv double 1.000000e+00, %"$phi60.0.2.0.i.i"
-  %.56.i.i = fmul double %.6.i, 0x4630000000000000
-  %"$phi88.0.2.0.i.i" = select i1 %.8.i.i, double %.56.i.i, double %.6.i
-  %.69.i.i = fmul double %"$phi88.0.2.0.i.i", %.49.i.i
-  %.70.i.i = fneg double %.69.i.i
-  %.73.i.i = tail call double @llvm.fma.f64(double %.70.i.i, double %"$phi60.0.2.0.i.i", double %"$phi88.0.2.0.i.i")
-  %.77.i.i = tail call double @llvm.fmuladd.f64(double %.70.i.i, double %.20.i.i, double %.73.i.i)
-  %.81.i.i = fmul double %.49.i.i, %.77.i.i
-  %.8.i.i.i = bitcast double %.69.i.i to i64
-  %.13.i.i.i = add nsw i64 %.8.i.i.i, -4604544271217802189
-  %.14.i.i.i = and i64 %.13.i.i.i, -4503599627370496
-  %.19.i.i.i = ashr i64 %.13.i.i.i, 52
-  %.20.i.i.i = add nsw i64 %.19.i.i.i, 4843621399236968448
-  %.21.i.i.i = bitcast i64 %.20.i.i.i to double
-  %.22.i.i.i = fadd double %.21.i.i.i, 0xC338000000000000
-  %.27.i.i.i = sub nsw i64 4607182418800017408, %.14.i.i.i
-  %.28.i.i.i = bitcast i64 %.27.i.i.i to double
-  %.33.i.i.i = tail call double @llvm.fabs.f64(double %.22.i.i.i)
-  %.34.i.i.i = fcmp olt double %.33.i.i.i, 1.000000e+03
-  %.38.i.i.i = fmul double %.81.i.i, %.28.i.i.i
-  %"$phi224.0.2.0.i.i.i" = select i1 %.34.i.i.i, double %.38.i.i.i, double 0.000000e+00
-  %.59.i.i.i = sub nsw i64 %.8.i.i.i, %.14.i.i.i
-  %.64.i.i.i = bitcast i64 %.59.i.i.i to double
-  %.65.i.i.i = fadd double %.64.i.i.i, -1.000000e+00
-  %.66.i.i.i = fadd double %.65.i.i.i, %"$phi224.0.2.0.i.i.i"
-  %.5.i.i.i.i = fadd double %.66.i.i.i, 2.000000e+00
-  %.9.i.i.i.i = fdiv double %.66.i.i.i, %.5.i.i.i.i
-  %.10.i.i.i.i = fmul double %.9.i.i.i.i, %.9.i.i.i.i
-  %.11.i.i.i.i = fmul double %.10.i.i.i.i, %.10.i.i.i.i
-  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i)
-  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.15.i.i.i.i, double %.13.i.i.i.i)
-  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.16.i.i.i.i, double %.12.i.i.i.i)
-  %.18.i.i.i.i = fmul double %.66.i.i.i, 5.000000e-01
-  %.19.i.i.i.i = fmul double %.66.i.i.i, %.18.i.i.i.i
-  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double %.17.i.i.i.i, double %.19.i.i.i.i)
-  %.21.i.i.i.i = fmul double %.9.i.i.i.i, %.20.i.i.i.i
-  %.67.i.i.i = fsub double %.65.i.i.i, %.66.i.i.i
-  %.68.i.i.i = fadd double %"$phi224.0.2.0.i.i.i", %.67.i.i.i
-  %.99.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i.i, double 0x3DEA39EF35793C76, double %.21.i.i.i.i)
-  %.100.i.i.i = fneg double %.66.i.i.i
-  %.101.i.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i.i, double %.68.i.i.i, double %.68.i.i.i)
-  %.102.i.i.i = fadd double %.101.i.i.i, %.99.i.i.i
-  %1 = fsub double %.102.i.i.i, %.19.i.i.i.i
-  %.104.i.i.i = fadd double %.66.i.i.i, %1
-  %.106.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i.i, double 0x3FE62E42FEE00000, double %.104.i.i.i)
-  %"$phi214.1.2.0.i.i" = select i1 %.8.i.i, double 0x4051542457337D43, double 0.000000e+00
-  %.127.i.i = fsub double %.106.i.i.i, %"$phi214.1.2.0.i.i"
-  %.136.i.i = fcmp oeq float %a0, 1.000000e+00
-  %.157.i.i = fcmp oeq float %a0, 0.000000e+00
-  %.179.i.i = fcmp oge float %a0, 0.000000e+00
-  %.181.i.i = fcmp ole float %a0, 1.000000e+00
-  %.184.i.i = and i1 %.179.i.i, %.181.i.i
-  %2 = fptrunc double %.127.i.i to float
-  %3 = select i1 %.136.i.i, float 0x7FF0000000000000, float %2
-  %4 = select i1 %.157.i.i, float 0xFFF0000000000000, float %3
-  %result = select i1 %.184.i.i, float %4, float 0x7FF8000000000000
-  ret float %result
+  %.9.i = fcmp olt float %a0, 0x39B4484C00000000
+  %.14.i = fsub float 1.000000e+00, %a0
+  %.19.i = fsub float 1.000000e+00, %.14.i
+  %.21.i = fsub float %.19.i, %a0
+  %.26.i = fcmp ogt float %.14.i, 0.000000e+00
+  %"$phi126.0.2.0.i" = select i1 %.26.i, float %.14.i, float 1.000000e+00
+  %.50.i = fdiv float 1.000000e+00, %"$phi126.0.2.0.i"
+  %.58.i = fmul float %a0, 0x43B0000000000000
+  %"$phi190.0.2.0.i" = select i1 %.9.i, float %.58.i, float %a0
+  %.71.i = fmul float %"$phi190.0.2.0.i", %.50.i
+  %.72.i = fneg float %.71.i
+  %.75.i = tail call float @llvm.fma.f32(float %.72.i, float %"$phi126.0.2.0.i", float %"$phi190.0.2.0.i")
+  %.79.i = tail call float @llvm.fmuladd.f32(float %.72.i, float %.21.i, float %.75.i)
+  %.83.i = fmul float %.50.i, %.79.i
+  %.8.i.i = bitcast float %.71.i to i32
+  %.14.i.i = add i32 %.8.i.i, -1060439283
+  %1 = and i32 %.14.i.i, -8388608
+  %.22.i.i = ashr i32 %.14.i.i, 23
+  %.23.i.i = add nsw i32 %.22.i.i, 1262485504
+  %.25.i.i = bitcast i32 %.23.i.i to float
+  %.26.i.i = fadd float %.25.i.i, 0xC168000000000000
+  %.31.i.i = sub i32 1065353216, %1
+  %.33.i.i = bitcast i32 %.31.i.i to float
+  %.38.i.i = tail call float @llvm.fabs.f32(float %.26.i.i)
+  %.40.i.i = fcmp olt float %.38.i.i, 1.000000e+02
+  %.44.i.i = fmul float %.83.i, %.33.i.i
+  %"$phi296.0.2.0.i.i" = select i1 %.40.i.i, float %.44.i.i, float 0.000000e+00
+  %.66.i.i = sub i32 %.8.i.i, %1
+  %.72.i.i = bitcast i32 %.66.i.i to float
+  %.73.i.i = fadd float %.72.i.i, -1.000000e+00
+  %.74.i.i = fadd float %.73.i.i, %"$phi296.0.2.0.i.i"
+  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
+  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.7.i.i.i, float 0xBFC0D84880000000)
+  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.9.i.i.i, float 0x3FC22D7AC0000000)
+  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.11.i.i.i, float 0xBFC54721A0000000)
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.13.i.i.i, float 0x3FC99A0280000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
+  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
+  %.20.i.i.i = fmul float %.74.i.i, %.74.i.i
+  %.21.i.i.i = fmul float %.74.i.i, %.20.i.i.i
+  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
+  %.77.i.i = fmul float %.74.i.i, 5.000000e-01
+  %.78.i.i = fmul float %.74.i.i, %.77.i.i
+  %.75.i.i = fsub float %.73.i.i, %.74.i.i
+  %.76.i.i = fadd float %"$phi296.0.2.0.i.i", %.75.i.i
+  %.107.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3EB7F7D1C0000000, float %.22.i.i.i)
+  %.108.i.i = fneg float %.74.i.i
+  %.109.i.i = tail call float @llvm.fmuladd.f32(float %.108.i.i, float %.76.i.i, float %.76.i.i)
+  %.110.i.i = fadd float %.109.i.i, %.107.i.i
+  %2 = fsub float %.110.i.i, %.78.i.i
+  %.112.i.i = fadd float %.74.i.i, %2
+  %.114.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3FE62E4000000000, float %.112.i.i)
+  %"$phi352.1.2.0.i" = select i1 %.9.i, float 0x4044CB5EC0000000, float 0.000000e+00
+  %.130.i = fsub float %.114.i.i, %"$phi352.1.2.0.i"
+  %.139.i = fcmp oeq float %a0, 1.000000e+00
+  %"$phi396.0.2.0.i" = select i1 %.139.i, float 0x7FF0000000000000, float %.130.i
+  %.160.i = fcmp oeq float %a0, 0.000000e+00
+  %"$phi438.0.2.0.i" = select i1 %.160.i, float 0xFFF0000000000000, float %"$phi396.0.2.0.i"
+  %.182.i = fcmp oge float %a0, 0.000000e+00
+  %.184.i = fcmp ole float %a0, 1.000000e+00
+  %.187.i = and i1 %.182.i, %.184.i
+  %"$phi502.0.2.0.i" = select i1 %.187.i, float %"$phi438.0.2.0.i", float 0x7FF8000000000000
+  ret float %"$phi502.0.2.0.i"
 }
-;; nbgrad.logit.float64.float64 nbgrad.kernels.logarithm 850f9acc6f3b1fb4
+;; nbgrad.logit.float64.float64 nbgrad.kernels.logarithm f2084698b6befc7f
 declare double @llvm.fma.f64(double, double, double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
@@ -7902,62 +7648,57 @@ define internal double @nbgrad.logit.float64.float64(double %a0) alwaysinline {
   %"$phi354.0.2.0.i" = select i1 %.184.i, double %"$phi300.0.2.0.i", double 0x7FF8000000000000
   ret double %"$phi354.0.2.0.i"
 }
-;; nbgrad.xlogy.float32.float32.float32 nbgrad.kernels.widened 5d3051e871478c46
-declare double @llvm.fmuladd.f64(double, double, double)
+;; nbgrad.xlogy.float32.float32.float32 nbgrad.kernels.single_hyperbolic 91f88d1638463611
+declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.xlogy.float32.float32.float32(float %a0, float %a1) alwaysinline {
-  %.8.i = fpext float %a1 to double
-  %.8.i.i.i = fcmp olt double %.8.i, 0x10000000000000
-  %.18.i.i.i = fmul double %.8.i, 0x4350000000000000
-  %"$phi54.2.2.0.i.i.i" = select i1 %.8.i.i.i, double %.18.i.i.i, double %.8.i
-  %.32.i.i.i = bitcast double %"$phi54.2.2.0.i.i.i" to i64
-  %.41.i.i.i = add nsw i64 %.32.i.i.i, -4604544271217802189
-  %.42.i.i.i = and i64 %.41.i.i.i, -4503599627370496
-  %.47.i.i.i = ashr i64 %.41.i.i.i, 52
-  %.48.i.i.i = add nsw i64 %.47.i.i.i, 4843621399236968448
-  %.49.i.i.i = bitcast i64 %.48.i.i.i to double
-  %.50.i.i.i = fadd double %.49.i.i.i, 0xC338000000000000
-  %.59.i.i.i = fadd double %.50.i.i.i, -5.400000e+01
-  %"$phi190.0.2.0.i.i.i" = select i1 %.8.i.i.i, double %.59.i.i.i, double %.50.i.i.i
-  %.74.i.i.i = sub nsw i64 %.32.i.i.i, %.42.i.i.i
-  %1 = bitcast i64 %.74.i.i.i to double
-  %.40.i.i = fadd double %1, -1.000000e+00
-  %.5.i.i.i = fadd double %.40.i.i, 2.000000e+00
-  %.9.i.i.i = fdiv double %.40.i.i, %.5.i.i.i
-  %.10.i.i.i = fmul double %.9.i.i.i, %.9.i.i.i
-  %.11.i.i.i = fmul double %.10.i.i.i, %.10.i.i.i
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.15.i.i.i, double %.13.i.i.i)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.16.i.i.i, double %.12.i.i.i)
-  %.18.i1.i.i = fmul double %.40.i.i, 5.000000e-01
-  %.19.i.i.i = fmul double %.40.i.i, %.18.i1.i.i
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double %.17.i.i.i, double %.19.i.i.i)
-  %.21.i.i.i = fmul double %.9.i.i.i, %.20.i.i.i
-  %.68.i.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i.i", double 0x3DEA39EF35793C76, double %.21.i.i.i)
-  %2 = fsub double %.68.i.i, %.19.i.i.i
-  %.71.i.i = fadd double %.40.i.i, %2
-  %.72.i.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i.i", double 0x3FE62E42FEE00000, double %.71.i.i)
-  %.11.i2.i.i = fcmp one float %a1, 0x7FF0000000000000
-  %"$phi42.0.2.0.i.i.i" = select i1 %.11.i2.i.i, double %.72.i.i, double %.8.i
+  %.9.i.i.i = fcmp olt float %a1, 0x3810000000000000
+  %.20.i.i.i = fmul float %a1, 0x4180000000000000
+  %"$phi96.2.2.0.i.i.i" = select i1 %.9.i.i.i, float %.20.i.i.i, float %a1
+  %.34.i.i.i = bitcast float %"$phi96.2.2.0.i.i.i" to i32
+  %.44.i.i.i = add i32 %.34.i.i.i, -1060439283
+  %1 = and i32 %.44.i.i.i, -8388608
+  %.52.i.i.i = ashr i32 %.44.i.i.i, 23
+  %.53.i.i.i = add nsw i32 %.52.i.i.i, 1262485504
+  %.55.i.i.i = bitcast i32 %.53.i.i.i to float
+  %.56.i.i.i = fadd float %.55.i.i.i, 0xC168000000000000
+  %.66.i.i.i = fadd float %.56.i.i.i, -2.500000e+01
+  %"$phi294.0.2.0.i.i.i" = select i1 %.9.i.i.i, float %.66.i.i.i, float %.56.i.i.i
+  %.82.i.i.i = sub i32 %.34.i.i.i, %1
+  %.88.i.i.i = bitcast i32 %.82.i.i.i to float
+  %.89.i.i.i = fadd float %.88.i.i.i, -1.000000e+00
+  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
+  %.9.i1.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.7.i.i.i, float 0xBFC0D84880000000)
+  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.9.i1.i.i, float 0x3FC22D7AC0000000)
+  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.11.i.i.i, float 0xBFC54721A0000000)
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.13.i.i.i, float 0x3FC99A0280000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
+  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
+  %.20.i2.i.i = fmul float %.89.i.i.i, %.89.i.i.i
+  %.21.i.i.i = fmul float %.89.i.i.i, %.20.i2.i.i
+  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
+  %.40.i.i = fmul float %.89.i.i.i, 5.000000e-01
+  %.41.i.i = fmul float %.89.i.i.i, %.40.i.i
+  %.67.i.i = tail call float @llvm.fmuladd.f32(float %"$phi294.0.2.0.i.i.i", float 0x3EB7F7D1C0000000, float %.22.i.i.i)
+  %2 = fsub float %.67.i.i, %.41.i.i
+  %.70.i.i = fadd float %.89.i.i.i, %2
+  %.71.i.i = tail call float @llvm.fmuladd.f32(float %"$phi294.0.2.0.i.i.i", float 0x3FE62E4000000000, float %.70.i.i)
+  %.11.i3.i.i = fcmp one float %a1, 0x7FF0000000000000
+  %"$phi32.0.2.0.i.i.i" = select i1 %.11.i3.i.i, float %.71.i.i, float %a1
   %.33.i.i.i = fcmp ogt float %a1, 0.000000e+00
-  %"$phi82.0.2.0.i.i.i" = select i1 %.33.i.i.i, double %"$phi42.0.2.0.i.i.i", double 0x7FF8000000000000
+  %"$phi72.0.2.0.i.i.i" = select i1 %.33.i.i.i, float %"$phi32.0.2.0.i.i.i", float 0x7FF8000000000000
   %.54.i.i.i = fcmp oeq float %a1, 0.000000e+00
-  %"$phi124.0.2.0.i.i.i" = select i1 %.54.i.i.i, double 0xFFF0000000000000, double %"$phi82.0.2.0.i.i.i"
+  %"$phi114.0.2.0.i.i.i" = select i1 %.54.i.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i.i"
   %.76.i.i.i = fcmp uno float %a1, 0.000000e+00
-  %"$phi172.0.2.0.i.i.i" = select i1 %.76.i.i.i, double %.8.i, double %"$phi124.0.2.0.i.i.i"
-  %.6.i = fpext float %a0 to double
-  %.35.i = fmul double %"$phi172.0.2.0.i.i.i", %.6.i
-  %.40.i = fcmp oeq float %a0, 0.000000e+00
-  %.41.i = fcmp ord float %a1, 0.000000e+00
-  %.43.i = and i1 %.40.i, %.41.i
-  %3 = fptrunc double %.35.i to float
-  %result = select i1 %.43.i, float 0.000000e+00, float %3
-  ret float %result
+  %"$phi162.0.2.0.i.i.i" = select i1 %.76.i.i.i, float %a1, float %"$phi114.0.2.0.i.i.i"
+  %.33.i = fmul float %a0, %"$phi162.0.2.0.i.i.i"
+  %.37.i = fcmp oeq float %a0, 0.000000e+00
+  %.38.i = fcmp ord float %a1, 0.000000e+00
+  %.40.i = and i1 %.37.i, %.38.i
+  %"$phi122.0.2.0.i" = select i1 %.40.i, float 0.000000e+00, float %.33.i
+  ret float %"$phi122.0.2.0.i"
 }
-;; nbgrad.xlogy.float64.float64.float64 nbgrad.kernels.logarithm 5d3051e871478c46
+;; nbgrad.xlogy.float64.float64.float64 nbgrad.kernels.logarithm 91f88d1638463611
 declare double @llvm.fmuladd.f64(double, double, double)
 
 define internal double @nbgrad.xlogy.float64.float64.float64(double %a0, double %a1) alwaysinline {
@@ -8147,15 +7888,15 @@ B628.i.i:                                         ; preds = %0
   %.401.i.i = fmul double %.382.i.i, %.8.i.i
   %"$phi656.0.4.0.ph.i.i" = select i1 %.18.i.i, double %.382.i.i, double %.401.i.i
   %.429.i.i = fneg double %"$phi496.0.2.0.i.i"
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB3v93B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B646.i.i:                                         ; preds = %0
-  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
+  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB3v93B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
 
 B654.i.i:                                         ; preds = %B646.i.i
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB3v93B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7gammalnB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
+_ZN6nbgrad7kernels7widened7gammalnB3v93B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
   %"$phi656.0.4.021.i.i" = phi double [ %"$phi656.0.4.0.ph.i.i", %B628.i.i ], [ 1.000000e+00, %B654.i.i ], [ %.8.i.i, %B646.i.i ]
   %"$phi670.0.2.0.i.i" = phi double [ %.429.i.i, %B628.i.i ], [ %"$phi496.0.2.0.i.i", %B654.i.i ], [ %"$phi496.0.2.0.i.i", %B646.i.i ]
   %.8.i.i22.i.i = fcmp olt double %"$phi656.0.4.021.i.i", 0x10000000000000
@@ -8418,7 +8159,7 @@ define internal float @nbgrad.digamma.float32.float32(float %a0) alwaysinline {
   %.6.i = fpext float %a0 to double
   %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
   %.18.i.i = fcmp olt float %a0, 1.000000e+00
-  br i1 %.18.i.i, label %B80.i.i, label %_ZN6nbgrad7kernels7widened7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.18.i.i, label %B80.i.i, label %_ZN6nbgrad7kernels7widened7digammaB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B80.i.i:                                          ; preds = %0
   %.25.i.i = fadd double %.8.i.i, 1.000000e+00
@@ -8428,14 +8169,14 @@ B80.i.i:                                          ; preds = %0
 B92.i.i:                                          ; preds = %B80.i.i
   %1 = fsub double %.8.i.i, %.25.i.i
   %.48.i.i = fadd double %1, 1.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7digammaB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B108.i.i:                                         ; preds = %B80.i.i
   %.54.i.i = fadd double %.25.i.i, -1.000000e+00
   %.56.i.i = fsub double %.8.i.i, %.54.i.i
-  br label %_ZN6nbgrad7kernels7widened7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7digammaB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B108.i.i
+_ZN6nbgrad7kernels7widened7digammaB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B108.i.i
   %"$phi74.0.2.07.i.i" = phi double [ %.25.i.i, %B92.i.i ], [ %.25.i.i, %B108.i.i ], [ %.8.i.i, %0 ]
   %"$phi126.0.3.0.i.i" = phi double [ %.48.i.i, %B92.i.i ], [ %.56.i.i, %B108.i.i ], [ 0.000000e+00, %0 ]
   %.13.i.i = fcmp olt float %a0, 0.000000e+00
