@@ -82,6 +82,42 @@ def test_bounds_beside_an_equation() -> None:
     np.testing.assert_allclose(several, [[0.35, 0.65, 0, 0], [0, 0, 0.65, 0.35]], atol=1e-9)
 
 
+def test_bounds_are_met_where_slsqp_stops_next_to_them() -> None:
+    """The projection on the simplex with a tolerance that leaves elements at 1e-9, not at zero."""
+    for seed in range(20):
+        w = np.random.default_rng(seed).normal(size=6)
+        order = np.sort(w)[::-1]
+        sums = np.cumsum(order) - 1
+        last = np.flatnonzero(order * np.arange(1, 7) > sums)[-1]
+        exact = np.maximum(w - sums[last] / (last + 1), 0.0)
+
+        def projected(w: Any) -> Any:
+            whole = {"type": "eq", "fun": lambda x: np.sum(x) - 1}
+            start, bounds = np.full(6, 0.9), [(0, None)] * 6
+            return solvers.minimize(lambda x: np.sum((x - w) ** 2), start, bounds=bounds, constraints=whole)
+
+        result, inside = projected(w), exact > 0
+        np.testing.assert_array_equal(result.x == 0, ~inside)
+        found = nb.jacrev(lambda w: projected(w).x)(w)
+        np.testing.assert_allclose(found, np.diag(inside * 1.0) - np.outer(inside, inside) / inside.sum(), atol=1e-7)
+
+
+def test_more_rows_than_elements_that_are_free() -> None:
+    """At a corner the lowest return that is asked for is the one that there is."""
+    expected, covariance = np.array([0.02, 0.04]), np.diag([0.0004, 0.09])
+
+    def risk(required: Any) -> Any:
+        rows = [
+            {"type": "eq", "fun": lambda w: np.sum(w) - 1},
+            {"type": "ineq", "fun": lambda w: w @ expected - required},
+        ]
+        return solvers.minimize(
+            lambda w: w @ covariance @ w + 0.02 * w[1], [0.5, 0.5], bounds=[(0, None)] * 2, constraints=rows, tol=1e-15
+        ).fun
+
+    np.testing.assert_allclose([risk(0.02), nb.grad(risk)(0.02)], [0.0004, 0.0], atol=1e-9)
+
+
 def test_only_what_holds_the_minimiser_counts() -> None:
     def f(p: Any) -> Any:
         ring = NonlinearConstraint(lambda x: [np.sum(x**2), x[0]], [-np.inf, p[0]], [p[1], np.inf])

@@ -86,14 +86,21 @@ class Constraints:
         found = np.zeros(self.count)
         floor = SMALLEST * max(float(np.abs(slope).max(initial=0.0)), 1e-300)
         while active.any():
+            gradients = jacobian[active][:, free].T
             found[:] = 0.0
-            found[active] = np.linalg.lstsq(jacobian[active][:, free].T, slope[free], rcond=None)[0]
-            left = active & inequality & (found * steep <= floor)
-            if not left.any():
+            found[active], _, rank, _ = np.linalg.lstsq(gradients, slope[free], rcond=None)
+            # The function decreases away from a row with a negative multiplier: it is not that row that holds the
+            # minimiser. Of rows that say the same, one is enough.
+            rest = active & inequality & ((found * steep <= floor) | (rank < gradients.shape[1]))
+            if not rest.any():
                 return found
-            # The function decreases away from such a row: it is not that row that holds the minimiser.
-            active[np.flatnonzero(left)[np.argmin(found[left])]] = False
+            active[np.flatnonzero(rest)[np.argmin((found * steep)[rest])]] = False
         return np.zeros(self.count)
+
+    def pushes(self, x: np.ndarray, slope: np.ndarray, values: Sequence[np.ndarray], free: np.ndarray) -> np.ndarray:
+        """The function's gradient without the parts that the constraints hold: where it is not zero, a bound does."""
+        jacobian = self.function.jacobian().program()(x, *values)[0]
+        return slope - self.multipliers(x, slope, values, free) @ jacobian
 
     def equations(self, function: ClosedFunction, n: int, bounded: bool) -> ClosedFunction:
         """The equations of the minimiser and the multipliers, one after the other in one vector.

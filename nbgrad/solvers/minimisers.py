@@ -46,8 +46,9 @@ PRODUCTS = ("newton-cg", "trust-ncg", "trust-krylov", "trust-constr")
 """Methods that get products with the Hessian."""
 BOUNDED = ("l-bfgs-b", "tnc", "slsqp", "nelder-mead", "powell")
 """Methods whose minimiser lies exactly on its active bounds."""
-NEAR = 1e-12
-"""The distance at which an element is on its bound for SLSQP, in units of the bound's size."""
+NEAR = 1e-7
+"""The distance from a bound, in units of its size, at which an element is on it for SLSQP if the function pushes it
+there: linear systems and short steps leave it next to the bound."""
 
 
 def minimize(
@@ -167,14 +168,14 @@ def minimize(
         )
         fields = fields_of(found)
         x = as_float(found.x)
+        slope = gradient.call(x, *values)[0] if held or (ends and way == "slsqp") else x
         if ends and way == "slsqp":
-            # Its linear systems leave elements a rounding away from their bounds.
-            for end in rest[:2]:
-                x = np.where(np.isclose(x, end, rtol=NEAR, atol=NEAR), end, x)
+            near = [np.isclose(x, end, rtol=NEAR, atol=NEAR) for end in rest[:2]]
+            push = held.pushes(x, slope, of_rows, ~(near[0] | near[1])) if held else slope
+            x = np.where(near[0] & (push > 0), rest[0], np.where(near[1] & (push < 0), rest[1], x))
         if not held:
             return x, fields
         free = (x > rest[0]) & (x < rest[1]) if ends else np.full(n, True)
-        slope = gradient.call(x, *values)[0]
         known = held.multipliers(x, slope, of_rows, free) if fields["success"] else np.full(held.count, np.nan)
         return np.concatenate([x, known]), fields
 
