@@ -164,6 +164,7 @@ def test_a_run_that_fails_has_no_derivative() -> None:
         ({"type": "eq"}, None, ArgumentError, "a callable 'fun'"),
         ({"type": "le", "fun": np.sum}, None, ArgumentError, "'eq' or 'ineq'"),
         ([np.sum], None, ArgumentError, "must be a dict"),
+        ({"type": "eq", "fun": lambda x: None}, None, ArgumentError, "but returned None"),
         (NonlinearConstraint(lambda x: x, [0, 0, 0], 1), None, ShapeError, "has 2 values"),
         ({"type": "eq", "fun": np.sum}, "BFGS", ArgumentError, "slsqp, trust-constr, but not for 'BFGS'"),
     ],

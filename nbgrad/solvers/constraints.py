@@ -166,7 +166,7 @@ def _rows(one: Any, x: Tensor, title: str) -> Iterator[tuple[bool, Node]]:
         if kind not in ("eq", "ineq") or not callable(fun):
             message = f"A constraint of {title}() must have a 'type', 'eq' or 'ineq', and a callable 'fun'."
             raise ArgumentError(message)
-        yield kind == "eq", _vector(bound(fun, one.get("args", ()))(x))
+        yield kind == "eq", _vector(bound(fun, one.get("args", ()))(x), name_of(fun), title)
         return
     if not hasattr(one, "lb") or not (hasattr(one, "fun") or hasattr(one, "A")):
         message = (
@@ -174,8 +174,8 @@ def _rows(one: Any, x: Tensor, title: str) -> Iterator[tuple[bool, Node]]:
             f"{a_full_name(one)}."
         )
         raise ArgumentError(message)
-    value = _vector(one.fun(x) if hasattr(one, "fun") else _product(one.A, x))
     name = name_of(one.fun) if hasattr(one, "fun") else "a LinearConstraint"
+    value = _vector(one.fun(x) if hasattr(one, "fun") else _product(one.A, x), name, title)
     low, high = (_end(end, value.size, name, title) for end in (one.lb, one.ub))
     equal = (_known(one.lb, value.size) == _known(one.ub, value.size)) | (one.lb is one.ub)
     for is_equality, chosen in ((True, equal), (False, ~equal & ~np.isneginf(_known(one.lb, value.size)))):
@@ -186,7 +186,10 @@ def _rows(one: Any, x: Tensor, title: str) -> Iterator[tuple[bool, Node]]:
         yield False, _part(high - value, chosen)
 
 
-def _vector(value: Any) -> Node:
+def _vector(value: Any, name: str, title: str) -> Node:
+    if value is None:
+        message = f"{name}() must return numbers as a constraint of {title}(), but returned None."
+        raise ArgumentError(message)
     node = cast(as_node(value), FLOAT)
     return reshape(node, (node.size,))
 
