@@ -24,6 +24,7 @@ from .collectives import scatter as scatter
 from .grid import Grid as Grid
 from .grid import dot as dot
 from .grid import norm as norm
+from .linear_systems import linear_solve as linear_solve
 from .point_to_point import Request as Request
 from .point_to_point import irecv as irecv
 from .point_to_point import isend as isend
@@ -45,6 +46,7 @@ __all__ = [
     "gather",
     "irecv",
     "isend",
+    "linear_solve",
     "load_checkpoint",
     "norm",
     "recv",
