@@ -21,6 +21,11 @@ from .collectives import reduce_scatter as reduce_scatter
 from .collectives import replicated as replicated
 from .collectives import scan as scan
 from .collectives import scatter as scatter
+from .fourier import fftn as fftn
+from .fourier import ifftn as ifftn
+from .fourier import irfftn as irfftn
+from .fourier import rfftn as rfftn
+from .fourier import spectrum as spectrum
 from .grid import Grid as Grid
 from .grid import dot as dot
 from .grid import norm as norm
@@ -43,8 +48,11 @@ __all__ = [
     "bcast",
     "check_calls",
     "dot",
+    "fftn",
     "gather",
+    "ifftn",
     "irecv",
+    "irfftn",
     "isend",
     "linear_solve",
     "load_checkpoint",
@@ -53,11 +61,13 @@ __all__ = [
     "reduce",
     "reduce_scatter",
     "replicated",
+    "rfftn",
     "save_checkpoint",
     "scan",
     "scatter",
     "send",
     "sendrecv",
+    "spectrum",
     "wait",
 ]
 
