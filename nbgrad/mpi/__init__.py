@@ -27,8 +27,9 @@ from .fourier import irfftn as irfftn
 from .fourier import rfftn as rfftn
 from .fourier import spectrum as spectrum
 from .grid import Grid as Grid
-from .grid import dot as dot
-from .grid import norm as norm
+from .inner_products import dot as dot
+from .inner_products import norm as norm
+from .inner_products import vdot as vdot
 from .linear_systems import linear_solve as linear_solve
 from .point_to_point import Request as Request
 from .point_to_point import irecv as irecv
@@ -68,6 +69,7 @@ __all__ = [
     "send",
     "sendrecv",
     "spectrum",
+    "vdot",
     "wait",
 ]
 

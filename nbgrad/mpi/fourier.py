@@ -72,7 +72,7 @@ def fftn(x: Any, grid: Grid, norm: str | None = None, transposed: bool = False) 
     array([[ 8., 16.],
            [24., 40.]])
     """
-    plan = _Plan(grid, False, transposed, line())
+    plan = _Plan("fftn", grid, False, transposed)
     node = _block(x, grid.local, grid, "fftn")
     return returned(plan.forward(_as_complex(inexact(node)), checked_norm(norm)), x)
 
@@ -110,7 +110,7 @@ def ifftn(x: Any, grid: Grid, norm: str | None = None, transposed: bool = False)
     array([[1., 2.],
            [3., 5.]])
     """
-    plan = _Plan(grid, False, transposed, line())
+    plan = _Plan("ifftn", grid, False, transposed)
     node = _block(x, plan.spectrum().local, grid, "ifftn")
     return returned(plan.backward(_as_complex(inexact(node)), checked_norm(norm)), x)
 
@@ -155,7 +155,7 @@ def rfftn(x: Any, grid: Grid, norm: str | None = None, transposed: bool = False)
     >>> bool(np.allclose(u, source))
     True
     """
-    plan = _Plan(grid, True, transposed, line())
+    plan = _Plan("rfftn", grid, True, transposed)
     node = _block(x, grid.local, grid, "rfftn")
     if is_complex(node):
         message = f"rfftn needs real numbers, but got {node.dtype}. Use fftn, or x.real."
@@ -196,7 +196,7 @@ def irfftn(x: Any, grid: Grid, norm: str | None = None, transposed: bool = False
     array([[1., 2., 0.],
            [3., 5., 1.]])
     """
-    plan = _Plan(grid, True, transposed, line())
+    plan = _Plan("irfftn", grid, True, transposed)
     node = _block(x, plan.spectrum().local, grid, "irfftn")
     return returned(plan.backward(_as_complex(inexact(node)), checked_norm(norm)), x)
 
@@ -228,7 +228,7 @@ def spectrum(grid: Grid, real: bool = False, transposed: bool = False) -> Grid:
     >>> mpi.spectrum(mpi.Grid((4, 6), halo=0), real=True).shape
     (4, 4)
     """
-    return _Plan(grid, real, transposed, line()).spectrum()
+    return _Plan("spectrum", grid, real, transposed).spectrum()
 
 
 def _block(x: Any, local: Sequence[int], grid: Grid, name: str) -> Node:
@@ -264,8 +264,11 @@ class _Move:
 class _Plan:
     """The steps of a transform: moves, and sets of axes to transform. The inverse has them in reverse order."""
 
-    def __init__(self, grid: Grid, real: bool, transposed: bool, place: str) -> None:
-        self.grid, self.real, self.line = grid, real, place
+    def __init__(self, name: str, grid: Grid, real: bool, transposed: bool) -> None:
+        if not isinstance(grid, Grid):
+            message = f"{name} takes a Grid, but got {type(grid).__name__}."
+            raise ArgumentError(message)
+        self.grid, self.real, self.line = grid, real, line()
         axes = len(grid.shape)
         self.blocks = list(grid.blocks)
         whole = [axis for axis in range(axes) if self.blocks[axis] == 1]
