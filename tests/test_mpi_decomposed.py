@@ -1,6 +1,6 @@
-"""Fourier transforms, inner products and linear systems over ranks: one run of all checks on each number of ranks.
+"""Fourier transforms, inner products and linear systems over ranks: on one of them, and what is refused.
 
-The checks are in mpi_decomposed.py, and run on each rank; those of one rank run here.
+test_mpi.py runs the checks on several ranks.
 """
 
 from __future__ import annotations
@@ -12,26 +12,19 @@ import pytest
 
 import nbgrad as nb
 
-from .test_mpi import MPIEXEC, run
+from .test_mpi import MPIEXEC
 
 pytestmark = [
     pytest.mark.unoptimized,
-    pytest.mark.skipif(MPIEXEC is None, reason="needs mpiexec, of the MPI library that mpi4py uses"),
+    pytest.mark.skipif(MPIEXEC is None, reason="needs mpi4py and an MPI library"),
 ]
-CHECKS = "fourier fourier_derivatives products systems unequal_systems refused"
 
 
-@pytest.mark.parametrize("check", ["fourier", "unequal_systems"])
+@pytest.mark.parametrize("check", ["fourier", "systems", "unequal"])
 def test_one_rank(check: str) -> None:
     from . import mpi_decomposed
 
     getattr(mpi_decomposed, f"check_{check}")()
-
-
-@pytest.mark.parametrize(("ranks", "checks"), [(2, CHECKS), (3, "products systems unequal_systems"), (4, "fourier")])
-def test_ranks(ranks: int, checks: str) -> None:
-    done = run(ranks, *checks.split(), module="mpi_decomposed")
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def _refused() -> dict[str, tuple[Any, str]]:

@@ -119,15 +119,15 @@ def norm(x: Any, ord: float | None = None, comm: Any = None) -> Any:
     np.float64(4.0)
     """
     node = given(x, "norm")
-    if ord is not None and (not np.isscalar(ord) or isinstance(ord, str) or not (ord > 0 or ord == -np.inf)):
+    power = 2.0 if ord is None else float(ord) if isinstance(ord, int | float | np.number) else 0.0
+    if not (power > 0 or power == -np.inf):
         message = f"ord of norm must be None, inf, -inf or a positive number, but got {ord!r}."
         raise ArgumentError(message)
-    if ord in (np.inf, -np.inf):
-        largest = ord > 0
+    if np.isinf(power):
         sizes = np.abs(x) if node.dtype.kind in "fc" else np.abs(x) * 1.0
-        own = (np.max if largest else np.min)(sizes, initial=0.0 if largest else np.inf)
-        return allreduce(own, "max" if largest else "min", comm)
-    power = 2.0 if ord is None else float(ord)
+        if power > 0:
+            return allreduce(np.max(sizes, initial=0.0), "max", comm)
+        return allreduce(np.min(sizes, initial=np.inf), "min", comm)
     if node.dtype.kind == "c" and power == 2:
         powers = np.real(x) ** 2 + np.imag(x) ** 2
     elif power == 2:

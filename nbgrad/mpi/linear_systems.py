@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..errors import ArgumentError
 from ..graph.builders import reshape
 from ..graph.ir import Node, topological, zeros
@@ -118,8 +116,8 @@ def linear_solve(
     if trace is None:
         if any(node.traced & KEEPS for node in (right, *captured)):
             message = (
-                "linear_solve of Tensors that remember how they were made has no derivative: call it in a function that "
-                "nb.grad or another transform differentiates, or give x.detach()."
+                "linear_solve of Tensors that remember how they were made has no derivative: call it in a function "
+                "that nb.grad or another transform differentiates, or give x.detach()."
             )
             raise ArgumentError(message)
         row = solved(system, first_token(), right, captured, start)

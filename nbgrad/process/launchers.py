@@ -14,7 +14,7 @@ VARIABLES = {
     "MV2_COMM_WORLD_SIZE": "mpiexec",
     "SLURM_STEP_NUM_TASKS": "srun",
 }
-"""Variables with that number, and the launchers that set them. Within a job of Slurm, mpiexec knows better than the step
+"""Variables with that number, and the launchers that set them. In a job of Slurm, mpiexec knows better than the step
 that it runs in; the script of a job itself is no step."""
 
 
