@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,7 +24,7 @@ from ..graph.ir import Node, zeros
 from .arrays_given import line
 from .communicators import Group, group_of, groups
 from .grid import Grid
-from .message_nodes import sent
+from .message_nodes import known_result, sent
 from .messages import Message
 
 
@@ -120,14 +121,13 @@ class Plan:
         grid = self.grid
         if grid in _agreed or grid.comm.size == 1:
             return
-        texts = grid.comm.allgather(f"{grid.shape} in {grid.blocks} blocks")
-        other = next((rank for rank, text in enumerate(texts) if text != texts[0]), None)
+        group = group_of(grid.comm)
+        own = np.array(zlib.crc32(f"{grid.shape} {grid.blocks}".encode()))
+        message = Message("allgather", group.number, ((), own.dtype), ((group.size,), own.dtype), line=self.line)
+        other = next((rank for rank, one in enumerate(known_result(message, own)) if one != own), None)
         if other is not None:
-            message = (
-                f"All ranks of a transform must give the same grid, but rank 0 gives one of shape {texts[0]}, and rank "
-                f"{other} one of shape {texts[other]}."
-            )
-            raise ShapeError(message)
+            text = f"All ranks of a transform must give the same grid, but rank {other} gives another one than {grid}."
+            raise ShapeError(text)
         _agreed.add(grid)
 
     def _moved(self, node: Node, move: Move, extents: list[list[int]]) -> Node:
