@@ -194,7 +194,7 @@ def _transposed(node: Node, whole: int, extent: int, split: int, group: Group, p
 
 
 def _transposed_equally(node: Node, whole: int, split: int, count: int, group: Group, place: str) -> Node:
-    """The same of equal parts: one row for each rank, which compiled programs send without Python."""
+    """A transposition of equal parts: one row for each rank, which compiled programs send without Python."""
     shape, part = node.shape, node.shape[split] // count
     parts = reshape(node, (*shape[:split], count, part, *shape[split + 1 :]))
     rows = transpose(parts, (split, *[k for k in range(parts.ndim) if k != split]))
