@@ -1,7 +1,7 @@
 """Iterations for linear systems whose unknowns lie on several ranks, and their derivatives by further such systems.
 
 In: an operator with a token, nodes of a right-hand side and of what the operator closes over. Out: a node with this
-rank's part of the solution, one of the calls whose order counts. Called by linear_systems.py.
+rank's part of the solution, one of the calls whose order counts. Called by decomposed_systems.py.
 
 A run is one call from a compiled program into Python, which calls a program of some turns: products by the operator
 with their messages, and sums over ranks. All decisions rest on sums that are equal on all ranks, so that all end in

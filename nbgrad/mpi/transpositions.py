@@ -1,6 +1,6 @@
 """Transpositions of grids of which each rank has a block, and the steps of a Fourier transform between them.
 
-In: a grid, and nodes of blocks. Out: nodes of blocks of the frequencies, and back. Called by fourier.py.
+In: a grid, and nodes of blocks. Out: nodes of blocks of the frequencies, and back. Called by grid_transforms.py.
 
 A transform goes along axes that each rank has whole. A split axis is made whole by a message from each rank along it to
 each other one, which splits another axis in its place: L. Dalcin, M. Mortensen and D. E. Keyes, "Fast parallel
