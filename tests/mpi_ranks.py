@@ -17,6 +17,7 @@ from mpi4py import MPI
 import nbgrad as nb
 from nbgrad import mpi
 
+from . import mpi_decomposed
 from .mpi_rows import Row, rows
 
 WORLD = MPI.COMM_WORLD
@@ -288,4 +289,4 @@ def check_failing() -> None:
 
 if __name__ == "__main__":
     for name in sys.argv[1:]:
-        globals()[f"check_{name}"]()
+        (globals().get(f"check_{name}") or getattr(mpi_decomposed, f"check_{name}"))()

@@ -1,6 +1,6 @@
 """Messages between processes: one run of several checks on each number of ranks, since their start costs most.
 
-The checks are in mpi_ranks.py, and run on each rank; mpi_rows.py has a row for each function.
+The checks are in mpi_ranks.py and mpi_decomposed.py, and run on each rank; mpi_rows.py has a row for each function.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.unoptimized,
     pytest.mark.skipif(MPIEXEC is None, reason="needs mpiexec, of the MPI library that mpi4py uses"),
 ]
-LONGEST = 100
+LONGEST = 200
 """Seconds of a run on a machine that does other things, too."""
 SETTINGS = {
     "NBGRAD_OPTIMIZE": "0",
@@ -52,8 +52,9 @@ def run(ranks: int, *checks: str, module: str = "mpi_ranks") -> subprocess.Compl
     [
         (1, "rows"),
         (2, "rows programs wave short waiting differing"),
-        (3, "rows programs"),
-        (4, "wave"),
+        (2, "fourier fourier_derivatives products systems unequal refused"),
+        (3, "rows programs systems unequal"),
+        (4, "wave fourier"),
     ],
 )
 def test_messages_on_ranks(ranks: int, checks: str) -> None:

@@ -8,19 +8,17 @@ the operations of `ops` that talk to other processes, and by training in paralle
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 from ..errors import ArgumentError, DtypeError, NbgradError
+from ..process.launchers import launched, launcher, unconnected
 
 WORLD_GROUP = "mccl_world_group"
 """The group of all processes."""
 WORLD_NAMES = (WORLD_GROUP, "hccl_world_group", "nccl_world_group")
-_LAUNCHED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
-"""Variables in which mpiexec tells how many processes it has started."""
 
 
 @dataclass(frozen=True)
@@ -39,21 +37,13 @@ _ALONE = ProcessGroup()
 _groups: dict[str, ProcessGroup] = {}
 
 
-def launched() -> int:
-    """The number of processes that mpiexec has started, as far as is known without MPI."""
-    for name in _LAUNCHED:
-        if os.environ.get(name, "").isdecimal():
-            return int(os.environ[name])
-    return 1
-
-
 def begin() -> None:
     """Make the group of all processes, once; of this one alone where there is no MPI.
 
     Raises
     ------
     NbgradError
-        If mpiexec has started several processes, and mpi4py cannot connect them.
+        If mpiexec or srun has started several processes, and mpi4py cannot connect them.
     """
     if WORLD_GROUP in _groups:
         return
@@ -67,6 +57,8 @@ def begin() -> None:
         except NbgradError:
             if launched() > 1:
                 raise
+        if group is _ALONE and (message := unconnected()) is not None:
+            raise NbgradError(message)
     _groups.update(dict.fromkeys(WORLD_NAMES, group))
 
 
@@ -99,7 +91,7 @@ def found(group: Any) -> ProcessGroup:
     if group in WORLD_NAMES and group not in _groups:
         if launched() > 1:
             message = (
-                f"mpiexec has started {launched()} processes, which are not connected yet. Call "
+                f"{launcher()} has started {launched()} processes, which are not connected yet. Call "
                 "nbgrad.communication.init() first."
             )
             raise NbgradError(message)

@@ -21,9 +21,16 @@ from .collectives import reduce_scatter as reduce_scatter
 from .collectives import replicated as replicated
 from .collectives import scan as scan
 from .collectives import scatter as scatter
+from .decomposed_systems import linear_solve as linear_solve
 from .grid import Grid as Grid
-from .grid import dot as dot
-from .grid import norm as norm
+from .grid_transforms import fftn as fftn
+from .grid_transforms import ifftn as ifftn
+from .grid_transforms import irfftn as irfftn
+from .grid_transforms import rfftn as rfftn
+from .grid_transforms import spectrum as spectrum
+from .inner_products import dot as dot
+from .inner_products import norm as norm
+from .inner_products import vdot as vdot
 from .point_to_point import Request as Request
 from .point_to_point import irecv as irecv
 from .point_to_point import isend as isend
@@ -42,20 +49,27 @@ __all__ = [
     "bcast",
     "check_calls",
     "dot",
+    "fftn",
     "gather",
+    "ifftn",
     "irecv",
+    "irfftn",
     "isend",
+    "linear_solve",
     "load_checkpoint",
     "norm",
     "recv",
     "reduce",
     "reduce_scatter",
     "replicated",
+    "rfftn",
     "save_checkpoint",
     "scan",
     "scatter",
     "send",
     "sendrecv",
+    "spectrum",
+    "vdot",
     "wait",
 ]
 

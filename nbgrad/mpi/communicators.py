@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ArgumentError, NbgradError
+from ..process.launchers import unconnected
 
 
 def library() -> Any:
@@ -56,9 +57,11 @@ def group_of(comm: Any = None) -> Group:
     ------
     ArgumentError
         If it is no communicator within which this process has a rank.
+    NbgradError
+        If it is that of all processes, of which several were started but not connected.
     """
-    mpi = library()
-    if comm is None:
+    mpi, all_processes = library(), comm is None
+    if all_processes:
         comm = mpi.COMM_WORLD
     if not isinstance(comm, mpi.Comm) or comm == mpi.COMM_NULL or comm.Is_inter():
         message = (
@@ -69,6 +72,8 @@ def group_of(comm: Any = None) -> Group:
     found = _numbers.get(comm.handle)
     # A handle may be used again for another communicator once the first was freed.
     if found is None or groups[found].comm != comm:
+        if all_processes and comm.size == 1 and (message := unconnected()) is not None:
+            raise NbgradError(message)
         found = _numbers[comm.handle] = len(groups)
         groups.append(Group(comm, found, comm.rank, comm.size))
     return groups[found]

@@ -1,6 +1,6 @@
 """Grids of which each rank has a block: where it lies, and halos of the neighbours' points around it.
 
-In: the shape of the whole grid, and blocks. Out: blocks with halos, sums over all points. Called by users.
+In: the shape of the whole grid, and blocks. Out: blocks with halos, whole grids. Called by users.
 """
 
 from __future__ import annotations
@@ -257,64 +257,3 @@ def _numbers(value: Any, name: str, count: int | None) -> tuple[int, ...]:
         message = f"{name} must be numbers of at least 0, {axes}, but got {value!r}."
         raise ArgumentError(message)
     return found
-
-
-def dot(x: Any, y: Any, comm: Any = None) -> Any:
-    """The inner product of two arrays of which each rank has a part, on all ranks.
-
-    Parameters
-    ----------
-    x, y : array
-        This rank's parts, of one shape; complex ones are not conjugated.
-    comm : mpi4py.MPI.Comm, optional
-
-    Returns
-    -------
-    number
-
-    Raises
-    ------
-    ArgumentError, DtypeError, ShapeError
-        For arrays that do not fit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nbgrad import mpi
-    >>> mpi.dot(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
-    np.float64(11.0)
-    """
-    if np.shape(x) != np.shape(y):
-        message = f"dot takes two arrays of one shape, but got {np.shape(x)} and {np.shape(y)}."
-        raise ShapeError(message)
-    return allreduce(np.sum(x * y), comm=comm)
-
-
-def norm(x: Any, comm: Any = None) -> Any:
-    """The Euclidean norm of an array of which each rank has a part, on all ranks.
-
-    Parameters
-    ----------
-    x : array
-        This rank's part.
-    comm : mpi4py.MPI.Comm, optional
-
-    Returns
-    -------
-    number
-
-    Raises
-    ------
-    ArgumentError, DtypeError
-        For arrays and communicators that do not fit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nbgrad import mpi
-    >>> mpi.norm(np.array([3.0, 4.0]))
-    np.float64(5.0)
-    """
-    squares = allreduce(np.sum(np.abs(x) ** 2), comm=comm)
-    # The derivative at zero is zero, as that of np.linalg.norm. An index turns an array without axes to a number.
-    return np.where(squares == 0, squares, np.sqrt(squares))[()]

@@ -114,6 +114,15 @@ def call(message: Message, token: Node, data: Node | None) -> Node:
     return make("custom", (value, *inputs), (_Rule(message), 0))
 
 
+def _unordered(what: Any) -> ArgumentError:
+    """The error for a derivative of messages by code that keeps no order of them."""
+    text = (
+        f"This solver differentiates a function that sends messages, {what}, but keeps no order of them. "
+        "mpi.linear_solve does, for linear systems."
+    )
+    return ArgumentError(text)
+
+
 class _Rule:
     """The derivative of a message: the message of the tangents, or the transpose of the cotangents."""
 
@@ -136,7 +145,8 @@ class _Rule:
     def tangent(self, node: Node, tangents: Sequence[Node | None]) -> Node:
         """The message of the tangents."""
         _, token, *data = tangents
-        assert token is not None
+        if token is None:
+            raise _unordered(self.message)
         if not self.message.linear and self.message.operation and data:
             return self._moved_extremum(node, token, data[0])
         if not self.message.linear:

@@ -261,16 +261,17 @@ def all_waiting(
     if token is None or not is_later(token):
         return found
     call = token.inputs[0].inputs[0] if token.primitive is CUSTOM and token.inputs[0].inputs else token
-    if call in topological(found, Earlier(min(call.serial, token.serial))):
-        return found
+    # What has no elements is not computed, whatever it depends on.
     some = [k for k, node in enumerate(found) if node.size]
+    if call in topological([found[k] for k in some], Earlier(min(call.serial, token.serial))):
+        return found
     if some:
         k = min(some, key=lambda k: (found[k].dtype.kind not in "fc", found[k].size))
         found[k] = waiting(found[k], token)
     elif checks is None:
         message = (
-            "Messages in a loop or in vmap need a result with elements, but there are none. Return a number, too, or "
-            "put all into a function for nb.jit."
+            "Messages in a loop, in vmap or in a solver need a result with elements, but there are none. Return a "
+            "number, too, or put all into a function for nb.jit."
         )
         raise ArgumentError(message)
     else:

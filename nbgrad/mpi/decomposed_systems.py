@@ -1,0 +1,181 @@
+"""Linear systems whose unknowns lie on several ranks: `linear_solve`, by products with an operator that sends messages.
+
+In: a linear function of this rank's part of a vector, and this rank's part of a right-hand side. Out: this rank's part
+of the solution, differentiated by the right-hand side and by all that the function closes over. Called by users. The
+iterations and their derivatives are in decomposed_solves.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import ArgumentError
+from ..graph.builders import reshape
+from ..graph.ir import Node, topological, zeros
+from ..graph.simplify import simplify
+from ..graph.trace import current_trace
+from ..process.modes import KEEPS
+from ..record.call_order import FLOAT64, after, first_token, last_token
+from ..record.tensor import Tensor
+from ..solvers.closed_functions import ClosedFunction, bound, one_output, recorded
+from ..solvers.implicit import float_node
+from ..transforms.argument_positions import check_function
+from ..transforms.arguments import name_of
+from .arrays_given import chosen, line, returned
+from .communicators import Group, group_of, groups
+from .decomposed_solves import METHODS, DecomposedSystem, solution_of, solved
+from .messages import Message
+
+TITLE = "linear_solve"
+
+
+def linear_solve(
+    matvec: Callable[..., Any],
+    b: Any,
+    args: Any = (),
+    method: str = "cg",
+    x0: Any = None,
+    rtol: float = 1e-10,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    comm: Any = None,
+) -> Any:
+    """The solution of A x = b, whose unknowns lie on several ranks, where a function multiplies by A.
+
+    Parameters
+    ----------
+    matvec : callable
+        `matvec(v, *args)` gets this rank's part of a vector and gives this rank's part of A v, of the same shape. It is
+        linear in `v`, sends messages as it needs, and may close over recorded values.
+    b : array_like
+        This rank's part of the right-hand side, of any shape; there may be ranks without any.
+    args : tuple
+        Further arguments of `matvec`.
+    method : {"cg", "bicgstab"}
+        The iteration: "cg" is for symmetric positive definite matrices.
+    x0 : array_like, optional
+        This rank's part of the start, without a derivative; given on all ranks or on none.
+    rtol, atol, maxiter
+        The norm of the residual, over all ranks, is at most `max(rtol * norm(b), atol)` after at most `maxiter` turns,
+        by default ten for each unknown.
+    comm : mpi4py.MPI.Comm, optional
+        The ranks that have parts of this system. By default those that `matvec` exchanges messages with, or all
+        processes if it sends none.
+
+    Returns
+    -------
+    array of float64, of the shape of `b`
+
+    Raises
+    ------
+    ConvergenceError
+        If the iteration does not converge; on all ranks.
+    ArgumentError
+        If `matvec` is not linear, or sends messages over several communicators and `comm` does not say which ranks
+        have parts.
+    ShapeError, DtypeError, TracedValueError
+        As `nbgrad.solvers.linear_solve`, which is for systems on one rank.
+
+    Notes
+    -----
+    For x = A(p)^-1 b: dx = A^-1 (db - dA x), and the cotangent of b is A^-T g, each by the same method over the same
+    ranks. "cg" is that of Hestenes and Stiefel (1952), "bicgstab" that of van der Vorst (1992); sums over ranks are two
+    and three a turn.
+
+    Examples
+    --------
+    A row of springs, of which each rank has a part:
+
+    >>> import numpy as np, nbgrad as nb
+    >>> from nbgrad import mpi
+    >>> grid = mpi.Grid((3,), halo=1)
+    >>> def bent(k, load):
+    ...     def stiffness(v):
+    ...         near = grid.exchange(v)
+    ...         return k * (2 * v - near[2:] - near[:-2])
+    ...     return mpi.linear_solve(stiffness, load)
+    >>> load = np.ones(3)[grid.slices]
+    >>> bent(2.0, load).round(12)
+    array([0.75, 1.  , 0.75])
+    >>> nb.grad(lambda k: np.sum(bent(mpi.replicated(k), load)))(2.0).round(12)
+    np.float64(-1.25)
+    """
+    check_function(matvec, TITLE)
+    chosen(method, METHODS, "method")
+    right = float_node(b, "b of linear_solve()")
+    start = None if x0 is None else float_node(x0, "x0 of linear_solve()")
+    if start is not None and start.shape != right.shape:
+        message = f"x0 of linear_solve() has shape {start.shape}, but b has {right.shape}."
+        raise ArgumentError(message)
+    operator, captured = _operator(matvec, args, right)
+    _check_linear(operator, name_of(matvec))
+    number = _group(operator, comm).number
+    system = DecomposedSystem(operator, right.shape, method, (rtol, atol), maxiter, number, line())
+    trace = current_trace()
+    if trace is None:
+        if any(node.traced & KEEPS for node in (right, *captured)):
+            message = (
+                "linear_solve of Tensors that remember how they were made has no derivative: call it in a function "
+                "that nb.grad or another transform differentiates, or give x.detach()."
+            )
+            raise ArgumentError(message)
+        row = solved(system, first_token(), right, captured, start)
+    else:
+        token = last_token(trace)
+        row = solved(system, token, right, captured, start)
+        trace.tokens.append(after(row, token))
+    return returned(reshape(solution_of(row, right.size), right.shape), b, x0, *map(Tensor._of, _recorded(captured)))
+
+
+def _recorded(captured: Sequence[Node]) -> list[Node]:
+    return [node for node in captured if node.traced]
+
+
+def _operator(matvec: Callable[..., Any], args: Any, right: Node) -> tuple[ClosedFunction, list[Node]]:
+    """A function from a vector and a token to the product and the token after its messages; what it closes over."""
+    call, check = bound(matvec, args), one_output(name_of(matvec), TITLE, right.shape)
+
+    def multiplied(v: Tensor, token: Tensor) -> Any:
+        _tokens().append(token._node)
+        return call(v)
+
+    multiplied.__name__ = name_of(matvec)
+    return recorded(
+        multiplied, [right, zeros((), FLOAT64)], TITLE, lambda nodes: [*check(nodes), after_all(_tokens()[-1])]
+    )
+
+
+def _tokens() -> list[Node]:
+    trace = current_trace()
+    assert trace is not None
+    return trace.tokens
+
+
+def after_all(token: Node) -> Node:
+    """A node of its own for a token, which may be an argument of the function."""
+    return token + 0.0 if not token.inputs else token
+
+
+def _check_linear(operator: ClosedFunction, name: str) -> None:
+    """Raise if the derivative depends on where it is taken. (The value at zero is looked at in each run.)"""
+    slope = DecomposedSystem.moved(operator)
+    if operator.variables[0] in topological(simplify(list(slope.outputs))):
+        message = f"{name}() is not linear in its vector, but linear_solve() solves linear systems."
+        raise ArgumentError(message)
+
+
+def _group(operator: ClosedFunction, comm: Any) -> Group:
+    """The ranks with parts of a system: as said, or those that the operator talks to."""
+    if comm is not None:
+        return group_of(comm)
+    rules = [node.params[0] for node in topological(operator.outputs) if node.name == "custom"]
+    messages = [rule.message for rule in rules if isinstance(getattr(rule, "message", None), Message)]
+    used = {message.group for message in messages}
+    if len(used) > 1:
+        text = (
+            "The function of linear_solve() sends messages over several communicators. Say by comm= which ranks have "
+            "parts of the vector."
+        )
+        raise ArgumentError(text)
+    return groups[used.pop()] if used else group_of(None)
