@@ -208,8 +208,8 @@ _LATER = {
 }
 """Names that are imported when they are first used: module -> names."""
 _MODULES = frozenset(
-    "amp autograd bench common communication config context cuda dataset dtype errors interop log mint mpi nn numpy ops "
-    "optim solvers tape train".split()
+    "amp autograd bench common communication config context cuda dataset dtype errors interop log mint mpi nn numpy "
+    "ops optim solvers tape train".split()
 )
 """Submodules that users call; all others are internal, and may change in any release."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}

@@ -69,7 +69,7 @@ ALIASES = {
 MODULES = {
     "nbgrad.solvers": "SciPy's roots, minima, differential equations and integrals, with derivatives.",
     "nbgrad.optim": "Gradient transformations for any container, and minimisers as compiled loops.",
-    "nbgrad.interop": "Functions of nbgrad as differentiable functions of PyTorch and JAX.",
+    "nbgrad.interop": "Functions of nbgrad as differentiable functions of PyTorch, JAX and PyTensor.",
     "nbgrad.mpi": "Messages between processes, with derivatives.",
     "nbgrad.cuda": "Devices, streams and events of NVIDIA GPUs.",
     "nbgrad.autograd": "PyTorch's way to ask for gradients.",

@@ -1,13 +1,14 @@
 """The error of a gradient, beside slopes of the function that no derivative was derived for.
 
-In: a function, its gradient, and arguments. Out: the largest relative error. Called by gradient_benchmarks.py. A complex
-step of 1e-30 along a direction has the slope in its imaginary part, without any difference, so that it is right to the
-last digits (Squire and Trapp 1998).
+In: a function, its gradient, and arguments. Out: the largest relative error. Called by gradient_benchmarks.py. A
+complex step of 1e-30 along a direction has the slope in its imaginary part, without any difference, so that it is right
+to the last digits (Squire and Trapp 1998).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -87,5 +88,5 @@ def real_slope(moved: Callable[[Any], Any]) -> float:
     column = [(float(moved(width)) - float(moved(-width))) / (2.0 * width) for width in widths]
     for order in range(1, len(column)):
         factor = 4.0**order
-        column = [(factor * fine - coarse) / (factor - 1.0) for coarse, fine in zip(column, column[1:], strict=False)]
+        column = [(factor * fine - coarse) / (factor - 1.0) for coarse, fine in pairwise(column)]
     return column[0]

@@ -191,6 +191,6 @@ class Gradients(abc.ABC):
             command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=self.timeout
         )
         if done.returncode:
-            message = f"The process that computes the gradient of {function} by {library} failed:\n{done.stderr[-3000:]}"
+            message = f"The process of the gradient of {function} by {library} failed:\n{done.stderr[-3000:]}"
             raise RuntimeError(message)
         return json.loads(done.stdout.splitlines()[-1])

@@ -1,6 +1,7 @@
 """What asv measures: a class of functions, and their arguments."""
 
 import numpy as np
+
 from nbgrad.bench import Gradients
 
 from .models import misfit, roughness
