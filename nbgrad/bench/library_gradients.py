@@ -65,7 +65,8 @@ def by_autograd(function: Callable[..., Any], wrt: Positions) -> Gradient:
     import autograd  # pyright: ignore[reportMissingImports]
     import autograd.numpy  # pyright: ignore[reportMissingImports]
 
-    return autograd.grad(in_other_words(function, autograd.numpy), wrt)
+    transform: Any = autograd.grad
+    return transform(in_other_words(function, autograd.numpy), wrt)
 
 
 def in_other_words(function: Callable[..., Any], namespace: Any) -> Callable[..., Any]:
