@@ -81,6 +81,8 @@ def test_wrong_functions_and_shapes(pytensor: Any) -> None:
     x = pytensor.tensor.dvector("x")
     with pytest.raises(TypeError, match="must return an array or a tuple of arrays, but returned str"):
         nb.interop.pytensor_function(lambda x: "text")(x)
+    with pytest.raises(TypeError, match="complex arguments or results"):
+        nb.interop.pytensor_function(np.fft.rfft)(x)
     limited = nb.interop.pytensor_function(lambda x: np.zeros(10) if x.shape[0] >= 10 else 2.0 * x)(x)
     with pytest.raises(ValueError, match=r"returned an array of shape \(3,\), where PyTensor expects \(10,\)"):
         pytensor.function([x], limited)(X)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.fft  # NumPy imports it late
 
 from .tasks import TASKS, Task
 

@@ -1,6 +1,6 @@
 """One gradient in a process of its own: what it compiles, and what memory it takes.
 
-In: the command line: a folder, a module in it, a class of `Gradients`, a function and a library. Out: a line of JSON.
+In: the command line: a module, a class of `Gradients` in it, a function and a library. Out: a line of JSON.
 Called by the processes that gradient_benchmarks.py starts.
 """
 
@@ -21,7 +21,7 @@ CALLS = 3
 
 def main() -> None:
     """Compute a gradient and print the numbers."""
-    module, name, function, library = sys.argv[2:]
+    module, name, function, library = sys.argv[1:]
     kind: Any = reduce(getattr, name.split("."), import_module(module))
     suite = kind()
     arguments, gradient = suite.arguments(function), suite.gradient(function, library)

@@ -22,7 +22,7 @@ from .directional_errors import largest_error
 from .library_gradients import LIBRARIES
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
-_PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from nbgrad.bench.fresh_process import main; main()"
+_PROGRAM = "from nbgrad.bench.fresh_process import main; main()"
 
 
 def _for_asv(**attributes: Any) -> Callable[[_Method], _Method]:
@@ -186,10 +186,10 @@ class Gradients(abc.ABC):
         if path.name == "__init__.py":
             path = path.parent
         root = path.parents[own.__module__.count(".")]
-        command = [sys.executable, "-c", _PROGRAM, str(root), own.__module__, own.__qualname__, function, library]
-        done = subprocess.run(
-            command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=self.timeout
-        )
+        paths = os.pathsep.join([str(root), *filter(None, sys.path)])  # asv has a way of its own to set them
+        environment = {**os.environ, **environment, "PYTHONPATH": paths}
+        command = [sys.executable, "-c", _PROGRAM, own.__module__, own.__qualname__, function, library]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=self.timeout)
         if done.returncode:
             message = f"The process of the gradient of {function} by {library} failed:\n{done.stderr[-3000:]}"
             raise RuntimeError(message)

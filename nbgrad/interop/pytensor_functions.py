@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..compiled.jit import jit
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DtypeError
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
 from .result_types import ResultType, result_types
@@ -43,7 +43,7 @@ def pytensor_function(fn: Callable[..., Any]) -> Callable[..., Any]:
     ImportError
         Without PyTensor.
     DtypeError
-        If `fn` is no function, or does not return arrays when it is called.
+        If `fn` is no function; when it is called, if it does not return arrays, or has complex ones.
 
     Examples
     --------
@@ -105,6 +105,12 @@ def _class() -> Any:
                 return Apply(self, variables, [variables[position].type() for position in self.like])
             known = [(tuple(one.type.shape), np.dtype(one.type.dtype)) for one in variables]
             results, self.gives_tuple = _types(self.fn, known)
+            if any(dtype.kind == "c" for _, dtype in (*known, *results)):
+                message = (
+                    f"{name_of(self.fn)}() has complex arguments or results, which nbgrad does not pass to PyTensor. "
+                    "Pass and return real and imaginary parts."
+                )
+                raise DtypeError(message)
             return Apply(self, variables, [tensor(dtype=str(dtype), shape=shape) for shape, dtype in results])
 
         def perform(self, node: Any, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
@@ -146,7 +152,7 @@ def _class() -> Any:
 
 def _has_slope(variable: Any) -> bool:
     """Whether a variable has floating-point numbers."""
-    return np.dtype(variable.type.dtype).kind in "fc"
+    return np.dtype(variable.type.dtype).kind == "f"
 
 
 def _fits(shape: tuple[int, ...], known: tuple[int | None, ...]) -> bool:
