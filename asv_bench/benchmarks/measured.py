@@ -6,6 +6,9 @@ asv from taking them for benchmarks. `least` is the processor time of any call; 
 """
 
 import abc
+import os
+import subprocess
+import sys
 import time
 from importlib.util import find_spec
 
@@ -21,6 +24,13 @@ def needed(library):
     module = MODULES.get(library, library)
     if find_spec(module) is None:
         raise NotImplementedError(f"{module} is not installed")
+
+
+def fresh_process(*arguments, cwd=None, **environment):
+    """The output of a new Python process with the paths of this one, which asv sets in a way of its own."""
+    paths = os.pathsep.join(filter(None, sys.path))
+    environment = {**os.environ, "PYTHONPATH": paths, **environment}
+    return subprocess.check_output([sys.executable, *arguments], env=environment, cwd=cwd, text=True)
 
 
 def prepared(task, library):

@@ -1,11 +1,9 @@
 """Memory: the peak of a process that computes a task, and the arrays that a plan keeps between its loops."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 from .libraries import NbGrad
-from .measured import Beside
+from .measured import Beside, fresh_process
 from .tasks import TASKS
 
 GROWTH = """
@@ -39,9 +37,7 @@ class Tasks(Beside):
 
     def track_megabytes_beside_inputs(self, task, library):
         """What a fresh process grows by when it computes the task, without its inputs."""
-        command = [sys.executable, "-c", GROWTH, task, library]
-        folder = Path(__file__).resolve().parents[1]
-        return float(subprocess.check_output(command, cwd=folder, text=True))
+        return float(fresh_process("-c", GROWTH, task, library, cwd=Path(__file__).resolve().parents[1]))
 
     track_megabytes_beside_inputs.unit = "MB"
 

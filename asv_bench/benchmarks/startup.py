@@ -1,11 +1,8 @@
 """A fresh process: import and first gradient, with what the disk remembers and with an empty disk cache."""
 
-import os
-import subprocess
-import sys
 import tempfile
 
-from .measured import PEERS, needed
+from .measured import PEERS, fresh_process, needed
 
 GRADIENTS = {
     "nbgrad": "import numpy as np, nbgrad as nb; nb.grad(lambda x: np.sum(np.sin(x) * x))(np.ones(3))",
@@ -14,10 +11,6 @@ GRADIENTS = {
     "autograd": "import autograd, autograd.numpy as np; autograd.grad(lambda x: np.sum(np.sin(x) * x))(np.ones(3))",
 }
 LIGHT = "; import sys; assert 'numba' not in sys.modules and 'scipy' not in sys.modules"
-
-
-def run(code, **environment):
-    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, **environment})
 
 
 class FreshProcess:
@@ -29,14 +22,14 @@ class FreshProcess:
 
     def setup(self, library):
         needed(library)
-        run(GRADIENTS[library])
+        fresh_process("-c", GRADIENTS[library])
 
     def time_import(self, library):
-        run(f"import {library}")
+        fresh_process("-c", f"import {library}")
 
     def time_first_gradient(self, library):
         """In nbgrad's process, neither Numba nor SciPy is loaded."""
-        run(GRADIENTS[library] + (LIGHT if library == "nbgrad" else ""))
+        fresh_process("-c", GRADIENTS[library] + (LIGHT if library == "nbgrad" else ""))
 
 
 class EmptyCache:
@@ -46,4 +39,4 @@ class EmptyCache:
 
     def time_first_gradient(self):
         with tempfile.TemporaryDirectory() as folder:
-            run(GRADIENTS["nbgrad"], NBGRAD_CACHE_DIR=folder)
+            fresh_process("-c", GRADIENTS["nbgrad"], NBGRAD_CACHE_DIR=folder)
