@@ -95,7 +95,7 @@ def main(name: str, task: str, folder: str) -> None:
     if by_cells:
         cells.modules(name) if name != "torch" else __import__("torch")
     elif name == "by-hand":
-        from by_hand import ByHand
+        from benchmarks.by_hand import ByHand
 
         library = ByHand()
     else:

@@ -23,9 +23,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+from benchmarks.by_hand import FUNCTIONS
 from benchmarks.cells import CELLS, TEXTS
 from benchmarks.tasks import TASKS
-from by_hand import FUNCTIONS
 from peer_worker import ONCE
 
 HERE = Path(__file__).resolve().parent

@@ -95,6 +95,7 @@ _moved.install()
 if _TYPE_CHECKING:
     from . import amp as amp
     from . import autograd as autograd
+    from . import bench as bench
     from . import communication as communication
     from . import cuda as cuda
     from . import dataset as dataset
@@ -207,8 +208,8 @@ _LATER = {
 }
 """Names that are imported when they are first used: module -> names."""
 _MODULES = frozenset(
-    "amp autograd common communication config context cuda dataset dtype errors interop log mint mpi nn numpy ops "
-    "optim solvers tape train".split()
+    "amp autograd bench common communication config context cuda dataset dtype errors interop log mint mpi nn numpy "
+    "ops optim solvers tape train".split()
 )
 """Submodules that users call; all others are internal, and may change in any release."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}

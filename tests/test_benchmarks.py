@@ -22,11 +22,11 @@ from nbgrad.info import cuda_devices
 FOLDER = Path(__file__).resolve().parents[1] / "asv_bench"
 sys.path.insert(0, str(FOLDER))
 try:
-    import by_hand
     import devices
     import kernel_peers
     import peers
     from benchmarks import (
+        by_hand,
         cells,
         convolutions,
         device_agreement,
@@ -346,7 +346,7 @@ def test_the_command_for_gpus_without_one() -> None:
     done = subprocess.run([*command, "--needs-gpu"], capture_output=True, text=True, timeout=240, env=environment)
     assert done.returncode == 1 and "nbgrad.errors.DeviceError: " in done.stderr and not done.stdout
     with pytest.raises(NotImplementedError, match="no CUDA device"):
-        device_benchmarks.OnADevice().setup("light")
+        device_benchmarks.OnADevice().setup("light", "nbgrad")
     with pytest.raises(NotImplementedError, match="no CUDA device"):
         device_benchmarks.CallOnADevice().setup(1, False)
 

@@ -58,6 +58,7 @@ LAYERS = """
     autograd
     tape
     interop
+    bench
     ops ops.rarer
     nn nn.evaluation
     mint mint.nn
@@ -75,6 +76,7 @@ ORDER = {f"nbgrad.{name}": level for level, line in enumerate(LAYERS.strip().spl
 ORDER["nbgrad"] = ORDER.pop("nbgrad.__init__")
 TABLES = {
     "nbgrad": "names that scripts seldom need",
+    "nbgrad.bench.fresh_process": "the module of a class, from a command line",
     "nbgrad.compiler.lowering": "kernels, whose files Numba reads",
     "nbgrad.functions.table": "NumPy's functions",
     "nbgrad.dataset": "names of datasets",

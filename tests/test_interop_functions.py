@@ -86,7 +86,7 @@ def check_beside(function, own, x, w, rtol):
         np.testing.assert_allclose(twice, expected, rtol=rtol, atol=rtol)
 
 
-MAKERS = [nb.interop.torch_function, nb.interop.jax_function, nb.interop.from_torch, nb.interop.from_jax]
+MAKERS = [getattr(nb.interop, name) for name in nb.interop.__all__]
 
 
 @pytest.mark.parametrize("make", MAKERS)

@@ -7,6 +7,10 @@ import numpy as np
 import nbgrad as nb
 from nbgrad.nist import datasets, report
 
+from .libraries import LIBRARIES
+from .measured import needed
+from .tasks import Task
+
 RANGES = {
     "exp": (-80.0, 80.0),
     "expm1": (-3.0, 3.0),
@@ -26,21 +30,25 @@ RANGES = {
 class Functions:
     """The largest error of 200 000 values against NumPy's next wider type."""
 
-    params = (tuple(RANGES), ("float32", "float64"))
-    param_names = ("function", "dtype")
+    params = (tuple(RANGES), ("float32", "float64"), ("nbgrad", "numpy", "jax", "torch"))
+    param_names = ("function", "dtype", "library")
     unit = "ULP"
 
-    def setup(self, function, dtype):
+    def setup(self, function, dtype, library):
+        needed(library)
         if dtype == "float64" and np.finfo(np.longdouble).nmant <= 52:
             raise NotImplementedError("there is no wider type here")
-
-    def track_largest_error(self, function, dtype):
+        if library == "torch" and function == "cbrt":
+            raise NotImplementedError("PyTorch has no cbrt")
         x = np.random.default_rng(0).uniform(*RANGES[function], 200_000).astype(dtype)
-        scalar = getattr(np, function)
-        found = nb.jit(lambda x: scalar(x))(x)
+        task = Task("", lambda xp, x: getattr(xp, function)(x), lambda rng: (x,), what="value")
+        call, outputs = LIBRARIES[library]().prepare(task)
+        self.x, (self.found,) = x, outputs(call())
+
+    def track_largest_error(self, function, dtype, library):
         wide = np.float64 if dtype == "float32" else np.longdouble
-        right = scalar(x.astype(wide))
-        return round(float(np.max(np.abs(found - right) / np.spacing(np.abs(found)).astype(wide))), 3)
+        right = getattr(np, function)(self.x.astype(wide))
+        return round(float(np.max(np.abs(self.found - right) / np.spacing(np.abs(self.found)).astype(wide))), 3)
 
 
 class Sums:

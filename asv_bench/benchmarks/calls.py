@@ -5,40 +5,44 @@ import numpy as np
 import nbgrad as nb
 
 from . import tasks
+from .measured import Beside
+from .tasks import Task
 
 
 def rosenbrock(x):
     return tasks.rosenbrock(np, x)
 
 
-class Compiled:
+class Compiled(Beside):
     """Value and gradient of Rosenbrock's function, compiled, ndarrays in and out."""
 
     params = (3, 10, 100, 1000)
     param_names = ("n",)
 
-    def setup(self, n):
-        self.x = np.linspace(0.0, 1.0, n)
-        self.function = nb.jit(nb.value_and_grad(rosenbrock))
-        self.function(self.x)
+    def task(self, n):
+        return Task("", tasks.rosenbrock, lambda rng: (np.linspace(0.0, 1.0, n),))
 
-    def time_call(self, n):
-        self.function(self.x)
+    def time_call(self, n, library):
+        self.call()
 
 
-class ManyArguments:
+class ManyArguments(Beside):
     """The same cost by the number of arrays that go in and come out."""
 
     params = (1, 4, 16)
     param_names = ("arrays",)
 
-    def setup(self, arrays):
-        self.inputs = [np.full(8, float(k + 1)) for k in range(arrays)]
-        self.function = nb.jit(nb.grad(lambda *a: sum(np.sum(x * x) for x in a), tuple(range(arrays))))
-        self.function(*self.inputs)
+    def task(self, arrays):
+        def squares(xp, *a):
+            return sum(xp.sum(x * x) for x in a)
 
-    def time_call(self, arrays):
-        self.function(*self.inputs)
+        def inputs(rng):
+            return tuple([np.full(8, float(k + 1)) for k in range(arrays)])
+
+        return Task("", squares, inputs, tuple(range(arrays)), "grad")
+
+    def time_call(self, arrays, library):
+        self.call()
 
 
 class KindsOfArguments:
@@ -61,13 +65,20 @@ class KindsOfArguments:
         self.function(self.x, self.other)
 
 
-class Recorded:
-    """The same without jit: recorded, differentiated and looked up at every call."""
+class Recorded(Beside):
+    """The same without jit: recorded, differentiated and looked up at every call, as PyTorch and autograd do it."""
 
-    def setup(self):
-        self.x = np.linspace(0.0, 1.0, 10)
-        self.function = nb.value_and_grad(rosenbrock)
-        self.function(self.x)
+    libraries = ("nbgrad", "torch", "autograd")
 
-    def time_call(self):
-        self.function(self.x)
+    def task(self):
+        return Task("", tasks.rosenbrock, lambda rng: (np.linspace(0.0, 1.0, 10),))
+
+    def setup(self, library):
+        super().setup(library)
+        if library == "nbgrad":
+            (x,), function = self.task().arrays(), nb.value_and_grad(rosenbrock)
+            self.call = lambda: function(x)
+            self.call()
+
+    def time_call(self, library):
+        self.call()

@@ -10,6 +10,9 @@ import numpy as np
 import nbgrad as nb
 
 from . import tasks
+from .libraries import LIBRARIES
+from .measured import needed
+from .tasks import Task
 
 
 @contextlib.contextmanager
@@ -26,32 +29,39 @@ def empty_cache():
                 os.environ["NBGRAD_CACHE_DIR"] = before
 
 
-def seconds_to_compile(function, inputs):
+def seconds_to_compile(library, function, inputs):
     """Seconds of the first call of a gradient with respect to all inputs."""
+    task = Task("", function, lambda rng: inputs, tuple(range(len(inputs))), "grad")
     start = time.perf_counter()
-    nb.jit(nb.grad(function, tuple(range(len(inputs)))))(*inputs)
+    library.prepare(task)[0]()
     return time.perf_counter() - start
 
 
 class NewGradients:
     """Gradients that were never seen; the scalar operations in them were."""
 
+    params = ("nbgrad", "jax")
+    param_names = ("library",)
     timeout = 300
 
-    def track_twelve_operations(self):
+    def setup(self, library):
+        needed(library)
+        self.library = LIBRARIES[library]()
+
+    def track_twelve_operations(self, library):
         inputs = tasks.pair(100)
         with empty_cache():
             samples = [
-                seconds_to_compile(lambda x, y, v=variant: tasks.twelve(np, v, x, y), inputs)
+                seconds_to_compile(self.library, lambda xp, x, y, v=variant: tasks.twelve(xp, v, x, y), inputs)
                 for variant in (0, 1, 6, 2, 3, 4, 5, 7)
             ]
         return float(np.median(samples[3:]))  # the first three hold all operations
 
-    def track_chain_of_2000(self):
+    def track_chain_of_2000(self, library):
         inputs = tasks.pair(1000)
         with empty_cache():
-            seconds_to_compile(lambda x, y: tasks.chain(np, 8, x, y), inputs)
-            return seconds_to_compile(lambda x, y: tasks.chain(np, 2000, x, y), inputs)
+            seconds_to_compile(self.library, lambda xp, x, y: tasks.chain(xp, 8, x, y), inputs)
+            return seconds_to_compile(self.library, lambda xp, x, y: tasks.chain(xp, 2000, x, y), inputs)
 
     track_twelve_operations.unit = track_chain_of_2000.unit = "s"
 

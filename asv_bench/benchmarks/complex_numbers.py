@@ -2,9 +2,8 @@
 
 import numpy as np
 
-import nbgrad as nb
-
 from . import measured
+from .tasks import Task
 
 
 class Tasks(measured.Measured):
@@ -13,19 +12,32 @@ class Tasks(measured.Measured):
     params = ("response",)
 
 
-class Transforms:
+def power(xp, x):
+    """A function of a spectrum's power."""
+    return xp.sum(xp.abs(xp.fft.rfft(x)) ** 4)
+
+
+class Transforms(measured.Beside):
     """A spectrum's power and its gradient; the transform itself is SciPy's."""
 
     params = (64, 1 << 16)
     param_names = ("length",)
 
+    def task(self, length):
+        return Task("", power, lambda rng: (rng.normal(size=length),), what="grad")
+
+    def time_gradient(self, length, library):
+        self.call()
+
+
+class TwoTransforms:
+    """The transforms of that gradient, by NumPy."""
+
+    params = Transforms.params[0]
+    param_names = ("length",)
+
     def setup(self, length):
         self.x = np.random.default_rng(0).normal(size=length)
-        self.gradient = nb.jit(nb.grad(lambda x: np.sum(np.abs(np.fft.rfft(x)) ** 4)))
-        self.gradient(self.x)
-
-    def time_gradient(self, length):
-        self.gradient(self.x)
 
     def time_two_transforms(self, length):
         np.fft.irfft(np.fft.rfft(self.x))

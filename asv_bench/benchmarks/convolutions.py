@@ -1,13 +1,13 @@
 """Layers of 3x3 convolutions, and a step of a residual network of seven: values and gradients.
 
-In: the shape of the images. Out: `Task`s for any library of libraries.py, and the asv class that measures nbgrad. The
+In: the shape of the images. Out: `Task`s for any library of libraries.py, and the asv class that measures some. The
 gradients are by images and weights of a layer, and by all weights of the network. Called by asv, and by
 convolutions_beside.py, which runs other libraries too.
 """
 
 import numpy as np
 
-from .libraries import NbGrad
+from .measured import Beside
 from .tasks import Task
 
 
@@ -53,18 +53,18 @@ LAYERS = {
 }
 
 
-class Layers:
-    """nbgrad on all of them."""
+class Layers(Beside):
+    """All of them."""
 
     params = tuple(LAYERS)
     param_names = ("layer",)
+    libraries = ("nbgrad", "jax", "torch")
 
-    def setup(self, name):
-        self.call, _ = NbGrad().prepare(LAYERS[name])
+    def task(self, name):
+        return LAYERS[name]
+
+    def time_value_and_grad(self, name, library):
         self.call()
 
-    def time_value_and_grad(self, name):
-        self.call()
-
-    def peakmem_value_and_grad(self, name):
+    def peakmem_value_and_grad(self, name, library):
         self.call()

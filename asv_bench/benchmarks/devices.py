@@ -3,6 +3,7 @@
 import nbgrad as nb
 
 from . import device_costs, device_libraries, device_tasks
+from .measured import needed
 
 
 class Compile:
@@ -46,18 +47,22 @@ class HostOfACall:
 class OnADevice:
     """The tasks of devices.py, a tenth of the size."""
 
-    params = (tuple(device_tasks.TASKS),)
-    param_names = ("task",)
+    params = (tuple(device_tasks.TASKS), ("nbgrad", "cupy", "jax", "torch"))
+    param_names = ("task", "library")
     timeout = 300
 
-    def setup(self, task):
+    def setup(self, task, library):
         if not nb.cuda.is_available():
             raise NotImplementedError("no CUDA device")
-        work, self.library = device_tasks.TASKS[task], device_libraries.NbGradOnDevice()
+        needed(library)
+        if (library, task) in device_libraries.OMITTED:
+            message = f"{library} has no {task}"
+            raise NotImplementedError(message)
+        work, self.library = device_tasks.TASKS[task], device_libraries.LIBRARIES[library]()
         self.call = device_libraries.prepare(self.library, work, work.arrays(10_000_000))
         self.library.finish(self.call())
 
-    def time_call_and_wait(self, task):
+    def time_call_and_wait(self, task, library):
         self.library.finish(self.call())
 
 

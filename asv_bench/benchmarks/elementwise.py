@@ -8,7 +8,7 @@ import numpy as np
 import nbgrad as nb
 
 from . import measured, tasks
-from .tasks import TASKS
+from .tasks import TASKS, Task
 
 
 class Tasks(measured.Measured):
@@ -17,7 +17,7 @@ class Tasks(measured.Measured):
     params = ("fused", "options", "density")
 
 
-class Functions:
+class Functions(measured.Beside):
     """One function of an array: its values."""
 
     params = (
@@ -25,15 +25,16 @@ class Functions:
         ("float32", "float64"),
     )
     param_names = ("function", "dtype")
+    libraries = ("nbgrad", "numpy", "jax", "torch")
 
-    def setup(self, function, dtype):
-        scalar = getattr(np, function, None) or getattr(nb.ops, function)
-        self.x = np.random.default_rng(0).uniform(0.1, 3.0, 100_000).astype(dtype)
-        self.function = nb.jit(lambda x: scalar(x))
-        self.function(self.x)
+    def task(self, function, dtype):
+        def inputs(rng):
+            return (rng.uniform(0.1, 3.0, 100_000).astype(dtype),)
 
-    def time_100_000_values(self, function, dtype):
-        self.function(self.x)
+        return Task("", lambda xp, x: getattr(xp, function)(x), inputs, what="value")
+
+    def time_100_000_values(self, function, dtype, library):
+        self.call()
 
 
 class Fused:

@@ -1,16 +1,13 @@
 """Gathers are reads, and scatter-adds are writes, of the loops that use them; sorting."""
 
-import numpy as np
-
-import nbgrad as nb
-
 from . import measured
+from .tasks import Task
 
 FORMS = {
-    "rows": lambda table, k: np.sum(table[k] ** 2),
-    "columns": lambda table, k: np.sum(table[:, k % 64] ** 2),
-    "elements": lambda table, k: np.sum(table[k, k % 64] ** 2),
-    "take_along_axis": lambda table, k: np.sum(np.take_along_axis(table, k[:, None] % 64, axis=1) ** 2),
+    "rows": lambda xp, table, k: xp.sum(table[k] ** 2),
+    "columns": lambda xp, table, k: xp.sum(table[:, k % 64] ** 2),
+    "elements": lambda xp, table, k: xp.sum(table[k, k % 64] ** 2),
+    "take_along_axis": lambda xp, table, k: xp.sum(xp.take_along_axis(table, k[:, None] % 64, axis=1) ** 2),
 }
 
 
@@ -20,29 +17,24 @@ class Tasks(measured.Measured):
     params = ("bundle",)
 
 
-class Gathers:
+class Gathers(measured.Beside):
     """From a table of 1000 rows of 64: values, and the gradient of the table."""
 
     params = tuple(FORMS)
     param_names = ("what",)
 
-    def setup(self, what):
-        rng = np.random.default_rng(0)
-        self.inputs = rng.standard_normal((1000, 64)), rng.integers(0, 1000, 1000)
-        self.function = nb.jit(nb.value_and_grad(FORMS[what]))
-        self.function(*self.inputs)
+    def task(self, what):
+        return Task("", FORMS[what], lambda rng: (rng.standard_normal((1000, 64)), rng.integers(0, 1000, 1000)))
 
-    def time_value_and_grad(self, what):
-        self.function(*self.inputs)
+    def time_value_and_grad(self, what, library):
+        self.call()
 
 
-class Sorting:
+class Sorting(measured.Beside):
     """The sum of the hundred largest of many numbers, and its gradient."""
 
-    def setup(self):
-        self.x = np.random.default_rng(0).random(100_000)
-        self.function = nb.jit(nb.value_and_grad(lambda x: np.sum(np.sort(x)[-100:] ** 2)))
-        self.function(self.x)
+    def task(self):
+        return Task("", lambda xp, x: xp.sum(xp.sort(x)[-100:] ** 2), lambda rng: (rng.random(100_000),))
 
-    def time_value_and_grad(self):
-        self.function(self.x)
+    def time_value_and_grad(self, library):
+        self.call()

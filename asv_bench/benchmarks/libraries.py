@@ -1,15 +1,16 @@
 """The libraries that are measured, each as a namespace of NumPy's names and as a way to differentiate.
 
 In: the name of a library. Out: a `Library`, whose `prepare` makes of a task a call without arguments, and of the call's
-result a list of ndarrays. Called by the asv classes, which use only `NbGrad`, and by peers.py. A library is imported
-when its class is made, so that asv's processes load nbgrad alone. Libraries run as their users run them: nbgrad and JAX
-compiled, JAX with `lax.scan` where the task loops, PyTorch eager, and every library on arrays of its own.
+result a list of ndarrays. Called by the asv classes and by peers.py. A library is imported when its class is made, so
+that an asv process loads the one that it measures. Libraries run as their users run them: nbgrad and JAX compiled, JAX
+with `lax.scan` where the task loops, PyTorch eager, and every library on arrays of its own.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.fft  # NumPy imports it late
 
 from .tasks import TASKS, Task
 
@@ -38,6 +39,11 @@ class Library:
         top = self.max(x, axis=axis, keepdims=True)
         return self.log(self.sum(self.exp(x - top), axis=axis)) + self.squeeze(top, axis=axis)
 
+    def softmax(self, x):
+        """Of rows."""
+        powers = self.exp(x - self.max(x, axis=-1, keepdims=True))
+        return powers / self.sum(powers, axis=-1, keepdims=True)
+
     def pick(self, rows, columns):
         """One element of each row."""
         return rows[np.arange(rows.shape[0]), columns]
@@ -63,8 +69,14 @@ class Library:
         """What the task asks for, as a function of the inputs."""
         raise NotImplementedError
 
+    def values(self, function: Callable) -> Callable[..., Any]:
+        """The function itself, as users of this library call it."""
+        return function
+
     def function(self, task: Task) -> Callable[..., Any]:
-        """The derivative in this library."""
+        """The derivative in this library, or the values where the task asks for them."""
+        if task.what == "value":
+            return self.values(lambda *a: task.function(self, *a))
         return self.derivative(task, lambda *a: task.function(self, *a))
 
     def prepare(self, task: str | Task) -> Prepared:
@@ -80,6 +92,16 @@ def flat(result) -> list:
     return [x for part in result for x in flat(part)] if isinstance(result, tuple | list) else [result]
 
 
+class NumPy(Library):
+    """NumPy and SciPy alone: values only."""
+
+    def __init__(self):
+        import scipy
+
+        super().__init__(np)
+        self.erf, self.expm = scipy.special.erf, scipy.linalg.expm
+
+
 class NbGrad(Library):
     """nbgrad: plain NumPy under `nb.jit`."""
 
@@ -87,7 +109,13 @@ class NbGrad(Library):
         import nbgrad as nb
 
         super().__init__(np)
-        self.nb, self.erf = nb, nb.ops.erf
+        self.nb, self.erf, self.expm = nb, nb.ops.erf, nb.ops.expm
+
+    def softmax(self, x):
+        return self.nb.ops.softmax(x, axis=-1)
+
+    def values(self, function):
+        return self.nb.jit(function)
 
     def convolve(self, x, kernel):
         return self.nb.ops.conv2d(x, kernel, pad_mode="same")
@@ -113,6 +141,7 @@ class Jax(Library):
         jax.config.update("jax_enable_x64", True)
         super().__init__(jax.numpy)
         self.jax, self.erf, self.wait = jax, jax.scipy.special.erf, jax.block_until_ready
+        self.expm, self.softmax, self.values = jax.scipy.linalg.expm, jax.nn.softmax, jax.jit
         self.array, self.softplus, self.sigmoid, self.relu = (
             jax.numpy.asarray,
             jax.nn.softplus,
@@ -154,7 +183,12 @@ class Torch(Library):
         super().__init__(torch)
         self.torch, self.array, functional = torch, torch.from_numpy, torch.nn.functional
         self.softplus, self.sigmoid, self.relu, self.erf = functional.softplus, torch.sigmoid, torch.relu, torch.erf
-        self.logsumexp = torch.logsumexp
+        self.logsumexp, self.expm = torch.logsumexp, torch.linalg.matrix_exp
+        self.softmax = lambda x: torch.softmax(x, -1)
+        self.sort = lambda x: torch.sort(x).values
+        self.max = lambda x, axis, keepdims=False: torch.amax(x, axis, keepdim=keepdims)
+        self.var = lambda x, axis: torch.var(x, axis, correction=0)
+        self.take_along_axis = lambda x, k, axis: torch.take_along_dim(x, k, axis)
         self.convolve = lambda x, kernel: functional.conv2d(x, kernel, padding=1)
         self.pool = lambda x: functional.max_pool2d(x, 2)
 
@@ -207,4 +241,4 @@ class Autograd(Library):
         return (autograd.grad if task.what == "grad" else autograd.value_and_grad)(function, task.wrt)
 
 
-LIBRARIES = {"nbgrad": NbGrad, "jax": Jax, "torch": Torch, "autograd": Autograd}
+LIBRARIES = {"nbgrad": NbGrad, "numpy": NumPy, "jax": Jax, "torch": Torch, "autograd": Autograd}

@@ -6,20 +6,29 @@ import nbgrad as nb
 from nbgrad import nn
 
 from . import cells
+from .measured import needed, prepared
 from .tasks import TASKS, perceptron_inputs
 
 
 class Tasks:
     """What peers.py compares with MindSpore and PyTorch."""
 
-    params = tuple(cells.TEXTS)
-    param_names = ("task",)
+    params = (tuple(cells.TEXTS), ("nbgrad", "torch", "mindspore", "mindspore-jit"))
+    param_names = ("task", "library")
+    timeout = 300
 
-    def setup(self, task):
-        self.call, _ = cells.prepare(task, "nbgrad")
-        self.call()
+    def setup(self, task, library):
+        needed(library)
+        if (task, library) in cells.CELLS:
+            self.call, _ = cells.prepare(task, library)
+            self.call()
+        elif library == "torch" and task in TASKS:
+            self.call = prepared(task, library)
+        else:
+            message = f"{library} has no {task}"
+            raise NotImplementedError(message)
 
-    def time_call(self, task):
+    def time_call(self, task, library):
         self.call()
 
 

@@ -2,16 +2,15 @@
 
 import numpy as np
 
-import nbgrad as nb
-
 from . import measured
+from .tasks import Task
 
 FORMS = {
-    "A @ B": lambda A, B: np.sum(A @ B),
-    "tanh(A @ B)": lambda A, B: np.sum(np.tanh(A @ B)),
-    "A.T @ B": lambda A, B: np.sum(A.T @ B),
-    "A @ b": lambda A, B: np.sum((A @ B[:, 0]) ** 2),
-    "einsum ij,ik->jk": lambda A, B: np.sum(np.einsum("ij,ik->jk", A, B) ** 2),
+    "A @ B": lambda xp, A, B: xp.sum(A @ B),
+    "tanh(A @ B)": lambda xp, A, B: xp.sum(xp.tanh(A @ B)),
+    "A.T @ B": lambda xp, A, B: xp.sum(A.T @ B),
+    "A @ b": lambda xp, A, B: xp.sum((A @ B[:, 0]) ** 2),
+    "einsum ij,ik->jk": lambda xp, A, B: xp.sum(xp.einsum("ij,ik->jk", A, B) ** 2),
 }
 
 
@@ -21,49 +20,47 @@ class Tasks(measured.Measured):
     params = ("logistic", "hvp", "jacobian", "mixture")
 
 
-class Gradients:
+class Gradients(measured.Beside):
     """With respect to both matrices."""
 
     params = (tuple(FORMS), (16, 512), ("float32", "float64"))
     param_names = ("form", "n", "dtype")
 
-    def setup(self, form, n, dtype):
-        self.inputs = np.random.default_rng(0).standard_normal((2, n, n)).astype(dtype)
-        self.function = nb.jit(nb.value_and_grad(FORMS[form], (0, 1)))
-        self.function(*self.inputs)
+    def task(self, form, n, dtype):
+        return Task("", FORMS[form], lambda rng: tuple(rng.standard_normal((2, n, n)).astype(dtype)), (0, 1))
 
-    def time_value_and_grad(self, form, n, dtype):
-        self.function(*self.inputs)
+    def time_value_and_grad(self, form, n, dtype, library):
+        self.call()
 
 
-class Batches:
+class Batches(measured.Beside):
     """Many small products: one call, however many there are."""
 
-    def setup(self):
-        self.inputs = np.random.default_rng(0).standard_normal((2, 1000, 8, 8))
-        self.function = nb.jit(nb.value_and_grad(lambda A, B: np.sum(np.tanh(A @ B)), (0, 1)))
-        self.function(*self.inputs)
+    def task(self):
+        return Task("", FORMS["tanh(A @ B)"], lambda rng: tuple(rng.standard_normal((2, 1000, 8, 8))), (0, 1))
 
-    def time_value_and_grad(self):
-        self.function(*self.inputs)
+    def time_value_and_grad(self, library):
+        self.call()
 
 
-class Factorisations:
+SYSTEMS = {
+    "solve": lambda xp, A, b: xp.sum(xp.linalg.solve(A, b) ** 2),
+    "slogdet": lambda xp, A, b: xp.linalg.slogdet(A)[1] + xp.sum(b),
+}
+
+
+class Factorisations(measured.Beside):
     """Linear systems by LAPACK, with derivatives."""
 
-    params = (10, 200)
-    param_names = ("n",)
+    params = (tuple(SYSTEMS), (10, 200))
+    param_names = ("function", "n")
 
-    def setup(self, n):
-        A = np.random.default_rng(0).standard_normal((n, n))
-        self.inputs = A @ A.T + n * np.eye(n), np.ones(n)
-        self.solve = nb.jit(nb.value_and_grad(lambda A, b: np.sum(np.linalg.solve(A, b) ** 2), (0, 1)))
-        self.determinant = nb.jit(nb.value_and_grad(lambda A: np.linalg.slogdet(A)[1]))
-        self.solve(*self.inputs)
-        self.determinant(self.inputs[0])
+    def task(self, function, n):
+        def inputs(rng):
+            A = rng.standard_normal((n, n))
+            return A @ A.T + n * np.eye(n), np.ones(n)
 
-    def time_solve(self, n):
-        self.solve(*self.inputs)
+        return Task("", SYSTEMS[function], inputs, (0, 1))
 
-    def time_slogdet(self, n):
-        self.determinant(self.inputs[0])
+    def time_value_and_grad(self, function, n, library):
+        self.call()

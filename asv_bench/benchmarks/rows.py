@@ -2,10 +2,8 @@
 
 import numpy as np
 
-import nbgrad as nb
-
 from . import measured, tasks
-from .libraries import NbGrad
+from .tasks import Task
 
 
 class Tasks(measured.Measured):
@@ -14,32 +12,34 @@ class Tasks(measured.Measured):
     params = ("rows",)
 
 
-class CrossEntropy:
+class CrossEntropy(measured.Beside):
     """The mean negative log-likelihood of labels, and its gradient."""
 
     params = ((10, 1000), ("float32", "float64"))
     param_names = ("classes", "dtype")
 
-    def setup(self, classes, dtype):
-        rng, xp = np.random.default_rng(0), NbGrad()
-        self.inputs = rng.standard_normal((512, classes)).astype(dtype), rng.integers(0, classes, 512)
-        self.function = nb.jit(nb.value_and_grad(lambda x, y: tasks.cross_entropy(xp, x, y)))
-        self.function(*self.inputs)
+    def task(self, classes, dtype):
+        def inputs(rng):
+            return rng.standard_normal((512, classes)).astype(dtype), rng.integers(0, classes, 512)
 
-    def time_value_and_grad(self, classes, dtype):
-        self.function(*self.inputs)
+        return Task("", tasks.cross_entropy, inputs)
+
+    def time_value_and_grad(self, classes, dtype, library):
+        self.call()
 
 
-class Softmax:
+class Softmax(measured.Beside):
     """Values only."""
 
     params = (10, 1000, 100_000)
     param_names = ("classes",)
+    libraries = ("nbgrad", "numpy", "jax", "torch")
 
-    def setup(self, classes):
-        self.x = np.random.default_rng(0).standard_normal((1_000_000 // classes, classes)).astype(np.float32)
-        self.function = nb.jit(lambda x: nb.ops.softmax(x, axis=-1))
-        self.function(self.x)
+    def task(self, classes):
+        def inputs(rng):
+            return (rng.standard_normal((1_000_000 // classes, classes)).astype(np.float32),)
 
-    def time_values(self, classes):
-        self.function(self.x)
+        return Task("", lambda xp, x: xp.softmax(x), inputs, what="value")
+
+    def time_values(self, classes, library):
+        self.call()

@@ -3,7 +3,8 @@
 In: a random generator. Out: `TASKS`, a table of what is differentiated, with respect to what, on which arrays. Used by
 the asv classes and by peers.py, so that every library does the same work on the same numbers. A function gets the
 namespace `xp` first: NumPy's names as one library has them, and the few that libraries.py adds (`erf`, `relu`,
-`softplus`, `sigmoid`, `logsumexp`, `pick`, `convolve`, `pool`, `fold`). No library but NumPy is imported here.
+`softplus`, `sigmoid`, `softmax`, `logsumexp`, `expm`, `pick`, `convolve`, `pool`, `fold`). No library but NumPy is
+imported here.
 """
 
 import math
@@ -19,8 +20,8 @@ Arrays = tuple[np.ndarray, ...]
 class Task(NamedTuple):
     """A function, its inputs, and which derivative is wanted.
 
-    `what` is "value_and_grad", "grad", "hvp" (the last input is the vector) or "jacobian"; `tolerance` is relative to
-    the largest element of a result.
+    `what` is "value_and_grad", "grad", "hvp" (the last input is the vector), "jacobian" or "value"; `tolerance`
+    is relative to the largest element of a result.
     """
 
     text: str

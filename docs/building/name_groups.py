@@ -69,13 +69,14 @@ ALIASES = {
 MODULES = {
     "nbgrad.solvers": "SciPy's roots, minima, differential equations and integrals, with derivatives.",
     "nbgrad.optim": "Gradient transformations for any container, and minimisers as compiled loops.",
-    "nbgrad.interop": "Functions of nbgrad as differentiable functions of PyTorch and JAX.",
+    "nbgrad.interop": "Functions of nbgrad as differentiable functions of PyTorch, JAX and PyTensor.",
     "nbgrad.mpi": "Messages between processes, with derivatives.",
     "nbgrad.cuda": "Devices, streams and events of NVIDIA GPUs.",
     "nbgrad.autograd": "PyTorch's way to ask for gradients.",
     "nbgrad.autograd.functional": "Derivatives of functions, with PyTorch's arguments.",
     "nbgrad.autograd.forward_ad": "PyTorch's dual numbers.",
     "nbgrad.tape": "TensorFlow's tapes.",
+    "nbgrad.bench": "Benchmarks of a project's own gradients, for asv.",
     "nbgrad.errors": "The exceptions of nbgrad; each is one of Python's, too.",
     "nbgrad.config": "Options of the process.",
     "nbgrad.dtype": "Element types, with MindSpore's names.",
@@ -103,7 +104,7 @@ MODULES = {
 """The public modules besides `nbgrad`, each with one sentence."""
 
 SECTIONS = {
-    "Solvers, optimisers, other libraries, devices": "solvers optim interop mpi cuda errors config",
+    "Solvers, optimisers, other libraries, devices": "solvers optim interop bench mpi cuda errors config",
     "PyTorch's and TensorFlow's words": "autograd autograd.functional autograd.forward_ad tape",
     "NumPy's names": "numpy numpy.linalg numpy.fft numpy.random",
     "MindSpore's interface": (
@@ -113,11 +114,11 @@ SECTIONS = {
 }
 """The order of the modules on the first page of the reference."""
 
-OWN_PAGES = frozenset("nbgrad.solvers nbgrad.optim nbgrad.mpi nbgrad.autograd nbgrad.interop".split())
+OWN_PAGES = frozenset("nbgrad.solvers nbgrad.optim nbgrad.mpi nbgrad.autograd nbgrad.bench nbgrad.interop".split())
 """Modules whose names have a page each, as those of `nbgrad` have; all others share pages."""
 
 WITH_MEMBERS = frozenset(
     "Tensor Parameter Generator Cell Optimizer Model Callback Initializer GradientTape ForwardAccumulator Function "
-    "Transformation Solution Halo Grid Communicator Event Stream Dataset".split()
+    "Transformation Solution Halo Grid Communicator Event Stream Dataset Gradients".split()
 )
 """Classes whose methods are shown."""

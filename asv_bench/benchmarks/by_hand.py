@@ -1,15 +1,16 @@
 """Gradients derived by hand and written as Numba loops, one pass over the data: what generated code competes with.
 
-In: the inputs of a task of benchmarks/tasks.py. Out: the same results in the same order. Called by peers.py as one more
-library. Only tasks whose derivative is short are here. Sums may be reordered, as in nbgrad; NaN and infinity may not be
-assumed away.
+In: the inputs of a task of benchmarks/tasks.py. Out: the same results in the same order. Called by peers.py and
+measured.py as one more library. Only tasks whose derivative is short are here. Sums may be reordered, as in nbgrad; NaN
+and infinity may not be assumed away.
 """
 
 import math
 
 import numpy as np
-from benchmarks.tasks import TASKS
 from numba import njit
+
+from .tasks import TASKS
 
 compiled = njit(fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
 
@@ -172,5 +173,8 @@ class ByHand:
     """The functions above as a library."""
 
     def prepare(self, name):
+        if name not in FUNCTIONS:
+            message = f"{name} has no loop by hand"
+            raise NotImplementedError(message)
         function, inputs = FUNCTIONS[name], TASKS[name].arrays()
         return lambda: function(*inputs), lambda result: [np.asarray(x) for x in result]

@@ -1,0 +1,1 @@
+"""The benchmarks of our gradients: asv looks into each module of this folder."""

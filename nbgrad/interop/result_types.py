@@ -1,0 +1,44 @@
+"""The shapes and dtypes of a function's results, without computing any.
+
+In: a function of arrays, and the shapes and dtypes of its arguments. Out: those of its results. Called by
+pytensor_functions.py, whose graphs have types before they have values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import DtypeError
+from ..graph.ir import placeholder
+from ..graph.trace import recording
+from ..record.tensor import Tensor
+from ..transforms.arguments import name_of
+
+ResultType = tuple[tuple[int | None, ...], np.dtype[Any]]
+
+
+def result_types(
+    fn: Callable[..., Any], arguments: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
+) -> tuple[list[ResultType], bool]:
+    """The shape and the dtype of each result, and whether they came as a tuple.
+
+    Raises
+    ------
+    DtypeError
+        If the function returns anything but arrays and numbers.
+    """
+    # Zeros are indices of any array; ones are in the domain of most functions of real numbers.
+    nodes = [placeholder(s, d, np.ones(s, d) if d.kind in "fc" else np.zeros(s, d)) for s, d in arguments]
+    with recording(nodes):
+        found = fn(*map(Tensor._of, nodes))
+    is_tuple = isinstance(found, tuple)
+    types: list[ResultType] = []
+    for one in found if is_tuple else (found,):
+        if not isinstance(one, Tensor | np.ndarray | np.generic | int | float | complex):
+            message = f"{name_of(fn)}() must return an array or a tuple of arrays, but returned {type(one).__name__}."
+            raise DtypeError(message)
+        types.append((tuple(np.shape(one)), np.dtype(getattr(one, "dtype", type(one)))))
+    return types, is_tuple
