@@ -2,7 +2,7 @@
 
 In: the kernels' sources. Out: nbgrad/compiler/shipped.ll and shipped_device.ll. To be run after every change of
 kernels/, of runtime/native.py or of compiler/lowering.py and conversions.py; a test fails until it is. What is still
-current is kept; all of it takes some minutes. Without current files everything works, but the first gradient needs
+current is kept; all of it takes some minutes. It needs the oldest Numba that nbgrad runs with (`OLDEST_LLVM`). Without current files everything works, but the first gradient needs
 Numba.
 """
 
@@ -27,6 +27,8 @@ from .runtime import native_tensors as tensors
 
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
 """The dtypes of scalar kernels; float16 is computed in float32."""
+OLDEST_LLVM = 20
+"""That of llvmlite 0.47, which comes with Numba 0.65, the oldest that nbgrad runs with."""
 NEUTRAL = {
     "NUMBA_CPU_NAME": "generic",
     "NUMBA_CPU_FEATURES": "",
@@ -107,7 +109,15 @@ def write() -> int:
 
 
 def main() -> None:
-    """Write the file in a process of its own, in which Numba has the settings that it needs."""
+    """Write the file in a process of its own, in which Numba has the settings that it needs.
+
+    LLVM reads the IR of its own version and of earlier ones; so it is that of the oldest that nbgrad runs with.
+    """
+    if llvm.llvm_version_info[0] > OLDEST_LLVM:
+        sys.exit(
+            f"The IR must be that of LLVM {OLDEST_LLVM}, which all later ones read, but this is LLVM "
+            f"{llvm.llvm_version_info[0]}. Run this in an environment made by: pip install -e . 'numba==0.65.*'"
+        )
     if any(os.environ.get(name) != value for name, value in NEUTRAL.items()):
         os.execve(sys.executable, [sys.executable, "-m", "nbgrad.precompile"], {**os.environ, **NEUTRAL})
     count = write()

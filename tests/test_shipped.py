@@ -20,11 +20,27 @@ from nbgrad.compiler.lowering import kernel_module
 TEXT = shipped.FILE.read_text(encoding="ascii")
 DEVICE_TEXT = shipped.DEVICE_FILE.read_text(encoding="ascii")
 SECTIONS = re.findall(r"^;; (\S+) ", TEXT + DEVICE_TEXT, re.MULTILINE)
-AGAIN = "Run `python -m nbgrad.precompile` (it takes some minutes) and commit nbgrad/compiler/shipped*.ll."
+AGAIN = (
+    "Run `python -m nbgrad.precompile` (it takes some minutes) in an environment with 'numba==0.65.*', and commit "
+    "nbgrad/compiler/shipped*.ll."
+)
 
 
 def test_the_file_is_current() -> None:
     assert not shipped.stale(), f"The IR that comes with the package is older than its sources. {AGAIN}"
+
+
+def test_every_llvm_that_nbgrad_runs_with_reads_the_files() -> None:
+    """llvmlite 0.47, the oldest that pyproject.toml allows, has LLVM 20."""
+    requirements = (Path(precompile.__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    assert '"llvmlite>=0.47"' in requirements and '"numba>=0.65"' in requirements
+    assert re.findall(r"^; llvm (\d+)$", TEXT + DEVICE_TEXT, re.MULTILINE) == ["20", "20"], AGAIN
+
+
+def test_precompile_says_which_numba_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precompile.llvm, "llvm_version_info", (precompile.OLDEST_LLVM + 1, 0, 0))
+    with pytest.raises(SystemExit, match=r"pip install -e \. 'numba==0\.65\.\*'"):
+        precompile.main()
 
 
 def test_the_file_is_complete() -> None:
