@@ -2,8 +2,8 @@
 
 In: the kernels' sources. Out: nbgrad/compiler/shipped.ll and shipped_device.ll. To be run after every change of
 kernels/, of runtime/native.py or of compiler/lowering.py and conversions.py; a test fails until it is. What is still
-current is kept; all of it takes some minutes. It needs the oldest Numba that nbgrad runs with (`OLDEST_LLVM`). Without current files everything works, but the first gradient needs
-Numba.
+current is kept; all of it takes some minutes. It needs the oldest Numba that nbgrad runs with (`OLDEST_LLVM`). Without
+current files everything works, but the first gradient needs Numba.
 """
 
 from __future__ import annotations
