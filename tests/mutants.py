@@ -59,6 +59,8 @@ TESTS: dict[str, str] = {
     "source/chosen_values": "writes_in_branches control_flow control",
     "source/sides": "writes_in_branches control_flow",
     "source/turned_loops": "writes_in_branches control_flow",
+    "solvers/constraints": "constraints",
+    "transforms/shared_terms": "shared_terms",
     "compiler/fuse": "fuse simplify pieces components rows matmul_pieces own_kernels structural_primitives "
     "random_graphs arbitrary_fusion",
     "compiler/movements": "fuse simplify pieces components rows matmul_pieces products structural_primitives "
