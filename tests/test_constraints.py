@@ -23,20 +23,20 @@ WEIGHTS = np.array([0.5, 0.8, -0.3, 0.1])
 def furthest(p: Any, method: str | None = None) -> Any:
     """The point of the disc of radius r that is furthest along d: r d / |d|, with the multiplier |d| / (2 r)."""
     disc = {"type": "ineq", "fun": lambda x, r: r**2 - np.sum(x**2), "args": (p[2],)}
-    return solvers.minimize(lambda x: -np.sum(x * p[:2]), [0.1, 0.2], method=method, constraints=disc, tol=1e-13)
+    return solvers.minimize(lambda x: -np.sum(x * p[:2]), [0.1, 0.2], method=method, constraints=disc, tol=1e-10)
 
 
 def on_a_line(p: Any) -> Any:
     """The point on x + y = c that is closest to (a, b)."""
     line = LinearConstraint([[1.0, 1.0]], p[2], p[2])
-    return solvers.minimize(lambda x: np.sum((x - p[:2]) ** 2), np.zeros(2), constraints=line, tol=1e-13)
+    return solvers.minimize(lambda x: np.sum((x - p[:2]) ** 2), np.zeros(2), constraints=line, tol=1e-10)
 
 
 def shares(w: Any) -> Any:
     """The projection of w on the simplex: w - t where that is positive, with the sum 1."""
     whole = {"type": "eq", "fun": lambda x: np.sum(x) - 1}
     bounds = [(0, None)] * 4
-    return solvers.minimize(lambda x: np.sum((x - w) ** 2), np.ones(4), bounds=bounds, constraints=whole, tol=1e-15)
+    return solvers.minimize(lambda x: np.sum((x - w) ** 2), np.ones(4), bounds=bounds, constraints=whole, tol=1e-10)
 
 
 @pytest.mark.parametrize("method", [None, "trust-constr"])
@@ -45,12 +45,12 @@ def test_a_linear_function_on_a_disc(method: str | None) -> None:
     exact = np.column_stack([2 * (np.eye(2) - np.outer(unit, unit)) / LENGTH, unit])
     for derivative in (nb.jacrev, nb.jacfwd):
         found = derivative(lambda p: furthest(p, method).x)(POINT)
-        np.testing.assert_allclose(found, exact, atol=1e-6)
+        np.testing.assert_allclose(found, exact, atol=1e-5)
     result = furthest(POINT, method)
-    np.testing.assert_allclose(result.x, 2 * unit, atol=1e-6)
-    np.testing.assert_allclose(result.multipliers, LENGTH / 4, rtol=1e-6)
+    np.testing.assert_allclose(result.x, 2 * unit, atol=1e-5)
+    np.testing.assert_allclose(result.multipliers, LENGTH / 4, rtol=1e-5)
     slope = nb.jit(nb.grad(lambda p: furthest(p, method).multipliers[0]))(POINT)
-    np.testing.assert_allclose(slope, [*unit / 4, -LENGTH / 8], atol=1e-6)
+    np.testing.assert_allclose(slope, [*unit / 4, -LENGTH / 8], atol=1e-5)
 
 
 def test_second_derivatives() -> None:
@@ -65,21 +65,21 @@ def test_second_derivatives() -> None:
             [d1**2 / n**3, -d0 * d1 / n**3, 0.0],
         ]
     )
-    np.testing.assert_allclose(found, exact, atol=1e-6)
+    np.testing.assert_allclose(found, exact, atol=1e-5)
 
 
 def test_an_equation_with_a_recorded_end() -> None:
     exact = [[0.5, -0.5, 0.5], [-0.5, 0.5, 0.5]]
-    np.testing.assert_allclose(nb.jacrev(lambda p: on_a_line(p).x)(np.array([1.0, 2.0, 1.0])), exact, atol=1e-9)
+    np.testing.assert_allclose(nb.jacrev(lambda p: on_a_line(p).x)(np.array([1.0, 2.0, 1.0])), exact, atol=1e-6)
 
 
 def test_bounds_beside_an_equation() -> None:
     inside = np.array([True, True, False, False])
     exact = np.diag(inside * 1.0) - np.outer(inside, inside) / 2
-    np.testing.assert_allclose(shares(WEIGHTS).x, [0.35, 0.65, 0, 0], atol=1e-9)
-    np.testing.assert_allclose(nb.jacrev(lambda w: shares(w).x)(WEIGHTS), exact, atol=1e-9)
+    np.testing.assert_allclose(shares(WEIGHTS).x, [0.35, 0.65, 0, 0], atol=1e-6)
+    np.testing.assert_allclose(nb.jacrev(lambda w: shares(w).x)(WEIGHTS), exact, atol=1e-6)
     several = nb.vmap(lambda w: shares(w).x)(np.stack([WEIGHTS, WEIGHTS[::-1]]))
-    np.testing.assert_allclose(several, [[0.35, 0.65, 0, 0], [0, 0, 0.65, 0.35]], atol=1e-9)
+    np.testing.assert_allclose(several, [[0.35, 0.65, 0, 0], [0, 0, 0.65, 0.35]], atol=1e-6)
 
 
 def test_bounds_are_met_where_slsqp_stops_next_to_them() -> None:
@@ -99,7 +99,7 @@ def test_bounds_are_met_where_slsqp_stops_next_to_them() -> None:
         result, inside = projected(w), exact > 0
         np.testing.assert_array_equal(result.x == 0, ~inside)
         found = nb.jacrev(lambda w: projected(w).x)(w)
-        np.testing.assert_allclose(found, np.diag(inside * 1.0) - np.outer(inside, inside) / inside.sum(), atol=1e-7)
+        np.testing.assert_allclose(found, np.diag(inside * 1.0) - np.outer(inside, inside) / inside.sum(), atol=1e-6)
 
 
 def test_more_rows_than_elements_that_are_free() -> None:
@@ -112,21 +112,21 @@ def test_more_rows_than_elements_that_are_free() -> None:
             {"type": "ineq", "fun": lambda w: w @ expected - required},
         ]
         return solvers.minimize(
-            lambda w: w @ covariance @ w + 0.02 * w[1], [0.5, 0.5], bounds=[(0, None)] * 2, constraints=rows, tol=1e-15
+            lambda w: w @ covariance @ w + 0.02 * w[1], [0.5, 0.5], bounds=[(0, None)] * 2, constraints=rows, tol=1e-10
         ).fun
 
-    np.testing.assert_allclose([risk(0.02), nb.grad(risk)(0.02)], [0.0004, 0.0], atol=1e-9)
+    np.testing.assert_allclose([risk(0.02), nb.grad(risk)(0.02)], [0.0004, 0.0], atol=1e-6)
 
 
 def test_only_what_holds_the_minimiser_counts() -> None:
     def f(p: Any) -> Any:
         ring = NonlinearConstraint(lambda x: [np.sum(x**2), x[0]], [-np.inf, p[0]], [p[1], np.inf])
-        return solvers.minimize(lambda x: np.sum((x - 1) ** 2), np.ones(2), constraints=ring, tol=1e-13)
+        return solvers.minimize(lambda x: np.sum((x - 1) ** 2), np.ones(2), constraints=ring, tol=1e-10)
 
     result = f(np.array([1.5, 9.0]))
-    np.testing.assert_allclose(result.x, [1.5, 1.0], atol=1e-7)
-    np.testing.assert_allclose(result.multipliers, [1.0, 0.0], atol=1e-6)
-    np.testing.assert_allclose(nb.jacrev(lambda p: f(p).x)(np.array([1.5, 9.0])), [[1, 0], [0, 0]], atol=1e-7)
+    np.testing.assert_allclose(result.x, [1.5, 1.0], atol=1e-6)
+    np.testing.assert_allclose(result.multipliers, [1.0, 0.0], atol=1e-5)
+    np.testing.assert_allclose(nb.jacrev(lambda p: f(p).x)(np.array([1.5, 9.0])), [[1, 0], [0, 0]], atol=1e-6)
 
 
 def test_by_scipys_name_in_converted_code() -> None:
@@ -134,9 +134,9 @@ def test_by_scipys_name_in_converted_code() -> None:
 
     def f(c: Any) -> Any:
         line = {"type": "eq", "fun": lambda x: x[0] + 2 * x[1] - c}
-        return minimize(lambda x: np.sum(x**2), np.zeros(2), constraints=[line], tol=1e-13).fun
+        return minimize(lambda x: np.sum(x**2), np.zeros(2), constraints=[line], tol=1e-10).fun
 
-    np.testing.assert_allclose(nb.grad(nb.differentiable_source(f))(3.0), 2 * 3.0 / 5, rtol=1e-9)
+    np.testing.assert_allclose(nb.grad(nb.differentiable_source(f))(3.0), 2 * 3.0 / 5, rtol=1e-6)
 
 
 def test_constraints_that_say_the_same_have_no_multipliers_of_their_own() -> None:

@@ -11,7 +11,8 @@ from scipy.interpolate import BSpline
 
 import nbgrad as nb
 from nbgrad.graph.differentiate import vjp
-from nbgrad.graph.ir import literal, placeholder, topological
+from nbgrad.graph.interpret import interpret
+from nbgrad.graph.ir import broadcast, elementwise, literal, make, placeholder, topological
 from nbgrad.graph.simplify import simplify
 from nbgrad.record.tensor import Tensor
 from nbgrad.transforms.shared_terms import shared
@@ -40,6 +41,11 @@ def basis(i: int, k: int, x: Any) -> Any:
     left = (x - KNOTS[i]) / (KNOTS[i + k] - KNOTS[i])
     right = (KNOTS[i + k + 1] - x) / (KNOTS[i + k + 1] - KNOTS[i + 1])
     return left * basis(i, k - 1, x) + right * basis(i + 1, k - 1, x)
+
+
+def fibonacci(n: int, x: Any) -> Any:
+    """Fibonacci's polynomials by their recursion."""
+    return x * fibonacci(n - 1, x) + fibonacci(n - 2, x) if n > 1 else np.sin(x)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +102,41 @@ def test_what_stops_gradients_stays_apart() -> None:
         return np.sum(sum(terms) * nb.ops.stop_gradient(np.exp(x)))
 
     np.testing.assert_allclose(nb.grad(f)(np.array([0.5])), 60 * np.exp([1.0]), rtol=1e-13)
+
+
+def sizes(outputs: list[Any], wrt: list[Any]) -> tuple[int, int]:
+    """The numbers of nodes before and after."""
+    return len(topological(outputs)), len(topological(shared(outputs, wrt, ())))
+
+
+def test_terms_that_are_recorded_again_are_one() -> None:
+    x = placeholder((4,), MATRIX.dtype)
+    before, after = sizes([fibonacci(10, Tensor._of(x))._node], [x])
+    assert before > 200 and after < 30
+    inner = Tensor._of(x)
+    pieces = [np.concatenate([inner * k, inner])[: k + 1] * 2.0 for k in range(1, 40)]
+    slices = [sum(np.sum(piece) for piece in pieces)._node]
+    assert shared(slices, [x], ()) is slices, "no fewer nodes come of it"
+    chain = Tensor._of(x)
+    for k in range(40):
+        chain = np.sin(chain[1:])[: 3 - k % 2] if chain.shape[0] > 3 else np.concatenate([chain, chain * (k + 0.5)])
+    one = [chain._node]
+    assert shared(one, [x], ()) is one
+
+
+def test_what_is_differentiated_by_is_no_other_alias_of_the_same_value() -> None:
+    x = placeholder((2,), MATRIX.dtype)
+    mine, other = make("alias", (x,)), make("alias", (x,))
+    terms = [elementwise("sin", node) * elementwise("exp", node) for node in (mine, other) for _ in range(30)]
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    outputs = list(shared([total], [mine], ()))
+    assert outputs[0] is not total and {mine, other} <= {*topological(outputs)}
+    (found,) = vjp(outputs, [broadcast(literal(1.0, MATRIX.dtype), (2,))], [mine])
+    at = np.array([0.3, -0.7])
+    exact = 30 * np.exp(at) * (np.sin(at) + np.cos(at))
+    np.testing.assert_allclose(interpret([found], {x: at})[0], exact, rtol=1e-12)
 
 
 def test_terms_that_are_not_repeated_stay_as_they_are() -> None:
