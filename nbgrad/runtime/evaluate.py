@@ -24,7 +24,19 @@ from ..graph.builders import reduce
 from ..graph.graph_key import INPUT, structure
 from ..graph.host_functions import is_call
 from ..graph.interpret import interpret, interpret_order
-from ..graph.ir import CPU_PLACES, HOST, PRIMITIVES, Node, make, on_host, plain, plain_dtype, topological, with_inputs
+from ..graph.ir import (
+    CPU_PLACES,
+    HOST,
+    PRIMITIVES,
+    Node,
+    elementwise,
+    make,
+    on_host,
+    plain,
+    plain_dtype,
+    topological,
+    with_inputs,
+)
 from ..graph.known_values import KnownValues, Piece
 from ..graph.loops.loop_body import LOOP
 from ..graph.trace import Trace, current_trace
@@ -117,10 +129,17 @@ def concrete(node: Node, reason: str) -> np.ndarray:
             raise TracedValueError(message)
         if len(trace.checks) > CHECKED_AT_ONCE:
             _check(trace)
-        value = on_host(computed(node))
-        trace.guards.append((node, value))
-        return value
+        decisive = _decisive(node, reason)
+        trace.guards.append((decisive, on_host(computed(decisive))))
     return on_host(computed(node))
+
+
+def _decisive(node: Node, reason: str) -> Node:
+    """What a truth value or an integer of a value depends on: the same for all values with the same one."""
+    kind = node.dtype.kind
+    if reason == "bool" and kind != "b":
+        return elementwise("not_equal", node, 0)
+    return elementwise("trunc", node) if kind == "f" else node
 
 
 def known(node: Node) -> Any:
