@@ -71,7 +71,16 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "object array": (lambda: nb.grad(np.sum)(np.array([1, "a"], object)), TypeError, "object"),
     "complex to real": (lambda: nb.grad(lambda x: (x * 1j).astype(float))(X), TypeError, r"x\.real"),
     "extended precision": (lambda: nb.grad(np.sum)(X.astype(np.clongdouble)), TypeError, "complex256"),
-    "container with an integer": (lambda: nb.grad(lambda d: d["a"])({"a": X, "n": 3}), TypeError, "int"),
+    "container with an integer": (
+        lambda: nb.grad(lambda d: d["a"])({"a": X, "n": 3}),
+        TypeError,
+        r"Argument 0\['n'\] of <lambda>\(\) is an int",
+    ),
+    "container with None": (
+        lambda: nb.grad(lambda x, p: x, 1)(1.0, (2.0, [X, None])),
+        TypeError,
+        r"Argument 1\[1\]\[1\] of",
+    ),
     "tangent of text": (lambda: nb.jvp(np.sin, X, "text"), TypeError, "Tangent 0 must be an array"),
     "cotangent of None": (lambda: nb.vjp(np.sin, X)[1](None), TypeError, "Cotangent 0 must be an array"),
     # ----- Positions and flags -----
