@@ -116,6 +116,8 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "math.sin": (lambda: nb.grad(lambda x: math.sin(x[0]))(X), TypeError, "np.sin"),
     "item()": (lambda: nb.grad(lambda x: x[0].item())(X), TypeError, r"item\(\)"),
     "asarray": (lambda: nb.grad(lambda x: np.asarray(x))(X), TypeError, "ndarray"),
+    "index of a plain array, jit": (lambda: nb.jit(lambda x: X[np.argsort(x)])(X), TypeError, r"asarray\(table\)\[i\]"),
+    "index of a plain array, vmap": (lambda: nb.vmap(lambda x: X[np.argsort(x)])(X[None]), TypeError, "argument"),
     "truth of several": (lambda: nb.grad(lambda x: x if x > 0 else -x)(X), ValueError, r"any\(\) or all\(\)"),
     "unhashable for jit": (lambda: nb.jit(lambda x, s: x)(X, {1}), TypeError, "not hashable"),
     # ----- Threads -----
