@@ -39,6 +39,7 @@ from ..graph.ir import (
 )
 from ..graph.known_values import KnownValues, Piece
 from ..graph.loops.loop_body import LOOP
+from ..graph.matrix_rows import takes_long
 from ..graph.trace import Trace, current_trace
 from ..process.gc_pause import RareCollection
 from ..process.locks import ForkSafeLock
@@ -180,8 +181,8 @@ def _piece_values(piece: Piece, nodes: Sequence[Node], known: KnownValues | None
     """The values of nodes of a piece: small ones by the interpreter, others by a compiled program."""
     values: Mapping[Node, Any] = {} if known is None else known.values
     asked = nodes if known is None else nodes[:1]
-    looping = any(node.primitive is LOOP for node in piece.readers)
-    if not looping and all(node.device is None and node.size <= INTERPRETED_SIZE for node in asked):
+    heavy = any(node.primitive is LOOP or takes_long(node) for node in piece.readers)
+    if not heavy and all(node.device is None and node.size <= INTERPRETED_SIZE for node in asked):
         at_hand = {node: on_host(values.get(node, node.value)) for node in piece.known}
         return interpret_order(list(piece.readers), at_hand, nodes)
     if not any(node.inputs for node in piece.known):
