@@ -136,7 +136,7 @@ def concrete(node: Node, reason: str) -> np.ndarray:
 
 
 def _decisive(node: Node, reason: str) -> Node:
-    """What a truth value or an integer of a value depends on: the same for all values with the same one."""
+    """The node that decides about the truth value or the integer of a value, and has no other digits of it."""
     kind = node.dtype.kind
     if reason == "bool" and kind != "b":
         return elementwise("not_equal", node, 0)
