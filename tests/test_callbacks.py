@@ -119,6 +119,39 @@ def test_the_call_that_shows_the_shapes_counts() -> None:
     assert calls == [3.0, 4.0, 5.0, 6.0]
 
 
+TURNS: dict[str, Callable[[Any], Any]] = {
+    "scan": lambda f: nb.scan(lambda c, x: (f(c, x), c.sum()), X, np.stack([Y, X]), reverse=True)[1],
+    "scan of complex values": lambda f: np.abs(
+        nb.scan(lambda c, x: (f(c, x), c), X + 1j * Y, np.stack([Y, 1j * X]))[0]
+    ),
+    "scan of no turns": lambda f: nb.scan(lambda c, x: (f(c, x), c), X, np.zeros((0, 3)))[0],
+    "scan in scan": lambda f: nb.scan(lambda c, x: (nb.scan(lambda d, y: (f(d, x * y), d), c, X)[0], c), X, Y)[0],
+    "scan in jit in vmap": lambda f: nb.vmap(nb.jit(lambda x: nb.fori_loop(0, 3, lambda i, c: f(c, x), Y)))(X),
+    "fori_loop": lambda f: nb.fori_loop(0, 3, lambda i, c: f(c, Y * i), X),
+    "while_loop": lambda f: nb.while_loop(lambda c: np.sum(c + f(c, Y)) < 9.0, lambda c: c + f(c, Y) + 2.0, X),
+    "map": lambda f: nb.map(lambda row: f(row, Y), np.stack([X, Y])),
+    "root": lambda f: nb.solvers.root(lambda y: y + 0.1 * f(y, Y) - 1.0, X).x,
+    "quad": lambda f: nb.solvers.quad(lambda t: f(t, 2.0), 0.0, 1.0)[0],
+    "lbfgs": lambda f: nb.optim.lbfgs(lambda y: np.sum((y + 0.1 * f(y, Y) - 1.0) ** 2), X).x,
+    "solve_ivp": lambda f: nb.solvers.solve_ivp(lambda t, y: -f(y, Y), (0.0, 1.0), X, t_eval=[1.0]).y,
+}
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_shapes_are_known_in_turns_of_loops_and_in_solvers(name: str) -> None:
+    def plain(x: Any, y: Any) -> Any:
+        return np.sin(x) * y
+
+    def jvp(x: Any, y: Any, z: Any, s: Any, t: Any) -> Any:
+        return np.cos(x) * y * s + np.sin(x) * t
+
+    def vjp(x: Any, y: Any, z: Any, g: Any) -> Any:
+        return g * np.cos(x) * y, g * np.sin(x)
+
+    hidden = nb.callback(plain, vjp=vjp, jvp=jvp, name=name)
+    np.testing.assert_allclose(TURNS[name](hidden), TURNS[name](plain), rtol=1e-6, atol=1e-12)
+
+
 def test_keyword_arguments_and_integers() -> None:
     def powers(x: Any, k: Any, scale: float = 1.0) -> Any:
         return scale * x**k

@@ -71,7 +71,16 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "object array": (lambda: nb.grad(np.sum)(np.array([1, "a"], object)), TypeError, "object"),
     "complex to real": (lambda: nb.grad(lambda x: (x * 1j).astype(float))(X), TypeError, r"x\.real"),
     "extended precision": (lambda: nb.grad(np.sum)(X.astype(np.clongdouble)), TypeError, "complex256"),
-    "container with an integer": (lambda: nb.grad(lambda d: d["a"])({"a": X, "n": 3}), TypeError, "int"),
+    "container with an integer": (
+        lambda: nb.grad(lambda d: d["a"])({"a": X, "n": 3}),
+        TypeError,
+        r"Argument 0\['n'\] of <lambda>\(\) is an int",
+    ),
+    "container with None": (
+        lambda: nb.grad(lambda x, p: x, 1)(1.0, (2.0, [X, None])),
+        TypeError,
+        r"Argument 1\[1\]\[1\] of",
+    ),
     "tangent of text": (lambda: nb.jvp(np.sin, X, "text"), TypeError, "Tangent 0 must be an array"),
     "cotangent of None": (lambda: nb.vjp(np.sin, X)[1](None), TypeError, "Cotangent 0 must be an array"),
     # ----- Positions and flags -----
@@ -107,6 +116,8 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "math.sin": (lambda: nb.grad(lambda x: math.sin(x[0]))(X), TypeError, "np.sin"),
     "item()": (lambda: nb.grad(lambda x: x[0].item())(X), TypeError, r"item\(\)"),
     "asarray": (lambda: nb.grad(lambda x: np.asarray(x))(X), TypeError, "ndarray"),
+    "index of a plain array, jit": (lambda: nb.jit(lambda x: X[np.argsort(x)])(X), TypeError, r"asarray\(table\)\[i\]"),
+    "index of a plain array, vmap": (lambda: nb.vmap(lambda x: X[np.argsort(x)])(X[None]), TypeError, "argument"),
     "truth of several": (lambda: nb.grad(lambda x: x if x > 0 else -x)(X), ValueError, r"any\(\) or all\(\)"),
     "unhashable for jit": (lambda: nb.jit(lambda x, s: x)(X, {1}), TypeError, "not hashable"),
     # ----- Threads -----

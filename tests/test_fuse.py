@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 
 import numpy as np
@@ -11,6 +13,7 @@ from nbgrad.compiler.fuse import Special, fuse
 from nbgrad.compiler.loops import Loop
 from nbgrad.compiler.tiles import emit
 from nbgrad.graph.builders import cast, concatenate, gather, iota, matmul, pad, reduce, reshape, slice_axes, transpose
+from nbgrad.graph.formulas import unslice
 from nbgrad.graph.ir import Node, broadcast, elementwise, literal, placeholder
 from nbgrad.graph.simplify import simplify
 from nbgrad.runtime.evaluate import compute
@@ -70,6 +73,28 @@ def test_a_stencil_and_a_sum_of_padded_arrays_are_one_kernel_each() -> None:
     only_loop(left - 2.0 * middle + right)
     g = array(98)
     only_loop(pad(g, [(0, 2)]) - 2.0 * pad(g, [(1, 1)]) + pad(g, [(2, 0)]))
+
+
+@pytest.mark.parametrize(
+    ("shape", "parts"),
+    [
+        ((200,), [((1, 100, 2),)]),
+        ((200,), [((0, 100, 2),), ((199, 100, -2),)]),
+        ((201,), [((0, 100, 2),), ((1, 100, 2),), ((2, 100, 2),)]),
+        ((20, 40), [((0, 10, 2), (1, 20, 2)), ((1, 10, 2), (0, 20, 2)), ((1, 10, 2), (1, 20, 2))]),
+        ((300,), [((2, 90, 3),), ((31, 90, 3),)]),
+    ],
+)
+def test_cotangents_of_strided_slices_are_loops_over_long_axes(
+    shape: tuple[int, ...], parts: list[tuple[tuple[int, int, int], ...]]
+) -> None:
+    values = [array(*[length for _, length, _ in ranges]) for ranges in parts]
+    expected = np.zeros(shape)
+    for v, ranges in zip(values, parts, strict=True):
+        expected[tuple([slice(a, None if a + n * s < 0 else a + n * s, s) for a, n, s in ranges])] += value(v)
+    cotangent = functools.reduce(operator.add, [unslice(v, shape, r) for v, r in zip(values, parts, strict=True)])
+    np.testing.assert_array_equal(compute([cotangent])[0], expected)
+    assert all(step.shape[-1] > 3 for step in kernels(cotangent) if isinstance(step, Loop))
 
 
 def test_a_pairwise_intermediate_is_not_stored() -> None:

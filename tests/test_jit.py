@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from typing import Any
 
@@ -231,6 +232,55 @@ def test_integers_of_values_become_guards() -> None:
     f = nb.jit(lambda x, i: x[int(i)] * 2)
     for i in (0, 3, 0, 4):
         assert f(X, np.int64(i)) == 2 * X[i]
+
+
+@pytest.mark.parametrize(
+    ("asked", "values", "ways"),
+    [
+        (int, [2.1, 2.7, 2.5, 3.2, 3.0000000000000004], 2),
+        (bool, [2.5, -1.0, np.nan, 0.0, -0.0], 2),
+        (round, [2.2, 1.9, 2.0], 1),
+        (lambda x: bool(np.int64(3) * np.sum(x > np.arange(5.0))), [2.5, 0.5, 4.5, -1.0], 2),
+        (lambda x: bool(x * 1j), [2.5, 0.0, 1.0], 2),
+    ],
+)
+def test_a_guard_is_about_what_python_gets(asked: Any, values: list[float], ways: int) -> None:
+    plain = counted(lambda x: x * 10 + float(asked(x)))
+    f = nb.jit(plain)
+    for x in values:
+        np.testing.assert_allclose(f(x), x * 10 + float(asked(np.float64(x))), rtol=1e-14)
+    assert plain.calls == ways
+
+
+def test_a_condition_that_rounding_decides_takes_the_recorded_way() -> None:
+    def settled(x: Any) -> Any:
+        for _ in range(200):
+            new = np.exp(-x) * x**0.5
+            if new == x:
+                break
+            x = new
+        return x
+
+    f = nb.jit(settled)
+    for x in np.linspace(0.5, 2.0, 30):
+        np.testing.assert_allclose(f(x), settled(x), rtol=1e-14)
+
+
+def test_a_call_that_no_guard_fits_takes_the_recorded_way() -> None:
+    signs = itertools.cycle([1.0, -1.0])
+    sign = nb.callback(lambda x: next(signs) * x, shape=lambda x: x)
+
+    def moved(x: Any, y: Any) -> Any:
+        x += 1.0
+        return 2 * y if sign(y) > 0 else 3 * y
+
+    f = nb.jit(moved)
+    x, out = np.zeros(2), np.zeros(())
+    for k in range(1, 4):
+        assert f(x, 1.0) == 2.0
+        np.testing.assert_array_equal(x, k)
+    f(x, 1.0, out=out)
+    assert out == 2.0
 
 
 def test_a_needed_float_is_an_error_that_leaves_it_usable() -> None:

@@ -12,6 +12,7 @@ import pytest
 import nbgrad as nb
 from nbgrad.compiler.matrices import small_factors, small_products
 from nbgrad.compiler.matrices.matrix_lanes import lanes_of
+from nbgrad.graph import matrix_rows
 from nbgrad.graph.builders import complete_pivots, lu, lu_solve
 from nbgrad.graph.interpret import evaluate_node
 from nbgrad.graph.ir import constant
@@ -302,3 +303,27 @@ def test_few_or_large_matrices_go_to_libraries():
     assert not small_factors.is_small(node_of(small_factors.FEWEST, most + 1))
     assert small_factors.block_count(node_of(17, 2)) == -(-17 // lanes_of("float64"))
     assert most == small_products.LARGEST
+
+
+@pytest.mark.parametrize(
+    "function",
+    [np.linalg.inv, np.linalg.det, np.linalg.cholesky, lambda a: np.linalg.solve(a, a[..., :1]), np.linalg.slogdet],
+)
+def test_conditions_on_many_small_matrices_are_compiled(function, monkeypatch):
+    """Whether all are regular is asked while the function is recorded; Python would go through them row by row."""
+
+    def refuse(*_):
+        message = "factors in Python"
+        raise AssertionError(message)
+
+    for name in ("_eliminated", "_substituted", "_wide"):
+        monkeypatch.setattr(matrix_rows, name, refuse)
+
+    def total(a):
+        return np.sum(function(a)[1] if function is np.linalg.slogdet else function(a))
+
+    a = np.eye(4) + np.linspace(0.0, 0.1, 20)[:, None, None]
+    step = 1e-6 * np.cos(np.arange(a.size)).reshape(a.shape)
+    step += step.swapaxes(1, 2)
+    gradient = nb.grad(total)(a)
+    np.testing.assert_allclose(np.sum(gradient * step), (total(a + step) - total(a - step)) / 2, rtol=1e-5)

@@ -167,7 +167,7 @@ class Jitted(NamedObject):
                     return result
             with self._lock.held():
                 one = specialize(self._recorded(), leaves, treespec, self.donate, self._general, self.budget)
-                known.insert(0, one)
+                known[:] = [one, *[other for other in known if not other.goes_as(one)]]
                 del known[MOST_SPECIALIZATIONS:]
             if one.reads_leaves:
                 self._reads_leaves = True
@@ -177,7 +177,8 @@ class Jitted(NamedObject):
                 if out is None and self._remembers(()):
                     return self.fn(*args, **kwargs)
             self._open(one, given, nested, rolls)
-            return one.run(inputs, out)
+            # Python has just gone this way with these inputs. Compiled code may round otherwise and decide otherwise.
+            return one.run(inputs, out, guarded=False)
 
     def _recorded(self) -> Callable[..., Any]:
         """The function that is recorded."""

@@ -142,10 +142,17 @@ class Specialization:
             return False
         return self.conditions.orders is None or self.conditions.orders == orders_of(inputs)
 
+    def goes_as(self, other: Specialization) -> bool:
+        """Whether it is a record of the same way through the function, for the same Cells and orders of arguments."""
+        ours, theirs = self.conditions, other.conditions
+        if (ours.orders, ours.cells, len(ours.guards)) != (theirs.orders, theirs.cells, len(theirs.guards)):
+            return False
+        return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(ours.guards, theirs.guards, strict=True))
+
     # ----- Running -----
 
-    def run(self, inputs: Sequence[Any], out: Any = None) -> Any:
-        """The caller's results, in `out` if that is not None; `MISSED` if a guard differs."""
+    def run(self, inputs: Sequence[Any], out: Any = None, guarded: bool = True) -> Any:
+        """The caller's results, in `out` if that is not None; `MISSED` if a guard differs, where it is `guarded`."""
         for position in self.stores:
             check_store(inputs[position], [*inputs[:position], *inputs[position + 1 :]])
         targets = None if out is None else self.targets(out)
@@ -156,7 +163,7 @@ class Specialization:
             return self.program.call(*arrays)
         else:
             found = self._computed(arrays, targets)
-        result = self.finished(found, inputs, results_as(inputs))
+        result = self.finished(found, inputs, results_as(inputs), guarded)
         if targets is None or result is MISSED:
             return result
         targets.take(found)
@@ -197,12 +204,12 @@ class Specialization:
         """Outputs as a program gives them, those of a device that belong to the CPU copied there."""
         return list(found) if self.device is None else at_home(found, self.outputs)
 
-    def finished(self, found: Sequence[Any], inputs: Sequence[Any], giver: Any = False) -> Any:
+    def finished(self, found: Sequence[Any], inputs: Sequence[Any], giver: Any = False, guarded: bool = True) -> Any:
         """The caller's results, after guards, checks, Parameters and the caller's arrays, `inputs`, got theirs;
-        `MISSED` if a guard differs."""
+        `MISSED` if a guard differs, where it is `guarded`."""
         count = self.result_count
         conditions = self.conditions
-        for value, expected in zip(found[count:], conditions.guards, strict=False):
+        for value, expected in zip(found[count:], conditions.guards if guarded else (), strict=False):
             if not np.array_equal(on_host(value), expected, equal_nan=True):
                 return MISSED
         at = count + len(conditions.guards)

@@ -13,9 +13,9 @@ from typing import Any
 import optree
 
 from ..errors import DtypeError, NbgradError, ShapeError, TracedValueError
-from ..graph.builders import cast, reduce
-from ..graph.ir import Node, placeholder
-from ..graph.loops.loop_body import LoopNodes, like, make_loop, turns_of
+from ..graph.builders import cast, reduce, reshape, slice_axes
+from ..graph.ir import Node, filled, placeholder
+from ..graph.loops.loop_body import LoopNodes, like, make_loop, real_parts, turns_of
 from ..graph.trace import current_trace, recording
 from ..record.call_order import FLOAT64, first_token, last_token
 from ..record.foreign_arrays import described_output
@@ -172,6 +172,17 @@ def record_turn(body: Body, fn: Callable[..., Any], name: str, init: Any, scanne
     return turn
 
 
+def _examples(sources: Sequence[Node], first: Arrays, scanned: Arrays) -> dict[Node, Node]:
+    """The values of a turn's placeholders in the first turn; ones where there are no turns."""
+    parts = [
+        reshape(slice_axes(node, [(0, 1, 1), *[(0, n, 1) for n in node.shape[1:]]]), node.shape[1:])
+        if node.shape[0]
+        else filled(1, node.dtype, node.shape[1:])
+        for node in scanned.nodes
+    ]
+    return dict(zip(sources, real_parts([*first.nodes, *parts]), strict=False))
+
+
 def _recorded(body: Body, fn: Callable[..., Any], name: str, first: Arrays, scanned: Arrays) -> Turn:
     carried = [like(node) for node in first.nodes]
     slices = [like(node, node.shape[1:]) for node in scanned.nodes]
@@ -179,6 +190,7 @@ def _recorded(body: Body, fn: Callable[..., Any], name: str, first: Arrays, scan
     sources = [source for node in (*carried, *slices, token) for source in (node.inputs or (node,))]
     with recording(sources, turn=True) as trace:
         trace.tokens.append(token)
+        trace.examples = lambda: _examples(sources, first, scanned)
         stand_ins = [like_array(inside, node) for inside, node in zip(carried, first.nodes, strict=True)]
         given = [[Tensor._of(node) for node in nodes] for nodes in (stand_ins, slices)]
         try:

@@ -55,20 +55,25 @@ def unslice(g: Node, shape: Shape, ranges: Sequence[tuple[int, int, int]]) -> No
     if g.size == 0:
         return zeros(shape, g.dtype)
     g = slice_axes(g, [(n - 1, n, -1) if step < 0 else (0, n, 1) for _, n, step in ranges])
+    split: list[int] = []
     widths: list[tuple[int, int]] = []
-    for axis, (start, length, step) in enumerate(ranges):
+    whole: list[int] = []
+    for extent, (start, length, step) in zip(shape, ranges, strict=True):
         first = start if step > 0 else start + (length - 1) * step
         stride = abs(step)
-        if stride > 1 and length > 1:
-            # Zeros between the elements: a new axis of length `stride` whose first column is g.
-            before, after = g.shape[:axis], g.shape[axis + 1 :]
-            g = reshape(g, (*before, length, 1, *after))
-            g = pad(g, [(0, stride - 1) if a == axis + 1 else (0, 0) for a in range(g.ndim)])
-            g = reshape(g, (*before, length * stride, *after))
-            span = (length - 1) * stride + 1
-            g = slice_axes(g, [(0, span if a == axis else n, 1) for a, n in enumerate(g.shape)])
-        widths.append((first, shape[axis] - first - g.shape[axis]))
-    return pad(g, widths)
+        if stride == 1 or length == 1:
+            split.append(length)
+            widths.append((first, extent - first - length))
+            whole.append(extent)
+            continue
+        # Zeros around and between the elements: in rows of length `stride`, of which g is one column.
+        before, column = divmod(first, stride)
+        rows = -(-extent // stride)
+        split += [length, 1]
+        widths += [(before, rows - before - length), (column, stride - 1 - column)]
+        whole.append(rows * stride)
+    g = reshape(pad(reshape(g, tuple(split)), widths), tuple(whole))
+    return slice_axes(g, [(0, extent, 1) for extent in shape])
 
 
 def cumulative_product(x: Node, reverse: bool = False) -> Node:

@@ -282,3 +282,12 @@ MATRICES = named(
     ),
     complete_pivots=row("special", _pivots, _complete_pivots, INTEGER, batch=_side_by_side),
 )
+
+_ROW_BY_ROW = frozenset("lu cholesky triangular_solve lu_solve complete_pivots".split())
+"""Primitives whose meaning goes through matrices, and through the rows of small ones, in Python."""
+_MOST_ROWS = 16
+
+
+def takes_long(node: Node) -> bool:
+    """Whether the meaning of a node in NumPy takes much longer than a compiled kernel."""
+    return node.name in _ROW_BY_ROW and node.shape[0] * node.shape[-1] > _MOST_ROWS

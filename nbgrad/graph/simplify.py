@@ -18,7 +18,19 @@ from ..process.gc_pause import RareCollection
 from .builders import cast, concatenate, reduce, reshape, slice_axes, transpose
 from .formulas import expanded
 from .interpret import evaluate_node
-from .ir import PRIMITIVES, Node, broadcast, elementwise, extent, literal, literal_value, make, topological, zeros
+from .ir import (
+    PRIMITIVES,
+    Node,
+    broadcast,
+    elementwise,
+    extent,
+    literal,
+    literal_value,
+    make,
+    topological,
+    with_inputs,
+    zeros,
+)
 from .loops.loop_body import LOOP, turns_of
 from .loops.loop_rewrites import joined
 from .loops.loop_rows import LAST
@@ -278,7 +290,23 @@ def _add(node: Node) -> Node | None:
             and (node.dtype.kind != "f" or np.signbit(value))
         ):
             return a
-    return None
+    return _same_table(x, y)
+
+
+def _same_table(x: Node, y: Node) -> Node | None:
+    """The sum of two cotangents of strided slices, which are columns of one table, as a sum of tables."""
+    views: list[Node] = []
+    while x.primitive is y.primitive and x.primitive in (RESHAPE, SLICE) and x.params == y.params:
+        views.append(x)
+        (x,), (y,) = x.inputs, y.inputs
+        if x.shape != y.shape:
+            return None
+    if y.primitive is not PAD or all(view.primitive is SLICE for view in views):
+        return None
+    total = x + y
+    for view in reversed(views):
+        total = with_inputs(view, (total,))
+    return total
 
 
 def _subtract(node: Node) -> Node | None:

@@ -56,17 +56,18 @@ class Trace:
     `size`, and `batched` has those of every node that they were needed of. `callers` knows the arrays that the
     arguments stand for; `orders` is not empty once something depended on how they lie in memory. `known`, `owned`
     and `varying` remember values and answers about nodes (the latter two by serial number, so that they keep no
-    node alive). `turn_checks` is None unless one turn of a loop is recorded: then it has the conditions that must
-    hold in every turn, and `turn_ends` the loops in it that end by a value; it is `optional` where Python's own
-    statement would do. `budgets` are those of jitted functions that became part of it. `refused` is the last error
-    for a value that would have left the recording, with the user's frame at that moment. `nodes` are those in which
-    loops are looked for, in the order of their making; None where they are not. `elements` are those of short
-    arguments that it has read, and `taken` has NumPy's arrays that it has met last, by `id`: references to their
-    nodes. `tokens` are those of the calls whose order counts (call_order.py), in the order of their making, and
-    `batch` is the `Batch` for each value of which they are made. `met` is a list where somebody wants to know which
-    arrays from outside became constants, with the values that they had. `chosen` has the arrays that statements have
-    chosen by a value (record/chosen_arrays.py). `journal` is a dict where a side of a branch or a turn of a loop is
-    recorded: by `id`, each Tensor that it has written to, with the node and the class that it had before.
+    node alive). `turn_checks` is None unless one turn of a loop is recorded: then it has the conditions that must hold
+    in every turn, `turn_ends` the loops in it that end by a value, and `examples`, which gives the values of its
+    arguments in the first turn; it is `optional` where Python's own statement would do. `budgets` are those of jitted
+    functions that became part of it. `refused` is the last error for a value that would have left the recording, with
+    the user's frame at that moment. `nodes` are those in which loops are looked for, in the order of their making;
+    None where they are not. `elements` are those of short arguments that it has read, and `taken` has NumPy's arrays
+    that it has met last, by `id`: references to their nodes. `tokens` are those of the calls whose order counts
+    (call_order.py), in the order of their making, and `batch` is the `Batch` for each value of which they are made.
+    `met` is a list where somebody wants to know which arrays from outside became constants, with the values that they
+    had. `chosen` has the arrays that statements have chosen by a value (record/chosen_arrays.py). `journal` is a dict
+    where a side of a branch or a turn of a loop is recorded: by `id`, each Tensor that it has written to, with the
+    node and the class that it had before.
     """
 
     __slots__ = (
@@ -88,6 +89,7 @@ class Trace:
         "chosen",
         "collects",
         "elements",
+        "examples",
         "fn",
         "frozen",
         "guards",
@@ -142,6 +144,7 @@ class Trace:
         self.elements: dict[tuple[Node, int], weakref.ref[Node]] = {}
         self.turn_checks: list[tuple[Node, str, type[NbgradError]]] | None = [] if turn else None
         self.turn_ends: list[Any] | None = [] if turn else None
+        self.examples: Callable[[], Mapping[Node, Node]] | None = None
         self.optional = False
         self.arguments = frozenset(arguments)
         self.mapping, self.size = mapping, size

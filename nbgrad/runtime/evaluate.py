@@ -24,9 +24,22 @@ from ..graph.builders import reduce
 from ..graph.graph_key import INPUT, structure
 from ..graph.host_functions import is_call
 from ..graph.interpret import interpret, interpret_order
-from ..graph.ir import CPU_PLACES, HOST, PRIMITIVES, Node, make, on_host, plain, plain_dtype, topological, with_inputs
+from ..graph.ir import (
+    CPU_PLACES,
+    HOST,
+    PRIMITIVES,
+    Node,
+    elementwise,
+    make,
+    on_host,
+    plain,
+    plain_dtype,
+    topological,
+    with_inputs,
+)
 from ..graph.known_values import KnownValues, Piece
 from ..graph.loops.loop_body import LOOP
+from ..graph.matrix_rows import takes_long
 from ..graph.trace import Trace, current_trace
 from ..process.gc_pause import RareCollection
 from ..process.locks import ForkSafeLock
@@ -117,10 +130,17 @@ def concrete(node: Node, reason: str) -> np.ndarray:
             raise TracedValueError(message)
         if len(trace.checks) > CHECKED_AT_ONCE:
             _check(trace)
-        value = on_host(computed(node))
-        trace.guards.append((node, value))
-        return value
+        decisive = _decisive(node, reason)
+        trace.guards.append((decisive, on_host(computed(decisive))))
     return on_host(computed(node))
+
+
+def _decisive(node: Node, reason: str) -> Node:
+    """The node that decides about the truth value or the integer of a value, and has no other digits of it."""
+    kind = node.dtype.kind
+    if reason == "bool" and kind != "b":
+        return elementwise("not_equal", node, 0)
+    return elementwise("trunc", node) if kind == "f" else node
 
 
 def known(node: Node) -> Any:
@@ -161,8 +181,8 @@ def _piece_values(piece: Piece, nodes: Sequence[Node], known: KnownValues | None
     """The values of nodes of a piece: small ones by the interpreter, others by a compiled program."""
     values: Mapping[Node, Any] = {} if known is None else known.values
     asked = nodes if known is None else nodes[:1]
-    looping = any(node.primitive is LOOP for node in piece.readers)
-    if not looping and all(node.device is None and node.size <= INTERPRETED_SIZE for node in asked):
+    heavy = any(node.primitive is LOOP or takes_long(node) for node in piece.readers)
+    if not heavy and all(node.device is None and node.size <= INTERPRETED_SIZE for node in asked):
         at_hand = {node: on_host(values.get(node, node.value)) for node in piece.known}
         return interpret_order(list(piece.readers), at_hand, nodes)
     if not any(node.inputs for node in piece.known):

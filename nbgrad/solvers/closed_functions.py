@@ -262,6 +262,7 @@ def recorded(
     name = name_of(fn)
     variables = [placeholder(node.shape, node.dtype) for node in given]
     with recording(variables, turn=True) as trace:
+        trace.examples = lambda: dict(zip(variables, given, strict=True))
         try:
             output = fn(*[Tensor._of(node) for node in variables])
         except TracedValueError as error:

@@ -61,7 +61,18 @@ class Protocols(Tensor):
                 "differentiated or compiled. Take the values of the Series or DataFrame first: frame.to_numpy() @ x."
             )
             raise TracedValueError(message) from None
-        value = concrete(self._node, "array").view()
+        try:
+            value = concrete(self._node, "array").view()
+        except TracedValueError:
+            if self._node.dtype.kind not in "biu":
+                raise
+            message = (
+                f"The value of a Tensor of shape {self._node.shape} is needed as an ndarray while a function is "
+                "recorded, but it differs from call to call. A plain ndarray that it indexes, table[i], shows nobody "
+                "its index: make the table an argument, or write nbgrad.numpy.asarray(table)[i]. For np.take and "
+                "np.searchsorted, `import nbgrad.numpy as np`."
+            )
+            raise TracedValueError(message) from None
         value.flags.writeable = False
         return value
 

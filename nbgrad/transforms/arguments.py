@@ -184,7 +184,7 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: C
             continue
         kind = kind_of(item)
         if kind == "other":
-            what = f"Argument {which!r} of {name_of(fn)}()"
+            what = f"Argument {which!r}{_path(treespec, position)} of {name_of(fn)}()"
             instead = advice(item)
             message = (
                 f"{what} is {_described(item)}, which cannot be differentiated: expected floating-point arrays, "
@@ -194,7 +194,7 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: C
             raise DtypeError(message)
         dtype = item._node.dtype if kind == "tensor" else item.node.dtype if kind == "lent" else np.asarray(item).dtype
         if dtype not in _DIFFERENTIABLE and not (dtype.kind in "fc" and supported(dtype)):
-            what = f"Argument {which!r} of {name_of(fn)}()"
+            what = f"Argument {which!r}{_path(treespec, position)} of {name_of(fn)}()"
             message = (
                 f"{what} is {_described(item)}: there are gradients with respect to float and complex "
                 f"values of up to 64 bits a part, not {dtype}. "
@@ -207,6 +207,11 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: C
         wanted.kinds.append(item.giver if kind == "lent" else kind)
         lifted.append(callers.lend(fresh, item) if kind in ("array", "tensor") else Tensor._of(fresh))
     return lifted[0] if treespec is LEAF else optree.tree_unflatten(treespec, lifted), wanted
+
+
+def _path(treespec: Any, position: int) -> str:
+    """The place of a leaf in its containers, as it would be written."""
+    return treespec.accessors()[position].codify("")
 
 
 def has_floats(leaf: Any) -> bool:

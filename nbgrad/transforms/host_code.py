@@ -20,6 +20,7 @@ from ..graph.batch import batch
 from ..graph.builders import reshape, slice_axes
 from ..graph.custom_calls import Call, Kernel, Layout, nodes_of
 from ..graph.ir import PRIMITIVES, Node, by_serial, constant, make, on_host, plain_dtype
+from ..graph.loops.loop_rewrites import substituted
 from ..graph.trace import current_trace
 from ..record.foreign_arrays import a_full_name
 from ..record.numbers import supported
@@ -175,12 +176,14 @@ def _key(leaf: Any) -> Any:
 
 
 def sample(node: Node) -> np.ndarray:
-    """A value that a recorded node may have: the first of those that vmap maps."""
+    """A value that a recorded node may have: the first of those that vmap maps, or that of a loop's first turn."""
     trace = current_trace()
     while trace is not None:
         if trace.mapping:
             many = batch([node], trace.mapping, trace.size)[0]
             node = reshape(slice_axes(many, [(0, 1, 1), *[(0, n, 1) for n in node.shape]]), node.shape)
+        elif trace.examples is not None:
+            node = substituted([node], trace.examples())[0]
         trace = trace.parent
     return on_host(computed(node))
 
