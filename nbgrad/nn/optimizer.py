@@ -22,6 +22,7 @@ from ..compiled.jit import jit
 from ..errors import ArgumentError, CellError, DtypeError, ShapeError
 from ..graph.trace import current_trace
 from ..process.modes import leaves_made
+from ..record.axes_and_dtypes import only
 from ..record.tensor import Tensor
 from ..remembered.leaves import forgetting
 from ..tensors.parameter import Parameter, ParameterTuple
@@ -330,6 +331,22 @@ class Optimizer(Cell):
         return value.astype(dtype) if isinstance(value, Tensor) else value
 
     # ----- For users -----
+
+    _target = "CPU"
+
+    @property
+    def target(self) -> str:
+        """Where MindSpore updates: "CPU", "GPU" or "Ascend"; no effect, since updates run where Parameters lie."""
+        return self._target
+
+    @target.setter
+    def target(self, value: str) -> None:
+        self._set_base_target(value)
+
+    def _set_base_target(self, value: str) -> None:
+        """What the setters of MindSpore's optimizers call."""
+        only("target", value, "CPU", "GPU", "Ascend")
+        self._target = value
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
         """Put a prefix before the names of all state, and of the weights, as MindSpore does.
