@@ -46,6 +46,8 @@ from .control.scan import fori_loop as fori_loop
 from .control.scan import map as map
 from .control.scan import scan as scan
 from .control.while_loops import while_loop as while_loop
+from .dtype import Type as Type
+from .dtype import bfloat16 as bfloat16
 from .dtype import bool_ as bool_
 from .dtype import byte as byte
 from .dtype import complex64 as complex64

@@ -134,7 +134,8 @@ class ConfusionMatrixMetric(Metric):
             return
         with np.errstate(divide="ignore", invalid="ignore"):
             rates = self._rate(counts)  # pyright: ignore[reportArgumentType]
-            rates = np.nanmean(rates, axis=1) if self.decrease == "mean" else rates
+            if self.decrease == "mean":
+                rates = np.nansum(rates, axis=1) / np.isfinite(rates).sum(axis=1)
         self._total += np.nansum(rates)
         self._seen += np.isfinite(rates).sum()
 
