@@ -276,7 +276,8 @@ class Cell(HookedCell, MarkedCell, BufferedCell):
 
     def __getattr__(self, name: str) -> Any:
         if name in (buffers := self._kept_buffers()):
-            return None if buffers[name] is None else buffers[name].value()
+            kept = buffers[name]
+            return None if kept is None else kept.value()
         message = f"{type(self).__name__} has no attribute {name!r}."
         if name in ("_params", "_cells", "_compute_dtype", "_with_rule", "training"):
             message = f"{type(self).__name__}.__init__() must call super().__init__() before it uses the Cell."
