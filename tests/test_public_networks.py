@@ -209,6 +209,19 @@ def test_accumulated_gradients_update_by_their_mean() -> None:
     assert seen == [1.0, 0.625, 0.625, -0.875]
 
 
+def test_a_parameter_of_one_element_takes_a_number() -> None:
+    net = nn.Cell()
+    net.calls, net.weight = (
+        nb.Parameter(Tensor([3], nb.int32), name="calls"),
+        nb.Parameter(Tensor([1.0, 2.0]), name="w"),
+    )
+    net.calls = 0
+    assert net.calls.tolist() == [0]
+    assert net.calls.dtype == nb.int32
+    with pytest.raises(DtypeError, match="is a Parameter"):
+        net.weight = 0.0
+
+
 def test_checksums_of_records() -> None:
     crc = 0xE3069283  # CRC-32C of these digits, RFC 3720
     assert masked_crc(b"123456789") == (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
@@ -276,3 +289,56 @@ def test_fashion_mnist_is_read_as_mnist(tmp_path: Path) -> None:
     assert isinstance(data, nb.dataset.VisionBaseDataset)
     rows = list(data.create_tuple_iterator(output_numpy=True))
     assert [(image.ravel().tolist(), int(label)) for image, label in rows] == [([1, 2], 7), ([3, 4], 9)]
+
+
+# ----- Optimizers -----
+
+
+class Descent(nn.Optimizer):
+    """Written as those of public collections: with members of the base, and maps over weights and options."""
+
+    def construct(self, gradients: Any) -> Any:
+        gradients = self.scale_grad(self.gradients_centralization(self.flatten_gradients(gradients)))
+        rates: Any = self.learning_rate
+        if self.dynamic_lr:
+            rates = tuple([r(self.global_step) for r in rates]) if self.is_group_lr else rates(self.global_step)
+        if self._is_dynamic_lr_or_weight_decay():
+            self.assignadd(self.global_step, self.global_step_increase_tensor)
+        rates = rates if self.is_group_lr else (rates,) * self.param_length
+        decays = self.get_weight_decay() if self.is_group else (self.weight_decay,) * self.param_length
+        return self.map_(self._one, rates, decays, self._parameters, gradients, self.decay_flags, self.optim_filter)
+
+    @staticmethod
+    def _one(rate: Any, decay: Any, weight: Any, gradient: Any, decays: bool, updates: bool) -> Any:
+        return ops.assign_sub(weight, rate * (gradient + decay * weight if decays else gradient)) if updates else weight
+
+
+def weights(*names: str) -> list[nb.Parameter]:
+    return [nb.Parameter(Tensor([1.0]), name=name) for name in names]
+
+
+def stepped(optimizer: nn.Optimizer, *gradients: float) -> list[float]:
+    optimizer(tuple([Tensor([gradient]) for gradient in gradients]))
+    return [float(weight.value()) for weight in optimizer.parameters]
+
+
+def test_optimizers_with_a_construct_of_their_own() -> None:
+    assert stepped(Descent(0.5, weights("a", "beta"), weight_decay=0.5), 0.5, 0.5) == [0.5, 0.75]
+    a, b = weights("a", "b")
+    groups = Descent([1.0, 0.5], [{"params": [a]}, {"params": [b], "weight_decay": 0.5}], loss_scale=2.0)
+    assert (groups.is_group, groups.is_group_lr, groups.dynamic_lr, groups.decay_flags) == (
+        True,
+        False,
+        True,
+        (False, True),
+    )
+    assert stepped(groups, 1.0, 0.0) == [0.5, 0.5]
+    assert stepped(groups, 1.0, 0.0) == [0.25, 0.375]
+    assert int(groups.global_step.value()[0]) == 2
+    a, b = weights("a", "b")
+    rates = Descent([1.0, 0.5], [{"params": [a], "lr": [0.25, 0.5]}, {"params": [b]}])
+    assert rates.is_group_lr
+    assert stepped(rates, 1.0, 1.0) == [0.75, 0.0]
+    assert stepped(rates, 1.0, 1.0) == [0.25, -0.5]
+    rates.weight_decay = Tensor(0.5)
+    assert not rates.is_group

@@ -177,7 +177,8 @@ class Jitted(NamedObject):
                 if out is None and self._remembers(()):
                     return self.fn(*args, **kwargs)
             self._open(one, given, nested, rolls)
-            return one.run(inputs, out)
+            result = one.run(inputs, out)
+            return result if result is not MISSED else one.run_recorded(inputs, out)
 
     def _recorded(self) -> Callable[..., Any]:
         """The function that is recorded."""

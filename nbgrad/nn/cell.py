@@ -234,6 +234,8 @@ class Cell(HookedCell, MarkedCell, BufferedCell):
             params.pop(name, None)
             cells[name] = value
         elif name in params:
+            if isinstance(value, int | float) and params[name].size == 1:  # as in MindSpore's graph mode
+                value = Tensor(value).astype(params[name].dtype).reshape(params[name].shape)
             if isinstance(value, Tensor):
                 params[name].set_data(value)
                 return
