@@ -46,6 +46,8 @@ from .control.scan import fori_loop as fori_loop
 from .control.scan import map as map
 from .control.scan import scan as scan
 from .control.while_loops import while_loop as while_loop
+from .dtype import Type as Type
+from .dtype import bfloat16 as bfloat16
 from .dtype import bool_ as bool_
 from .dtype import byte as byte
 from .dtype import complex64 as complex64
@@ -119,6 +121,7 @@ if _TYPE_CHECKING:
     from .blockwise.row_blocks import blocks as blocks
     from .compiled.compiler_marks import jit_class as jit_class
     from .compiled.compiler_marks import lazy_inline as lazy_inline
+    from .compiled.compiler_marks import ms_class as ms_class
     from .compiled.compiler_marks import mutable as mutable
     from .compiled.nan_search import find_nan as find_nan
     from .compiled.profiling import profile as profile
@@ -133,6 +136,7 @@ if _TYPE_CHECKING:
     from .ops.elementwise import is_tensor as is_tensor
     from .ops.rarer.sparse_tensors import COOTensor as COOTensor
     from .ops.rarer.sparse_tensors import CSRTensor as CSRTensor
+    from .ops.rarer.sparse_tensors import RowTensor as RowTensor
     from .solvers.implicit import custom_root as custom_root
     from .source.rebinding import differentiable_source as differentiable_source
     from .sparse.sparse_derivatives import sparse_hessian as sparse_hessian
@@ -160,6 +164,8 @@ if _TYPE_CHECKING:
     from .train.sinks import DatasetHelper as DatasetHelper
     from .train.sinks import connect_network_with_dataset as connect_network_with_dataset
     from .train.sinks import data_sink as data_sink
+    from .train.summaries import SummaryCollector as SummaryCollector
+    from .train.summaries import SummaryRecord as SummaryRecord
     from .transforms.check import check_grads as check_grads
     from .transforms.jacobians import hessian as hessian
     from .transforms.jacobians import hvp as hvp
@@ -180,7 +186,7 @@ _LATER = {
     "tape.custom_gradients": "custom_gradient",
     "tape.gradient_tape": "GradientTape",
     "tape.graph_gradients": "gradients",
-    "compiled.compiler_marks": "jit_class lazy_inline mutable",
+    "compiled.compiler_marks": "jit_class lazy_inline ms_class mutable",
     "compiled.nan_search": "find_nan",
     "compiled.profiling": "profile",
     "amp.loss_scale_managers": "DynamicLossScaleManager FixedLossScaleManager LossScaleManager",
@@ -190,10 +196,11 @@ _LATER = {
     ),
     "nn.exported": "export load",
     "ops.elementwise": "is_tensor",
-    "ops.rarer.sparse_tensors": "COOTensor CSRTensor",
+    "ops.rarer.sparse_tensors": "COOTensor CSRTensor RowTensor",
     "train.model": "Model",
     "train.profiler": "Profiler",
     "train.saved_models": "CheckpointConfig ModelCheckpoint",
+    "train.summaries": "SummaryCollector SummaryRecord",
     "train.sinks": "DatasetHelper connect_network_with_dataset data_sink",
     "nn.checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
     "transforms.jacobians": "hessian hvp jacfwd jacrev jvp vjp",

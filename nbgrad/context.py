@@ -38,7 +38,9 @@ _IGNORED = frozenset(
     "precompile_only check_bprop enable_reduce_precision reserve_class_name_in_scope variable_memory_max_size "
     "print_file_path env_config_path grad_for_scalar mempool_block_size op_timeout ascend_config gpu_config "
     "aoe_tune_mode enable_auto_mixed_precision enable_dump save_dump_path enable_profiling profiling_options "
-    "jit_level jit_config jit_syntax_level inter_op_parallel_num".split()
+    "jit_level jit_config jit_syntax_level inter_op_parallel_num graph_kernel_flags save_compile_cache "
+    "load_compile_cache disable_format_transform jit_enable_inplace_ops debug_level aoe_config exec_order "
+    "auto_tune_mode".split()
 )
 
 

@@ -11,8 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from .errors import DtypeError
+
 __all__ = [
     "DType",
+    "Type",
+    "bfloat16",
     "bool_",
     "byte",
     "complex64",
@@ -98,6 +102,32 @@ class DType:
         return dtype_of, (self.dtype.name,)
 
 
+Type = DType
+"""MindSpore's name of the class of element types, for annotations and `isinstance`."""
+
+
+class _Absent:
+    """An element type that has only its name: scripts may compare with it, and no array has it."""
+
+    def __init__(self, name: str, instead: str) -> None:
+        self.name, self._instead = name, instead
+
+    @property
+    def dtype(self) -> Any:
+        """The protocol by which NumPy reads an object as an array."""
+        message = f"Arrays of {self.name} are not supported. Use {self._instead}."
+        raise DtypeError(message)
+
+    def __str__(self) -> str:
+        return "BFloat16"
+
+    def __repr__(self) -> str:
+        return f"mindspore.{self.name}"
+
+    def __reduce__(self) -> Any:
+        return self.name
+
+
 _BY_DTYPE: dict[Any, DType] = {
     np.dtype(name): DType(name)
     for name in (
@@ -119,6 +149,7 @@ float16, float32, float64 = (dtype_of(name) for name in ("float16", "float32", "
 byte, short, intc, int_ = int8, int16, int32, int64
 complex64, complex128 = dtype_of("complex64"), dtype_of("complex128")
 complex_ = complex128
+bfloat16 = _Absent("bfloat16", "float16, which has three more bits of precision, or float32, which has its range")
 half, single, double, float_ = float16, float32, float64, float64
 
 int_type = (int8, int16, int32, int64)

@@ -23,8 +23,8 @@ _OPS = """
     functional operations composite
     primitive function function.array_func function.clip_func function.grad function.linalg_func function.math_func
     function.nn_func function.parameter_func function.random_func composite.base composite.math_ops
-    composite.multitype_ops operations.array_ops operations.comm_ops operations.math_ops operations.nn_ops
-    operations.other_ops operations.random_ops operations.inner_ops _primitive_cache
+    composite.multitype_ops operations.array_ops operations.comm_ops operations.image_ops operations.math_ops
+    operations.nn_ops operations.other_ops operations.random_ops operations.inner_ops _primitive_cache
 """
 _ROWS = {
     "nn": (("nn", _NN),),
@@ -39,7 +39,8 @@ _ROWS = {
             "train",
             """
             callback callback._callback callback._checkpoint callback._loss_monitor callback._time_monitor
-            callback._lr_scheduler_callback loss_scale_manager dataset_helper
+            callback._lr_scheduler_callback callback._summary_collector loss_scale_manager dataset_helper summary
+            summary.summary_record
             """,
         ),
         ("nn", "metrics metrics.metric"),
@@ -48,6 +49,8 @@ _ROWS = {
     "communication": (("communication", "management _comm_helper"),),
     "parallel": (("communication.parallel_context", ". _utils _auto_parallel_context"),),
     "mindrecord": (("dataset.record_files", "."),),
+    "boost": (("train.gradient_sums", ". grad_accumulation"),),
+    "_extends": (("compiled.compiler_marks", "."),),
     "profiler": (("train.profiler", ". profiling"),),
     "dataset": (
         ("dataset", "engine engine.datasets engine.samplers core"),

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
+from nbgrad.compiled.specialization import Specialization
 from nbgrad.compiler.cache import counters
 from nbgrad.errors import DtypeError, RangeError, TracedValueError
+from nbgrad.runtime.cpu_program import MISSED
 
 X = np.random.default_rng(0).normal(size=5)
 
@@ -414,3 +416,45 @@ def test_mindspores_ways_to_write_it():
 def test_python_floats_are_arrays_for_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nbgrad.config.interpret", lambda: True)
     np.testing.assert_array_equal(nb.jit(lambda one: nb.numpy.arange(4.0) * one)(1.5), np.arange(4.0) * 1.5)
+
+
+# ----- Conditions at the edge of rounding -----
+
+
+def at_the_edge(x: Any, edge: Any) -> Any:
+    y = x * 2.0
+    if y.sum() == edge:
+        y = y + 1.0
+    return (y * y).sum()
+
+
+def test_sums_that_round_otherwise_in_the_program() -> None:
+    f = nb.jit(at_the_edge)
+    for seed in range(12):
+        x = np.random.default_rng(seed).normal(size=37).astype(np.float32)
+        x -= x.mean()
+        edge = np.float32(2) * x.sum()
+        found = float(f(x, edge))  # one way or the other, never none
+        ways = [float((y * y).sum()) for y in (2.0 * x.astype(float), 2.0 * x.astype(float) + 1.0)]
+        assert min(abs(found - way) for way in ways) < 1e-3
+
+
+def test_a_program_that_disagrees_with_its_recording(monkeypatch: pytest.MonkeyPatch) -> None:
+    w = nb.Parameter(nb.Tensor([1.0]), name="w")
+
+    def step(x: Any) -> Any:
+        if x.sum() > 0.0:
+            nb.ops.assign_add(w, x)
+        return x * 2.0
+
+    as_it_is = Specialization.run
+
+    def run(one: Specialization, inputs: Any, out: Any = None, guarded: bool = True) -> Any:
+        return MISSED if guarded else as_it_is(one, inputs, out, guarded)
+
+    monkeypatch.setattr(Specialization, "run", run)
+    assert nb.jit(step)(nb.Tensor([3.0])).tolist() == [6.0]
+    assert w.value().tolist() == [4.0]
+    out = np.zeros(1, np.float32)
+    assert nb.jit(lambda x: x + 1.0 if x.sum() > 0.0 else x)(np.ones(1, np.float32), out=out) is out
+    assert out.tolist() == [2.0]

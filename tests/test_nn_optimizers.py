@@ -204,7 +204,8 @@ def test_groups() -> None:
     assert step(optimizer, 0.5, 0.5, 0.0) == [0.25, 0.25, 0.75]
     assert [float(rate) for rate in optimizer.get_lr()] == [1.0, 0.5, 1.0]
     assert {"learning_rate_group_0", "learning_rate_group_1", "global_step"} == set(optimizer.parameters_dict())
-    nb.ops.assign(optimizer.learning_rate[0], 0.0)
+    assert [float(rate) for rate in optimizer.learning_rate] == [1.0, 0.5, 1.0]
+    nb.ops.assign(optimizer.learning_rate_group_0, 0.0)
     assert step(optimizer, 0.0, 1.0, 0.0)[1] == 0.25
     with pytest.raises(ArgumentError, match="learning_rate_group_1"):
         optimizer.learning_rate = nb.Tensor(0.5)

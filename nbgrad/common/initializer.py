@@ -1,6 +1,7 @@
 """MindSpore's module of initializers: `from nbgrad.common.initializer import initializer, Normal`.
 
-In: nothing. Out: the names of tensors/initial_values.py. Called by ported scripts.
+In: nothing. Out: the names of tensors/initial_values.py; those with an underscore are used by initializers of public
+collections. Called by ported scripts.
 """
 
 from ..tensors.initial_values import Constant as Constant
@@ -17,7 +18,10 @@ from ..tensors.initial_values import Uniform as Uniform
 from ..tensors.initial_values import XavierNormal as XavierNormal
 from ..tensors.initial_values import XavierUniform as XavierUniform
 from ..tensors.initial_values import Zero as Zero
+from ..tensors.initial_values import fans, fill, register
 from ..tensors.initial_values import initializer as initializer
+
+_calculate_fan_in_and_fan_out, _assignment, _register = fans, fill, register
 
 __all__ = [
     "Constant",

@@ -89,8 +89,17 @@ def jit_class(cls: type[Marked]) -> type[Marked]:
     return cls
 
 
+ms_class = jit_class
+"""The name of `jit_class` in MindSpore before 2.0."""
+
+
 def lazy_inline(fn: Any = None, attrs: Any = None, policy: Any = None) -> Any:
     """A decorator for the `__init__` of a Cell, which tells MindSpore not to inline it; it has no effect."""
+    return fn if fn is not None else lambda function: function
+
+
+def cell_attr_register(fn: Any = None, attrs: Any = None) -> Any:
+    """A decorator for the `__init__` of a Cell, which tells MindSpore of its arguments; it has no effect."""
     return fn if fn is not None else lambda function: function
 
 

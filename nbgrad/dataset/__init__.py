@@ -15,7 +15,9 @@ from ..mindspore_paths import submodule
 NAMES: dict[str, str] = {
     "pipeline": "Dataset BatchDataset MapDataset RepeatDataset ShuffleDataset ZipDataset",
     "sources": "GeneratorDataset NumpySlicesDataset",
-    "image_files": "ImageFolderDataset MnistDataset Cifar10Dataset Cifar100Dataset",
+    "image_files": (
+        "VisionBaseDataset ImageFolderDataset MnistDataset FashionMnistDataset Cifar10Dataset Cifar100Dataset"
+    ),
     "record_files": "MindDataset",
     "samplers": (
         "Sampler SequentialSampler RandomSampler DistributedSampler SubsetSampler SubsetRandomSampler "

@@ -30,7 +30,11 @@ def _folder(path: Any) -> Path:
     return Path(path)
 
 
-class ImageFolderDataset(Indexed):
+class VisionBaseDataset(Indexed):
+    """The base of the datasets of images, for `isinstance`."""
+
+
+class ImageFolderDataset(VisionBaseDataset):
     """Images in one folder for each class.
 
     Parameters
@@ -108,7 +112,7 @@ def _refuse(options: Mapping[str, Any]) -> None:
         raise ArgumentError(message)
 
 
-class _InMemory(Indexed):
+class _InMemory(VisionBaseDataset):
     """Images and labels that are read as a whole."""
 
     def __init__(
@@ -172,6 +176,10 @@ class MnistDataset(_InMemory):
         word = {"train": "train", "test": "t10k"}[part]
         images, labels = (_idx(folder, f"{word}-{kind}-ubyte") for kind in ("images-idx3", "labels-idx1"))
         return [] if images is None or labels is None else [(images[..., None], labels.astype(np.uint32))]
+
+
+class FashionMnistDataset(MnistDataset):
+    """Fashion-MNIST (Xiao, Rasul, Vollgraf 2017): pictures of clothes in the files, shapes and dtypes of MNIST."""
 
 
 def _idx(folder: Path, name: str) -> np.ndarray | None:

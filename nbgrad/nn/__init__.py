@@ -35,7 +35,7 @@ NAMES: dict[str, str] = {
     "volume_layers": "Conv3d Conv3dTranspose Conv1dTranspose MaxPool3d AvgPool3d",
     "small_layers": (
         "Pad ResizeBilinear OneHot Norm ClipByNorm MatMul ReduceLogSumExp Tril Triu Unfold PSNR Dropout1d Dropout2d "
-        "Dropout3d Conv2dBnAct DenseBnAct"
+        "Dropout3d Conv2dBnAct DenseBnAct CentralCrop"
     ),
     "adaptive_optimizers": "Adadelta AdaMax ASGD FTRL Lamb LazyAdam ProximalAdagrad Rprop",
     "optimizers": "SGD Momentum Adam AdamWeightDecay AdamW RMSProp Adagrad",
@@ -60,6 +60,7 @@ NAMES: dict[str, str] = {
     "evaluation.segmentation_metrics": (
         "ConfusionMatrix Dice MeanSurfaceDistance RootMeanSquareDistance HausdorffDistance CosineSimilarity"
     ),
+    "evaluation.confusion_metrics": "ConfusionMatrixMetric",
     "evaluation.sequence_metrics": "ROC auc Perplexity BleuScore",
     "exported": "GraphCell",
     "evaluation.metrics_base": "Metric Loss MAE MSE rearrange_inputs names get_metric_fn",

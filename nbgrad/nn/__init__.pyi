@@ -104,6 +104,7 @@ from .small_layers import Dropout2d as Dropout2d
 from .small_layers import Dropout3d as Dropout3d
 from .small_layers import Conv2dBnAct as Conv2dBnAct
 from .small_layers import DenseBnAct as DenseBnAct
+from .small_layers import CentralCrop as CentralCrop
 from .adaptive_optimizers import Adadelta as Adadelta
 from .adaptive_optimizers import AdaMax as AdaMax
 from .adaptive_optimizers import ASGD as ASGD
@@ -185,6 +186,7 @@ from .evaluation.segmentation_metrics import MeanSurfaceDistance as MeanSurfaceD
 from .evaluation.segmentation_metrics import RootMeanSquareDistance as RootMeanSquareDistance
 from .evaluation.segmentation_metrics import HausdorffDistance as HausdorffDistance
 from .evaluation.segmentation_metrics import CosineSimilarity as CosineSimilarity
+from .evaluation.confusion_metrics import ConfusionMatrixMetric as ConfusionMatrixMetric
 from .evaluation.sequence_metrics import ROC as ROC
 from .evaluation.sequence_metrics import auc as auc
 from .evaluation.sequence_metrics import Perplexity as Perplexity

@@ -25,6 +25,7 @@ from ..tensors.parameter import Parameter, ParameterTuple
 from ..transforms.arguments import flatten
 from ..transforms.custom import custom_vjp
 from ..transforms.recomputed import checkpoint
+from .cell_buffers import BufferedCell
 from .cell_hooks import HookedCell, hooked_call
 from .cell_marks import MarkedCell
 
@@ -71,7 +72,7 @@ class _Identity:
     __hash__ = None  # type: ignore[assignment]
 
 
-class Cell(HookedCell, MarkedCell):
+class Cell(HookedCell, MarkedCell, BufferedCell):
     """A function with Parameters and sub-cells; subclasses define `construct`.
 
     Parameters
@@ -215,6 +216,8 @@ class Cell(HookedCell, MarkedCell):
             CELLS.token = object()
 
     def _assign(self, params: Any, cells: Any, name: str, value: Any) -> None:
+        if self._assigned_buffer(name, value):
+            return
         if isinstance(value, ParameterTuple):
             known = {id(parameter) for parameter in params.values()}
             for parameter in value:
@@ -231,6 +234,8 @@ class Cell(HookedCell, MarkedCell):
             params.pop(name, None)
             cells[name] = value
         elif name in params:
+            if isinstance(value, int | float) and params[name].size == 1:  # as in MindSpore's graph mode
+                value = Tensor(value).astype(params[name].dtype).reshape(params[name].shape)
             if isinstance(value, Tensor):
                 params[name].set_data(value)
                 return
@@ -272,6 +277,9 @@ class Cell(HookedCell, MarkedCell):
             CELLS.token = object()
 
     def __getattr__(self, name: str) -> Any:
+        if name in (buffers := self._kept_buffers()):
+            kept = buffers[name]
+            return None if kept is None else kept.value()
         message = f"{type(self).__name__} has no attribute {name!r}."
         if name in ("_params", "_cells", "_compute_dtype", "_with_rule", "training"):
             message = f"{type(self).__name__}.__init__() must call super().__init__() before it uses the Cell."

@@ -18,11 +18,11 @@ from ..ops.shape_functions import reshape
 from ..record.as_node import as_node
 from ..record.axes_and_dtypes import only
 from ..record.tensor import Tensor
-from .cell import Cell
 from .layer_arguments import default_bias, default_weight, flag, parameter, positive, signal_kernel
+from .layer_forms import WithForms
 
 
-class _Convolution(Cell):
+class _Convolution(WithForms):
     """The base of the convolution layers: their common arguments, weight and bias."""
 
     def __init__(

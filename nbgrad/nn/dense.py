@@ -22,9 +22,10 @@ from ..record.tensor import Tensor
 from .activation_layers import get_activation
 from .cell import Cell
 from .layer_arguments import default_bias, default_weight, flag, parameter, part, positive, real, whole
+from .layer_forms import WithForms
 
 
-class Dense(Cell):
+class Dense(WithForms):
     """`activation(x @ weight.T + bias)`, over the last axis.
 
     Parameters

@@ -86,7 +86,14 @@ class EmbeddingLookup(Cell):
     Attributes
     ----------
     embedding_table : Parameter, shape (vocab_size, embedding_size)
+    BATCH_SLICE, TABLE_ROW_SLICE, TABLE_COLUMN_SLICE : str
+        Values of `slice_mode`: how the table is shared among processes; has no effect.
     """
+
+    BATCH_SLICE = "batch_slice"
+    FIELD_SLICE = "field_slice"
+    TABLE_ROW_SLICE = "table_row_slice"
+    TABLE_COLUMN_SLICE = "table_column_slice"
 
     def __init__(
         self,
@@ -103,7 +110,7 @@ class EmbeddingLookup(Cell):
         super().__init__()
         only("target", target, "CPU", "DEVICE")
         only("max_norm", max_norm, None)
-        only("slice_mode", slice_mode, "batch_slice")
+        only("slice_mode", slice_mode, self.BATCH_SLICE, self.TABLE_ROW_SLICE, self.TABLE_COLUMN_SLICE)
         only("manual_shapes", manual_shapes, None)
         flag(sparse, "sparse")
         shape = (positive(vocab_size, "vocab_size"), positive(embedding_size, "embedding_size"))

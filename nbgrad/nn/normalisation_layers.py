@@ -19,9 +19,10 @@ from ..record.axes_and_dtypes import only
 from ..record.tensor import Tensor
 from .cell import Cell
 from .layer_arguments import flag, parameter, part, positive, real, whole
+from .layer_forms import WithForms
 
 
-class _BatchNorm(Cell):
+class _BatchNorm(WithForms):
     """The base of the batch normalisations; they differ in how many axes an input may have."""
 
     forms: ClassVar[dict[int, str]]
@@ -141,7 +142,7 @@ class BatchNorm2d(_BatchNorm):
     forms: ClassVar = {4: "(N, C, H, W)"}
 
 
-class LayerNorm(Cell):
+class LayerNorm(WithForms):
     """Standardise the last axes of every example (Ba et al. 2016).
 
     Parameters

@@ -22,10 +22,12 @@ from ..compiled.jit import jit
 from ..errors import ArgumentError, CellError, DtypeError, ShapeError
 from ..graph.trace import current_trace
 from ..process.modes import leaves_made
+from ..record.axes_and_dtypes import only
 from ..record.tensor import Tensor
 from ..remembered.leaves import forgetting
 from ..tensors.parameter import Parameter, ParameterTuple
 from .cell import Cell
+from .optimizer_members import MembersOfOptimizers, StepRates
 
 FLOAT32 = np.dtype(np.float32)
 _GROUP_KEYS = ("params", "lr", "weight_decay", "order_params")
@@ -135,7 +137,7 @@ def _check_members(parameters: Sequence[Any]) -> None:
 # ----- The optimizer -----
 
 
-class Optimizer(Cell):
+class Optimizer(MembersOfOptimizers):
     """The base of all optimizers; subclasses define `update`, or a `construct` of their own.
 
     Parameters
@@ -205,8 +207,9 @@ class Optimizer(Cell):
         self.global_step = Parameter(np.zeros(1, np.int32), name="global_step", requires_grad=False)
         rates = [group.learning_rate for group in groups]
         decays = [group.weight_decay for group in groups]
-        rate_names = self._set_up("learning_rate", learning_rate, rates, self._rate)
-        decay_names = self._set_up("weight_decay", weight_decay, decays, self._checked_decay)
+        of_rates, of_decays = (any(value is not None for value in values) for values in (rates, decays))
+        rate_names = self._set_up("learning_rate", learning_rate, rates, self._rate, of_rates)
+        decay_names = self._set_up("weight_decay", weight_decay, decays, self._checked_decay, of_rates or of_decays)
         self._rate_names = tuple([rate_names[number] for _, number in members])
         self._decay_names: tuple[str | None, ...] = tuple(
             [
@@ -214,18 +217,22 @@ class Optimizer(Cell):
                 for parameter, number in members
             ]
         )
+        for name, names in (("learning_rate", rate_names), ("weight_decay", decay_names)):
+            if names[0] != name:  # one for each Parameter, as in MindSpore
+                each = tuple([getattr(self, names[number]) for _, number in members])
+                object.__setattr__(self, name, each)
+        self._group_count = len(groups)
         self._compiled = jit(self._step)
         self._follow()
 
-    def _set_up(self, name: str, default: Any, values: Sequence[Any], made: Any) -> list[str]:
+    def _set_up(self, name: str, default: Any, values: Sequence[Any], made: Any, own: bool) -> list[str]:
         """Attributes that hold the learning rates or decays of the groups; the names, in the order of the groups."""
-        if all(value is None for value in values):
+        if not own:
             setattr(self, name, made(default, name))
             return [name] * len(values)
         names = [f"{name}_group_{number}" for number in range(len(values))]
         for attribute, value in zip(names, values, strict=True):
             setattr(self, attribute, made(default if value is None else value, attribute))
-        object.__setattr__(self, name, tuple([getattr(self, attribute) for attribute in names]))
         return names
 
     def _rate(self, value: Any, name: str) -> Parameter | Cell:
@@ -247,14 +254,16 @@ class Optimizer(Cell):
         if not (array >= 0).all():
             message = f"Learning rates must not be negative or NaN, but the smallest is {array.min()}."
             raise ArgumentError(message)
-        return Parameter(array.astype(self._rate_dtype), name=name, requires_grad=False)
+        kind = StepRates if array.ndim else Parameter
+        return kind(array.astype(self._rate_dtype), name=name, requires_grad=False)
 
     def _checked_decay(self, value: Any, name: str) -> float | Cell:
         return value if isinstance(value, Cell) else real_number(name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in ("learning_rate", "weight_decay") and isinstance(self.__dict__.get(name), tuple):
-            count = len(self.__dict__[name])
+        grouped = name in ("learning_rate", "weight_decay") and isinstance(self.__dict__.get(name), tuple)
+        if grouped and type(self).construct is Optimizer.construct:  # a construct of one's own reads what it assigns
+            count = self._group_count
             message = (
                 f"The groups have their own {name}: assign to {name}_group_0 ... {name}_group_{count - 1} instead."
             )
@@ -331,6 +340,22 @@ class Optimizer(Cell):
 
     # ----- For users -----
 
+    _target = "CPU"
+
+    @property
+    def target(self) -> str:
+        """Where MindSpore updates: "CPU", "GPU" or "Ascend"; no effect, since updates run where Parameters lie."""
+        return self._target
+
+    @target.setter
+    def target(self, value: str) -> None:
+        self._set_base_target(value)
+
+    def _set_base_target(self, value: str) -> None:
+        """The hook that the setters of MindSpore's optimizers call."""
+        only("target", value, "CPU", "GPU", "Ascend")
+        self._target = value
+
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
         """Put a prefix before the names of all state, and of the weights, as MindSpore does.
 
@@ -372,6 +397,12 @@ class Optimizer(Cell):
                 gradient = gradient + parameter.value().astype(dtype) * (decay * self.loss_scale)
             decayed.append(gradient)
         return tuple(decayed)
+
+    def get_weight_decay(self) -> Any:
+        """The weight decay of the next step: a number or a 0-d Tensor, or one for each Parameter."""
+        if isinstance(self.weight_decay, tuple):
+            return tuple([self.decay(k) for k in range(len(self.parameters))])
+        return self._now("weight_decay", self._rate_dtype)
 
     def scale_grad(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Gradients divided by the loss scale."""

@@ -443,3 +443,42 @@ class DenseBnAct(_WithActivation):
     def construct(self, x: Any) -> Tensor:
         """The activated features."""
         return self._finished(self.dense(x))
+
+
+class CentralCrop(Cell):
+    """The middle of images.
+
+    Parameters
+    ----------
+    central_fraction : float
+        The part of the rows and of the columns that is kept, above 0 and at most 1.
+
+    Raises
+    ------
+    ArgumentError, ShapeError
+        For other parts, and arrays that are not (C, H, W) or (N, C, H, W).
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> print(nb.nn.CentralCrop(0.5)(nb.Tensor([[[0.0, 1.0, 2.0, 3.0]] * 4])))
+    [[[1. 2.]
+      [1. 2.]]]
+    """
+
+    def __init__(self, central_fraction: float) -> None:
+        super().__init__()
+        self.central_fraction = part(central_fraction, "central_fraction")
+        if self.central_fraction == 0:
+            message = "central_fraction must be above 0."
+            raise ArgumentError(message)
+
+    def construct(self, image: Any) -> Tensor:
+        """The middle: of n rows, those from `int((n - n * central_fraction) / 2)` to as many before the end."""
+        x = wrap(as_node(image))
+        if x.ndim not in (3, 4):
+            message = f"CentralCrop takes images (C, H, W) or (N, C, H, W), but got the shape {x.shape}."
+            raise ShapeError(message)
+        first = [int((n - n * self.central_fraction) / 2) for n in x.shape[-2:]]
+        rows, columns = (slice(k, n - k) for k, n in zip(first, x.shape[-2:], strict=True))
+        return x[..., rows, columns]

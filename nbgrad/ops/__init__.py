@@ -35,7 +35,7 @@ _HERE = {
     "shape_functions": (
         "reshape transpose permute swapaxes .swapdims .moveaxis movedim .expand_dims .unsqueeze squeeze .broadcast_to "
         ".expand .expand_as concat cat stack hstack vstack dstack column_stack .split tensor_split .chunk hsplit "
-        "vsplit dsplit unstack .unbind .tile repeat_interleave repeat_elements flatten ravel .flip fliplr flipud "
+        "vsplit dsplit unstack .unbind .tile .repeat_interleave repeat_elements flatten ravel .flip fliplr flipud "
         ".roll rot90 meshgrid atleast_1d atleast_2d atleast_3d .triu .tril .diag diagonal .narrow shape size rank "
         "numel pad diff"
     ),
@@ -47,7 +47,7 @@ _HERE = {
     "ranking": "sort argsort .topk unique",
     "filled_arrays": "zeros ones full zeros_like ones_like full_like arange linspace logspace eye range fill",
     "linear_algebra": (
-        ".matmul .bmm .mm .mv dense dot .inner .outer ger einsum tensor_dot addmm addbmm baddbmm addmv addr .cross "
+        ".matmul .bmm .mm .mv dense dot .inner .outer ger einsum tensor_dot addmm addbmm .baddbmm addmv addr .cross "
         "kron trace matrix_power cdist"
     ),
     "activations": (
@@ -63,7 +63,7 @@ _HERE = {
         "binary_cross_entropy_with_logits softmax_cross_entropy_with_logits kl_div cosine_embedding_loss "
         "margin_ranking_loss cosine_similarity"
     ),
-    "convolution": "conv1d conv2d conv_transpose2d unfold fold",
+    "convolution": "conv1d conv2d conv_transpose2d .unfold fold",
     "pooling": (
         "max_pool1d max_pool2d avg_pool1d avg_pool2d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool2d "
         "interpolate"
@@ -88,7 +88,7 @@ _HERE = {
     "volumes": "conv3d conv_transpose3d max_pool3d avg_pool3d",
     "python_values": (
         "dtype identity tuple_to_array scalar_to_tensor scalar_cast make_range tuple_len mixed_precision_cast print_ "
-        "float_status"
+        "float_status npu_alloc_float_status npu_get_float_status npu_clear_float_status"
     ),
     "image_forms": "bounding_box_encode bounding_box_decode check_valid iou",
     "rarer.special_values": (
@@ -163,6 +163,16 @@ ELSEWHERE = {module: names.replace(".", "") for module, names in _ELSEWHERE.item
 """The names that come from other parts of nbgrad: module -> names."""
 
 _SPELLED_OTHERWISE = {"lgamma": "gammaln"}
+_HIDDEN = {
+    "_get_cache_prim": (f"{__name__}.python_values", "identity"),
+    "tensor_add": (f"{__name__}.elementwise", "add"),
+    "tensor_sub": (f"{__name__}.elementwise", "sub"),
+    "tensor_mul": (f"{__name__}.elementwise", "mul"),
+    "tensor_div": (f"{__name__}.elementwise", "div"),
+    "tensor_pow": (f"{__name__}.elementwise", "pow"),
+    "reverse": (f"{__name__}.shape_functions", "flip"),
+}
+"""Names of MindSpore's packages that its documentation lacks, and that public networks use: module and name."""
 
 _module_of: dict[str, str] = {}
 for _module, _names in NAMES.items():
@@ -175,6 +185,9 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return __dir__()
     module = _module_of.get(name)
+    if module is None and name in _HIDDEN:
+        module, real = _HIDDEN[name]
+        return getattr(import_module(module), real)
     message = f"nbgrad.ops has no function or class {name!r}"
     if module is None:
         if (found := submodule("ops", name)) is not None:

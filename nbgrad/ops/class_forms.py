@@ -20,7 +20,7 @@ from ..functions.arrays import creation as numpy_creation
 from ..graph.builders import cast, reduce, reshape
 from ..graph.ir import elementwise
 from ..record.as_node import as_node, wrap
-from ..record.axes_and_dtypes import axes_of, axis_of, inexact, integer, keep, only, real_dtype, scalar
+from ..record.axes_and_dtypes import axes_of, axis_of, inexact, keep, only, real_dtype, scalar
 from ..record.tensor import Tensor
 from . import filled_arrays as creation
 from . import image_forms, linear_algebra
@@ -105,13 +105,8 @@ def _dropout(x: Any, keep_prob: float, Seed0: int, Seed1: int) -> tuple[Tensor, 
 
 
 def _equal_parts(x: Any, axis: int, output_num: int) -> tuple[Tensor, ...]:
-    """So many parts of equal length along an axis."""
-    node, count = as_node(x), integer(output_num, "output_num")
-    n = node.shape[axis_of(axis, node.ndim)]
-    if count <= 0 or n % count:
-        message = f"An axis of extent {n} cannot be split into {count} equal parts."
-        raise ShapeError(message)
-    return shapes.split(Tensor._of(node), [n // count] * count, axis)
+    """A number of equal parts along an axis."""
+    return shapes.split(x, axis=axis, output_num=output_num)
 
 
 def _unstack(x: Any, axis: int, num: int | None) -> tuple[Tensor, ...]:

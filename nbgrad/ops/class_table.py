@@ -49,7 +49,9 @@ PLAIN = """
     Assign:assign AssignAdd:assign_add AssignSub:assign_sub
     Complex:complex Real:real Imag:imag Conj:conj Angle:angle ComplexAbs:complex_abs Polar:polar
     DType:dtype Identity:identity ScalarToTensor:scalar_to_tensor ScalarCast:scalar_cast TupleToArray:tuple_to_array
-    Print:print_ FloatStatus:float_status Depend:depend GatherV2:gather AddV2:add
+    Print:print_ FloatStatus:float_status NPUAllocFloatStatus:npu_alloc_float_status
+    NPUGetFloatStatus:npu_get_float_status NPUClearFloatStatus:npu_clear_float_status Depend:depend GatherV2:gather
+    AddV2:add
     BesselI0:bessel_i0 BesselI0e:bessel_i0e BesselI1:bessel_i1 BesselI1e:bessel_i1e BesselJ0:bessel_j0
     BesselJ1:bessel_j1 BesselK0:bessel_k0 BesselK0e:bessel_k0e BesselK1:bessel_k1 BesselK1e:bessel_k1e
     BesselY0:bessel_y0 BesselY1:bessel_y1 Igamma:igamma Igammac:igammac Zeta:zeta Polygamma:polygamma
@@ -290,6 +292,8 @@ WITH_OPTIONS = {
         roi_end_mode=1,
     ),
     "ResizeBicubic": _form("sampled_images:resize_bicubic", align_corners=False, half_pixel_centers=False),
+    "ResizeBilinearV2": _form("forms:resized_bilinear", align_corners=False, half_pixel_centers=False),
+    "ResizeLinear1D": _form("forms:resized_linear", coordinate_transformation_mode="align_corners"),
     "ResizeNearestNeighborV2": _form("forms:resized_nearest", align_corners=False, half_pixel_centers=False),
     "MaxUnpool2D": _form(
         "sampled_images:put_back_2d", ksize=REQUIRED, strides=0, pads=0, output_shape=(), data_format="NCHW"
@@ -310,6 +314,19 @@ WITH_OPTIONS = {
     "Im2Col": _form("forms:columns", ksizes=REQUIRED, strides=1, dilations=1, pads=0),
     "Col2Im": _form("forms:images_of", kernel_size=REQUIRED, dilation=1, padding=0, stride=1),
     "Conv2DTranspose": _form(
+        "forms:transposed_convolution",
+        out_channel=REQUIRED,
+        kernel_size=REQUIRED,
+        pad_mode="valid",
+        pad=0,
+        pad_list=None,
+        mode=1,
+        stride=1,
+        dilation=1,
+        group=1,
+        data_format="NCHW",
+    ),
+    "Conv2DBackpropInput": _form(
         "forms:transposed_convolution",
         out_channel=REQUIRED,
         kernel_size=REQUIRED,

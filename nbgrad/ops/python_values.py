@@ -143,6 +143,28 @@ def print_(*input_x: Any) -> None:
 
 
 @documented
+def npu_alloc_float_status() -> Tensor:
+    """The flag of an overflow as eight zeros: only Ascend processors have it, and it stays clear elsewhere.
+
+    -> Tensor
+        Of shape (8,) and dtype float32.
+    """
+    return Tensor(np.zeros(8, np.float32))
+
+
+@documented
+def npu_get_float_status(x: Any) -> Tensor:
+    """The flag of `npu_alloc_float_status` as it is, since no arithmetic here sets it."""
+    return wrap(as_node(x))
+
+
+@documented
+def npu_clear_float_status(x: Any) -> Tensor:
+    """A clear flag, as `npu_alloc_float_status` gives it."""
+    return npu_alloc_float_status()
+
+
+@documented
 def float_status(x: Any) -> Tensor:
     """1 if an array has a NaN or an infinity, else 0.
 

@@ -226,14 +226,18 @@ hstack, vstack, dstack, column_stack = joining.hstack, joining.vstack, joining.d
 
 
 @spelled
-def split(tensor: Any, split_size_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
-    """Parts along an axis.
+def split(
+    tensor: Any, split_size_or_sections: Any = None, axis: int = 0, *, output_num: int | None = None
+) -> tuple[Tensor, ...]:
+    """Parts along an axis: either `split_size_or_sections` or `output_num` is needed.
 
     tensor : Tensor or ndarray
     split_size_or_sections : int or list of int
         The length of each part (the last may be shorter), or the lengths of all.
+    output_num : int, optional
+        The number of equal parts, as in MindSpore before 2.0.
     -> tuple of Tensor
-    ArgumentError : If a length is not positive.
+    ArgumentError : If a length is not positive, or neither or both of lengths and `output_num` are given.
     ShapeError : If the lengths do not add up to the extent of the axis.
 
     >>> [part.tolist() for part in nb.ops.split(nb.ops.arange(5), 2)]
@@ -242,7 +246,16 @@ def split(tensor: Any, split_size_or_sections: Any, axis: int = 0) -> tuple[Tens
     node = as_node(tensor)
     at = axis_of(axis, node.ndim)
     n = node.shape[at]
-    if isinstance(split_size_or_sections, list | tuple):
+    if (split_size_or_sections is None) == (output_num is None):
+        message = "split takes the lengths of the parts (split_size_or_sections), or else their number (output_num)."
+        raise ArgumentError(message)
+    if output_num is not None:
+        count = integer(output_num, "output_num")
+        if count <= 0 or n % count:
+            message = f"An axis of extent {n} cannot be split into {count} equal parts."
+            raise ShapeError(message)
+        lengths = [n // count] * count
+    elif isinstance(split_size_or_sections, list | tuple):
         lengths = integers(split_size_or_sections, "split_size_or_sections")
         if sum(lengths) != n or any(length < 0 for length in lengths):
             message = (

@@ -33,11 +33,30 @@ def seed_host(seed: int) -> None:
 class Initializer:
     """A rule for initial values; call it with a shape.
 
-    Subclasses define `values(shape)`, which gives a float64 array.
+    Subclasses define `values(shape)`, which gives a float64 array, or as in MindSpore `_initialize(arr)`, which fills
+    an array.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> from nbgrad.common.initializer import Initializer, initializer
+    >>> class Ramp(Initializer):
+    ...     def _initialize(self, arr):
+    ...         arr[:] = range(len(arr))
+    >>> print(initializer(Ramp(), (3,)))
+    [0. 1. 2.]
     """
+
+    def __init__(self, **kwargs: Any) -> None:
+        self._kwargs = kwargs
 
     def values(self, shape: Shape) -> np.ndarray:
         """The values as float64; defined by subclasses."""
+        fill: Any = getattr(self, "_initialize", None)
+        if fill is not None:
+            values = np.zeros(shape)
+            fill(values)
+            return values
         message = f"{type(self).__name__} has no values method. Define values(self, shape) to say what it draws."
         raise CellError(message)
 
@@ -46,7 +65,7 @@ class Initializer:
         return Tensor(self.values(tuple(shape)).astype(np.dtype(dtype)))
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        inside = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if name != "_kwargs")
         return f"{type(self).__name__}({inside})"
 
 
@@ -292,6 +311,21 @@ def fans(shape: Shape) -> tuple[int, int]:
         raise ShapeError(message)
     field = math.prod(shape[2:])
     return max(shape[1] * field, 1), max(shape[0] * field, 1)
+
+
+def fill(arr: np.ndarray, num: Any) -> None:
+    """Write numbers into an array, which may have no axes."""
+    arr[...] = num
+
+
+def register(*aliases: str) -> Any:
+    """A decorator for subclasses of Initializer, which `initializer` then knows by name, in small letters."""
+
+    def noted(rule: type[Initializer]) -> type[Initializer]:
+        NAMES.update({name.lower(): rule for name in (rule.__name__, *aliases)})
+        return rule
+
+    return noted
 
 
 def gain_of(nonlinearity: str, slope: float = 0.0) -> float:

@@ -18,6 +18,7 @@ NAMES: dict[str, str] = {
         "ReduceLROnPlateau"
     ),
     "train.saved_models": "CheckpointConfig ModelCheckpoint",
+    "train.summaries": "SummaryRecord SummaryCollector",
     "train.sinks": "data_sink DatasetHelper connect_network_with_dataset",
     "amp.loss_scale_managers": "LossScaleManager FixedLossScaleManager DynamicLossScaleManager",
     "amp.precision": "build_train_network auto_mixed_precision",
@@ -28,6 +29,7 @@ NAMES: dict[str, str] = {
     "nn.evaluation.segmentation_metrics": (
         "ConfusionMatrix Dice MeanSurfaceDistance RootMeanSquareDistance HausdorffDistance CosineSimilarity"
     ),
+    "nn.evaluation.confusion_metrics": "ConfusionMatrixMetric",
     "nn.evaluation.sequence_metrics": "ROC auc Perplexity BleuScore",
     "nn.checkpoint": "save_checkpoint load_checkpoint load_param_into_net",
     "nn.exported": "export load",

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
-from ..graph.builders import cast
+from ..graph.builders import cast, reshape
 from ..graph.ir import Node, broadcast, literal, make, topological, zeros
 from ..graph.trace import recording
 from ..process.modes import TRACED
@@ -537,6 +537,8 @@ def _sensitivities(fn: Callable[..., Any], sens: Any, outputs: Sequence[Node]) -
         if not number and not fits:
             message = f"{what} must fit into the dtype {output.dtype} of the output, but has dtype {node.dtype}."
             raise DtypeError(message)
+        if node.size == output.size == 1:  # a loss of shape (1,) with a scale of shape (), or the other way round
+            node = reshape(node, output.shape)
         if node.shape != output.shape:
             message = f"{what} must have the shape {output.shape} of the output, but has shape {node.shape}."
             raise ShapeError(message)

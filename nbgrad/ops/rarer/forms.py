@@ -10,17 +10,19 @@ from typing import Any
 
 import numpy
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, ShapeError
 from ...record.axes_and_dtypes import integers, only, real_dtype
 from ...record.tensor import Tensor
+from ...tensors.parameter import Parameter
 from ...transforms.custom import stop_gradient
 from ..convolution import conv_transpose2d, fold, unfold
 from ..docstrings import documented
 from ..filled_arrays import full, logspace
 from ..gathering import bincount, searchsorted
-from ..image_forms import resize_nearest
+from ..image_forms import resize_bilinear, resize_nearest
 from ..linear_algebra import cross
 from ..normalisation import batch_norm, batch_norm_training, layer_norm_from
+from ..parameters import assign
 from ..pooling import max_pool2d
 from ..random_tensors import dropout2d, dropout3d
 from .sampled_images import grid_sample
@@ -37,10 +39,13 @@ def normalized_batch(
     input_x: Any, scale: Any, bias: Any, mean: Any, variance: Any, is_training: bool, epsilon: float, momentum: float,
     data_format: str,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """`batch_norm`, and the statistics that it used."""
+    """`batch_norm`, and the statistics that it used; in training, moving ones that are Parameters take new values."""
     only("data_format", data_format, "NCHW")
     if is_training:
-        result, _, _ = batch_norm_training(input_x, mean, variance, scale, bias, momentum, epsilon)
+        result, *moving = batch_norm_training(input_x, mean, variance, scale, bias, momentum, epsilon)
+        for kept, value in zip((mean, variance), moving, strict=True):
+            if isinstance(kept, Parameter):
+                assign(kept, value)
         x = float_of(input_x)
         axes = tuple([k for k in range(x.ndim) if k != 1])
         found = np.mean(x, axes), np.var(x, axes)
@@ -122,10 +127,16 @@ def transposed_convolution(
 ) -> Tensor:  # fmt: skip
     """The derivative of a convolution by its images, of the shape `input_size`."""
     only("data_format", data_format, "NCHW")
-    only("pad_mode", pad_mode.lower(), "valid", "pad")
+    only("pad_mode", pad_mode.lower(), "valid", "pad", "same")
     del out_channel, kernel_size, mode, pad_list
-    result = conv_transpose2d(dout, weight, None, stride, pad, 0, group, dilation)
     wanted = tuple(integers(input_size, "input_size"))
+    if pad_mode.lower() == "same":
+        result = conv_transpose2d(dout, weight, None, stride, 0, 0, group, dilation, pad_mode="same")
+        if result.shape != wanted:
+            message = f"With pad_mode='same' the input_size must be {result.shape}, but is {wanted}."
+            raise ShapeError(message)
+        return result
+    result = conv_transpose2d(dout, weight, None, stride, pad, 0, group, dilation)
     missing = [n - m for n, m in zip(wanted[2:], result.shape[2:], strict=True)]
     return np.pad(result, ((0, 0), (0, 0), (0, missing[0]), (0, missing[1])))
 
@@ -133,6 +144,20 @@ def transposed_convolution(
 def resized_nearest(image: Any, size: Any, align_corners: bool, half_pixel_centers: bool) -> Tensor:
     """`ResizeNearestNeighbor` with the size as an array."""
     return resize_nearest(image, tuple(np.asarray(size).tolist()), align_corners, half_pixel_centers)
+
+
+def resized_bilinear(image: Any, size: Any, align_corners: bool, half_pixel_centers: bool) -> Tensor:
+    """`ResizeBilinear` with the size as an array."""
+    return resize_bilinear(image, tuple(np.asarray(size).tolist()), align_corners, half_pixel_centers)
+
+
+def resized_linear(x: Any, size: Any, coordinate_transformation_mode: str) -> Tensor:
+    """Signals (N, C, L) of another length, by straight lines."""
+    mode = coordinate_transformation_mode
+    only("coordinate_transformation_mode", mode, "align_corners", "half_pixel", "asymmetric")
+    images = value_of(x)[:, :, None, :]
+    length = int(np.asarray(size).reshape(()))
+    return resize_bilinear(images, (1, length), mode == "align_corners", mode == "half_pixel")[:, :, 0, :]
 
 
 def sampled(input_x: Any, grid: Any, interpolation_mode: str, padding_mode: str, align_corners: bool) -> Tensor:

@@ -1,4 +1,4 @@
-"""Arrays with few elements that are not zero: COOTensor and CSRTensor, and functions of their elements.
+"""Arrays with few elements that are not zero: RowTensor, COOTensor and CSRTensor, and functions of their elements.
 
 In: positions, values and a shape. Out: sparse arrays, or Tensors. Called by users. Values are Tensors, so that what is
 computed from them differentiates; positions are known numbers.
@@ -51,6 +51,56 @@ class _SparseTensor:
     def itemsize(self) -> int:
         """The bytes of a value."""
         return self.values.itemsize
+
+
+class RowTensor(_SparseTensor):
+    """An array by the positions and values of its rows that are not zero.
+
+    Parameters
+    ----------
+    indices : Tensor or ndarray of int, shape (k,)
+    values : Tensor or ndarray, shape (k, ...)
+    shape : tuple of int
+
+    Raises
+    ------
+    ShapeError
+        If there are not as many positions as rows, or the rows have another shape.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> rows = nb.RowTensor(nb.Tensor([2, 0]), nb.Tensor([[1.0, 2.0], [3.0, 4.0]]), (3, 2))
+    >>> print(rows.to_dense())
+    [[3. 4.]
+     [0. 0.]
+     [1. 2.]]
+    """
+
+    def __init__(self, indices: Any, values: Any, shape: Any) -> None:
+        self.indices, self.values = value_of(indices), value_of(values)
+        self.shape = tuple(int(n) for n in shape)
+        if self.values.shape != (*self.indices.shape, *self.shape[1:]) or self.indices.ndim != 1:
+            message = (
+                f"A RowTensor of shape {self.shape} needs indices (k,) and values (k, ...), but their shapes are "
+                f"{self.indices.shape} and {self.values.shape}."
+            )
+            raise ShapeError(message)
+
+    def __repr__(self) -> str:
+        parts = [_shown("indices", self.indices), _shown("values", self.values)]
+        return f"RowTensor(shape={list(self.shape)}, {', '.join(parts)})"
+
+    @property
+    def dense_shape(self) -> tuple[int, ...]:
+        """The shape of the whole array."""
+        return self.shape
+
+    def to_dense(self) -> Tensor:
+        """The array with all its zeros; rows of one position add up."""
+        target = value_of(np.zeros(self.shape, np.dtype(self.dtype.name))).copy()
+        np.add.at(target, self.indices, self.values)
+        return target
 
 
 class COOTensor(_SparseTensor):
