@@ -129,6 +129,31 @@ def test_only_what_holds_the_minimiser_counts() -> None:
     np.testing.assert_allclose(nb.jacrev(lambda p: f(p).x)(np.array([1.5, 9.0])), [[1, 0], [0, 0]], atol=1e-6)
 
 
+def test_ends_of_all_kinds_at_once() -> None:
+    """x = p holds although its multiplier is zero, y <= q holds, z and u are on recorded bounds, v is free."""
+
+    def f(p: Any) -> Any:
+        equation = {"type": "eq", "fun": lambda x: x[0] - p[0]}
+        both = NonlinearConstraint(lambda x: x[1:3], [-np.inf, -9.0], [p[1], 9.0])
+        bounds = [(None, None), (None, None), (p[2], None), (None, p[3]), (None, None)]
+        wanted = np.array([1.0, 2.0, 0.5, 4.0, 7.0])
+        return solvers.minimize(
+            lambda x: np.sum((x - wanted) ** 2), np.ones(5), bounds=bounds, constraints=[both, equation], tol=1e-10
+        ).x
+
+    at = np.array([1.0, 1.5, 0.75, 3.0])
+    np.testing.assert_allclose(f(at), [*at, 7.0], atol=1e-6)
+    np.testing.assert_allclose(nb.jacrev(f)(at), np.eye(5)[:, :4], atol=1e-6)
+
+
+@pytest.mark.parametrize("method", [None, "trust-constr"])
+def test_rows_with_one_value_and_rows_with_two_ends(method: str | None) -> None:
+    rows = LinearConstraint(np.eye(3)[:2], [1.0, -np.inf], [1.0, 2.0])
+    found = solvers.minimize(lambda x: np.sum((x - 5.0) ** 2), np.zeros(3), method=method, constraints=rows, tol=1e-10)
+    np.testing.assert_allclose(found.x, [1, 2, 5], atol=1e-5)
+    np.testing.assert_allclose(found.multipliers, [-8, 6], atol=1e-4)
+
+
 def test_by_scipys_name_in_converted_code() -> None:
     from scipy.optimize import minimize
 

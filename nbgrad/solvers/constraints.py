@@ -24,7 +24,7 @@ from ..record.as_node import as_node
 from ..record.foreign_arrays import a_full_name
 from ..record.tensor import Tensor
 from ..transforms.arguments import name_of
-from .closed_functions import FLOAT, ClosedFunction, as_float, bound, one_output, recorded
+from .closed_functions import FLOAT, ClosedFunction, as_float, bound, jacobian_at, one_output, recorded
 
 METHODS = ("slsqp", "trust-constr")
 """Methods that take constraints, and whose results fulfil the equations to many digits."""
@@ -62,7 +62,11 @@ class Constraints:
 
         if way != "slsqp":
             high = np.where(np.arange(count) < first, 0.0, np.inf)
-            given: dict[str, Any] = {"jac": slopes}
+            curvature = self._curvature().program()
+            given: dict[str, Any] = {
+                "jac": slopes,
+                "hess": lambda x, v: curvature(as_float(v), as_float(x), *values)[0],
+            }
             return [NonlinearConstraint(rows, np.zeros(count), high, **given)]
         parts = {"eq": slice(0, first), "ineq": slice(first, count)}
         return [
@@ -70,6 +74,16 @@ class Constraints:
             for kind, part in parts.items()
             if part.stop > part.start
         ]
+
+    def _curvature(self) -> ClosedFunction:
+        """The Hessian of a weighted sum of the rows, of which the weights are the first variable."""
+
+        def how() -> tuple[list[Node], list[Node]]:
+            pulled = self.function.cotangent()
+            weights, x = pulled.variables[0], self.function.variables[0]
+            return [weights], [jacobian_at(pulled.outputs[0], x)]
+
+        return self.function.derived("curvature", how)
 
     def multipliers(
         self, x: np.ndarray, slope: np.ndarray, values: Sequence[np.ndarray], free: np.ndarray
