@@ -24,10 +24,8 @@ from ..record.as_node import as_node
 from ..record.foreign_arrays import a_full_name
 from ..record.tensor import Tensor
 from ..transforms.arguments import name_of
-from .closed_functions import FLOAT, ClosedFunction, as_float, bound, jacobian_at, one_output, recorded
+from .closed_functions import FLOAT, ClosedFunction, as_float, bound, one_output, recorded
 
-METHODS = ("slsqp", "trust-constr")
-"""Methods that take constraints, and whose results fulfil the equations to many digits."""
 ACTIVE = 1e-6
 """How far from zero an active row may be, in units of its gradient's and the minimiser's size."""
 SMALLEST = 1e-9
@@ -48,10 +46,8 @@ class Constraints:
         """The number of rows."""
         return self.function.outputs[0].size
 
-    def for_scipy(self, way: str, values: Sequence[np.ndarray]) -> list[Any]:
+    def for_scipy(self, values: Sequence[np.ndarray]) -> list[Any]:
         """SciPy's form of the rows, for the values of what they have captured, with compiled Jacobians."""
-        from scipy.optimize import NonlinearConstraint
-
         first, count = self.equalities, self.count
 
         def rows(x: np.ndarray, part: slice = slice(None)) -> np.ndarray:
@@ -60,30 +56,12 @@ class Constraints:
         def slopes(x: np.ndarray, part: slice = slice(None)) -> np.ndarray:
             return self.function.jacobian().program()(as_float(x), *values)[0][part]
 
-        if way != "slsqp":
-            high = np.where(np.arange(count) < first, 0.0, np.inf)
-            curvature = self._curvature().program()
-            given: dict[str, Any] = {
-                "jac": slopes,
-                "hess": lambda x, v: curvature(as_float(v), as_float(x), *values)[0],
-            }
-            return [NonlinearConstraint(rows, np.zeros(count), high, **given)]
         parts = {"eq": slice(0, first), "ineq": slice(first, count)}
         return [
             {"type": kind, "fun": rows, "jac": slopes, "args": (part,)}
             for kind, part in parts.items()
             if part.stop > part.start
         ]
-
-    def _curvature(self) -> ClosedFunction:
-        """The Hessian of a weighted sum of the rows, of which the weights are the first variable."""
-
-        def how() -> tuple[list[Node], list[Node]]:
-            pulled = self.function.cotangent()
-            weights, x = pulled.variables[0], self.function.variables[0]
-            return [weights], [jacobian_at(pulled.outputs[0], x)]
-
-        return self.function.derived("curvature", how)
 
     def multipliers(
         self, x: np.ndarray, slope: np.ndarray, values: Sequence[np.ndarray], free: np.ndarray

@@ -21,7 +21,7 @@ from ..graph.ir import Node, broadcast, elementwise
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
 from .closed_functions import ClosedFunction, as_float, bound, first_of, one_output, recorded
-from .constraints import METHODS, constraints_of
+from .constraints import constraints_of
 from .host_solves import HostSolve
 from .implicit import (
     FIELDS,
@@ -83,8 +83,8 @@ def minimize(
     bounds : sequence of pairs, or scipy.optimize.Bounds, optional
         Lower and upper ends for each element, None for none. They may be recorded values.
     constraints : dict, NonlinearConstraint, LinearConstraint or sequence of them, optional
-        As for SciPy, for the methods SLSQP, the default then, and trust-constr. Their functions and ends may be made of
-        recorded values; the Jacobians are nbgrad's.
+        As for SciPy, for the method SLSQP, which is the default then. Their functions and ends may be made of recorded
+        values; the Jacobians are nbgrad's.
     linear_solver : {"dense", "gmres", "bicgstab", "cg"}, optional
         As for `custom_root`, for the system with the Hessian.
 
@@ -128,8 +128,8 @@ def minimize(
     n = start.size
     held = constraints_of(constraints, start, title)
     way = str(method or ("SLSQP" if held else "BFGS" if bounds is None else "L-BFGS-B")).lower()
-    if held and way not in METHODS:
-        message = f"minimize() with constraints has derivatives for {', '.join(METHODS)}, but not for {method!r}."
+    if held and way != "slsqp":
+        message = f"minimize() with constraints has derivatives for method='SLSQP', but not for {method!r}."
         raise ArgumentError(message)
     ends = bound_nodes(bounds, n, title)
     if ends and way not in BOUNDED:
@@ -160,7 +160,7 @@ def minimize(
         if ends:
             given["bounds"] = list(zip(*rest[:2], strict=True))
         if held:
-            given["constraints"] = held.for_scipy(way, of_rows)
+            given["constraints"] = held.for_scipy(of_rows)
         found = as_scipy(
             title,
             host.place,
