@@ -342,3 +342,19 @@ def test_optimizers_with_a_construct_of_their_own() -> None:
     assert stepped(rates, 1.0, 1.0) == [0.25, -0.5]
     rates.weight_decay = Tensor(0.5)
     assert not rates.is_group
+
+
+class Careful(Descent):
+    def construct(self, gradients: Any, overflow: Any = False) -> Any:
+        if not overflow:
+            super().construct(gradients)
+
+
+def test_optimizers_take_further_arguments() -> None:
+    optimizer = Careful(0.5, weights("a"))
+    for overflow in (Tensor(True), Tensor(False)):
+        optimizer((Tensor([1.0]),), overflow)
+    assert optimizer.parameters[0].tolist() == [0.5]
+    ops.ScalarSummary()("loss", Tensor(1.0))
+    with pytest.raises(DtypeError, match="a name and a Tensor"):
+        ops.ScalarSummary()(1, Tensor(1.0))
