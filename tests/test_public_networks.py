@@ -209,17 +209,24 @@ def test_accumulated_gradients_update_by_their_mean() -> None:
     assert seen == [1.0, 0.625, 0.625, -0.875]
 
 
-def test_a_parameter_of_one_element_takes_a_number() -> None:
-    net = nn.Cell()
-    net.calls, net.weight = (
-        nb.Parameter(Tensor([3], nb.int32), name="calls"),
-        nb.Parameter(Tensor([1.0, 2.0]), name="w"),
-    )
-    net.calls = 0
-    assert net.calls.tolist() == [0]
-    assert net.calls.dtype == nb.int32
+class Reset(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = nb.Parameter(Tensor([3], nb.int32), name="calls")
+
+    def construct(self, x: Any) -> Any:
+        self.calls = 0
+        return x
+
+
+def test_a_parameter_of_one_element_takes_a_number_in_construct() -> None:
+    for compiled in (False, True):
+        net = Reset()
+        (nb.jit(net) if compiled else net)(Tensor(1.0))
+        assert net.calls.tolist() == [0]
+        assert net.calls.dtype == nb.int32
     with pytest.raises(DtypeError, match="is a Parameter"):
-        net.weight = 0.0
+        net.calls = 0  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_checksums_of_records() -> None:

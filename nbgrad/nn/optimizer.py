@@ -355,7 +355,7 @@ class Optimizer(MembersOfOptimizers):
         self._set_base_target(value)
 
     def _set_base_target(self, value: str) -> None:
-        """What the setters of MindSpore's optimizers call."""
+        """Keep a target; the setters of public optimizers call this."""
         only("target", value, "CPU", "GPU", "Ascend")
         self._target = value
 
