@@ -114,7 +114,7 @@ class _Absent:
 
     @property
     def dtype(self) -> Any:
-        """The protocol by which NumPy reads an object as an array."""
+        """An error: NumPy asks for it wherever an array gets an element type."""
         message = f"Arrays of {self.name} are not supported. Use {self._instead}."
         raise DtypeError(message)
 

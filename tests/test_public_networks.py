@@ -209,17 +209,24 @@ def test_accumulated_gradients_update_by_their_mean() -> None:
     assert seen == [1.0, 0.625, 0.625, -0.875]
 
 
-def test_a_parameter_of_one_element_takes_a_number() -> None:
-    net = nn.Cell()
-    net.calls, net.weight = (
-        nb.Parameter(Tensor([3], nb.int32), name="calls"),
-        nb.Parameter(Tensor([1.0, 2.0]), name="w"),
-    )
-    net.calls = 0
-    assert net.calls.tolist() == [0]
-    assert net.calls.dtype == nb.int32
+class Reset(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = nb.Parameter(Tensor([3], nb.int32), name="calls")
+
+    def construct(self, x: Any) -> Any:
+        self.calls = 0
+        return x
+
+
+def test_a_parameter_of_one_element_takes_a_number_in_construct() -> None:
+    for compiled in (False, True):
+        net = Reset()
+        (nb.jit(net) if compiled else net)(Tensor(1.0))
+        assert net.calls.tolist() == [0]
+        assert net.calls.dtype == nb.int32
     with pytest.raises(DtypeError, match="is a Parameter"):
-        net.weight = 0.0
+        net.calls = 0  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_checksums_of_records() -> None:
@@ -342,3 +349,19 @@ def test_optimizers_with_a_construct_of_their_own() -> None:
     assert stepped(rates, 1.0, 1.0) == [0.25, -0.5]
     rates.weight_decay = Tensor(0.5)
     assert not rates.is_group
+
+
+class Careful(Descent):
+    def construct(self, gradients: Any, overflow: Any = False) -> Any:
+        if not overflow:
+            super().construct(gradients)
+
+
+def test_optimizers_take_further_arguments() -> None:
+    optimizer = Careful(0.5, weights("a"))
+    for overflow in (Tensor(True), Tensor(False)):
+        optimizer((Tensor([1.0]),), overflow)
+    assert optimizer.parameters[0].tolist() == [0.5]
+    ops.ScalarSummary()("loss", Tensor(1.0))
+    with pytest.raises(DtypeError, match="a name and a Tensor"):
+        ops.ScalarSummary()(1, Tensor(1.0))

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from ..errors import DtypeError
 
+__all__ = ["add_flags", "cell_attr_register", "constexpr", "core", "jit_class", "lazy_inline", "ms_class", "mutable"]
+
 Marked = TypeVar("Marked")
 
 

@@ -74,9 +74,9 @@ class AdamW(optimizers.AdamW):
         super().__init__(params, lr, first, second, eps, weight_decay, use_amsgrad=amsgrad)
         self.maximize = flag(maximize, "maximize")
 
-    def __call__(self, gradients: Any) -> bool:
+    def __call__(self, gradients: Any, *others: Any) -> bool:
         """Update all weights, as `nn.Optimizer` says."""
-        return super().__call__(_against(gradients) if self.maximize else gradients)
+        return super().__call__(_against(gradients) if self.maximize else gradients, *others)
 
 
 FusedAdamW = AdamW
@@ -146,6 +146,6 @@ class SGD(optimizers.SGD):
         super().__init__(params, lr, momentum, dampening, weight_decay, nesterov)
         self.maximize = flag(maximize, "maximize")
 
-    def __call__(self, gradients: Any) -> bool:
+    def __call__(self, gradients: Any, *others: Any) -> bool:
         """Update all weights, as `nn.Optimizer` says."""
-        return super().__call__(_against(gradients) if self.maximize else gradients)
+        return super().__call__(_against(gradients) if self.maximize else gradients, *others)

@@ -234,7 +234,9 @@ class Cell(HookedCell, MarkedCell, BufferedCell):
             params.pop(name, None)
             cells[name] = value
         elif name in params:
-            if isinstance(value, int | float) and params[name].size == 1:  # as in MindSpore's graph mode
+            # In `construct` a number is a value, as in MindSpore's graph mode.
+            inside = _outermost.inside or current_trace() is not None
+            if inside and isinstance(value, int | float) and params[name].size == 1:
                 value = Tensor(value).astype(params[name].dtype).reshape(params[name].shape)
             if isinstance(value, Tensor):
                 params[name].set_data(value)
@@ -277,9 +279,8 @@ class Cell(HookedCell, MarkedCell, BufferedCell):
             CELLS.token = object()
 
     def __getattr__(self, name: str) -> Any:
-        if name in (buffers := self._kept_buffers()):
-            kept = buffers[name]
-            return None if kept is None else kept.value()
+        if name in self._kept_buffers():
+            return self._value_of_buffer(name)
         message = f"{type(self).__name__} has no attribute {name!r}."
         if name in ("_params", "_cells", "_compute_dtype", "_with_rule", "training"):
             message = f"{type(self).__name__}.__init__() must call super().__init__() before it uses the Cell."

@@ -75,6 +75,11 @@ class BufferedCell:
         """The Parameters of the buffers."""
         return dict(self.__dict__.get("_buffers", ()))
 
+    def _value_of_buffer(self, name: str) -> Tensor | None:
+        """The value of a buffer."""
+        kept = self._kept_buffers()[name]
+        return None if kept is None else kept.value()
+
     def _assigned_buffer(self, name: str, value: Any) -> bool:
         """Give a buffer a new value; whether the name is one of a buffer."""
         if "_buffers" not in self.__dict__ or name not in (buffers := self._kept_buffers()):

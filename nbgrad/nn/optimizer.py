@@ -27,7 +27,7 @@ from ..record.tensor import Tensor
 from ..remembered.leaves import forgetting
 from ..tensors.parameter import Parameter, ParameterTuple
 from .cell import Cell
-from .optimizer_members import MembersOfOptimizers, StepRates
+from .optimizer_members import MembersOfOptimizers, StepRates, tensors_of
 
 FLOAT32 = np.dtype(np.float32)
 _GROUP_KEYS = ("params", "lr", "weight_decay", "order_params")
@@ -222,6 +222,9 @@ class Optimizer(MembersOfOptimizers):
                 each = tuple([getattr(self, names[number]) for _, number in members])
                 object.__setattr__(self, name, each)
         self._group_count = len(groups)
+        if type(self).construct is not Optimizer.construct:  # whose maps tell Tensors from numbers
+            for name in {*decay_names, "weight_decay"}:
+                object.__setattr__(self, name, tensors_of(getattr(self, name)))
         self._compiled = jit(self._step)
         self._follow()
 
@@ -352,7 +355,7 @@ class Optimizer(MembersOfOptimizers):
         self._set_base_target(value)
 
     def _set_base_target(self, value: str) -> None:
-        """The hook that the setters of MindSpore's optimizers call."""
+        """Keep a target; the setters of public optimizers call this."""
         only("target", value, "CPU", "GPU", "Ascend")
         self._target = value
 
@@ -422,13 +425,16 @@ class Optimizer(MembersOfOptimizers):
         self.global_step.set_data(self.global_step + 1)
         return True
 
-    def __call__(self, gradients: Any) -> bool:
+    def __call__(self, gradients: Any, *others: Any) -> bool:
         """Update all weights; nothing is changed if the gradients do not fit.
 
         Parameters
         ----------
         gradients : tuple or list of Tensor, or Tensor
             One for each of `self.parameters`, in their order; for a single Parameter its gradient.
+        *others
+            Further arguments of a `construct` of one's own, such as whether numbers were too large; the step is not
+            compiled by itself then.
 
         Returns
         -------
@@ -441,7 +447,9 @@ class Optimizer(MembersOfOptimizers):
             If there are too few or too many, or one does not have the shape of its weight, or holds no floats.
         """
         checked = tuple(self._checked(gradients))
-        if current_trace() is None:
+        if others:
+            super().__call__(checked, *others)
+        elif current_trace() is None:
             self._follow()
             with forgetting() if leaves_made else nullcontext():
                 self._compiled(*checked)

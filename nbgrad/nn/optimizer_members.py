@@ -34,10 +34,17 @@ def _changes(value: Any) -> bool:
     return isinstance(value, Cell | StepRates)
 
 
+def tensors_of(value: Any) -> Any:
+    """Numbers as Tensors, also in a tuple; Cells as they are."""
+    if isinstance(value, tuple):
+        return tuple([tensors_of(one) for one in value])
+    return Tensor(value, np.float32) if isinstance(value, int | float) else value
+
+
 def _flags(optimizer: Any) -> tuple[bool, ...]:
     """Whether each weight has a decay."""
     decays = [None if name is None else getattr(optimizer, name) for name in optimizer._decay_names]
-    return tuple([isinstance(decay, Cell | Tensor) or bool(decay) for decay in decays])
+    return tuple([isinstance(decay, Cell) or bool(decay) for decay in decays])
 
 
 MEMBERS: dict[str, Callable[[Any], Any]] = {

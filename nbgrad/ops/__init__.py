@@ -88,7 +88,7 @@ _HERE = {
     "volumes": "conv3d conv_transpose3d max_pool3d avg_pool3d",
     "python_values": (
         "dtype identity tuple_to_array scalar_to_tensor scalar_cast make_range tuple_len mixed_precision_cast print_ "
-        "float_status npu_alloc_float_status npu_get_float_status npu_clear_float_status"
+        "float_status summary_ npu_alloc_float_status npu_get_float_status npu_clear_float_status"
     ),
     "image_forms": "bounding_box_encode bounding_box_decode check_valid iou",
     "rarer.special_values": (

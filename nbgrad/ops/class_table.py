@@ -51,7 +51,7 @@ PLAIN = """
     DType:dtype Identity:identity ScalarToTensor:scalar_to_tensor ScalarCast:scalar_cast TupleToArray:tuple_to_array
     Print:print_ FloatStatus:float_status NPUAllocFloatStatus:npu_alloc_float_status
     NPUGetFloatStatus:npu_get_float_status NPUClearFloatStatus:npu_clear_float_status Depend:depend GatherV2:gather
-    AddV2:add
+    AddV2:add ScalarSummary:summary_ ImageSummary:summary_ TensorSummary:summary_ HistogramSummary:summary_
     BesselI0:bessel_i0 BesselI0e:bessel_i0e BesselI1:bessel_i1 BesselI1e:bessel_i1e BesselJ0:bessel_j0
     BesselJ1:bessel_j1 BesselK0:bessel_k0 BesselK0e:bessel_k0e BesselK1:bessel_k1 BesselK1e:bessel_k1e
     BesselY0:bessel_y0 BesselY1:bessel_y1 Igamma:igamma Igammac:igammac Zeta:zeta Polygamma:polygamma

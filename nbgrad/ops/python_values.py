@@ -143,6 +143,20 @@ def print_(*input_x: Any) -> None:
 
 
 @documented
+def summary_(name: str, value: Any) -> None:
+    """A value of a network for MindSpore's summaries, which are not collected from networks here.
+
+    name : str
+    value : Tensor
+        `SummaryRecord.add_value` writes numbers.
+    DtypeError : If the name is no text, or the value no array.
+    """
+    if not isinstance(name, str) or not isinstance(value, Tensor | np.ndarray):
+        message = f"A summary takes a name and a Tensor, but got {type(name).__name__} and {type(value).__name__}."
+        raise DtypeError(message)
+
+
+@documented
 def npu_alloc_float_status() -> Tensor:
     """The flag of an overflow as eight zeros: only Ascend processors have it, and it stays clear elsewhere.
 

@@ -17,6 +17,8 @@ from ..record.tensor import Tensor
 from ..tensors.parameter import Parameter
 from ..transforms.mapped_structures import HyperMap, MultitypeFuncGraph, partial
 
+__all__ = ["GradientAccumulation", "gradient_accumulation_op", "gradient_clear_op"]
+
 gradient_accumulation_op = MultitypeFuncGraph("gradient_accumulation_op")
 """Adds a gradient, divided by the number of batches, to a Parameter."""
 gradient_clear_op = MultitypeFuncGraph("gradient_clear_op")
