@@ -53,7 +53,7 @@ REASONS = {
     "Fortran's order turn the weights, which are in C order, as all is in JAX (27 microseconds for 100,000 elements)",
     "`argsort`, `argpartition`, `lexsort`": "the sort is stable, and faster than NumPy's stable one; NumPy's default "
     "is not stable",
-    "logarithms, powers, `tan`, `cbrt`, and most functions in float32": "NumPy has functions for AVX-512 that were "
+    "logarithms, powers and `cbrt`": "NumPy has functions for AVX-512 that were "
     "written by hand; how much of the difference is due to [our accuracy](vector-math.md) was not measured",
     "`fft`, `linalg` and convolutions of 1000 elements": "routines of libraries are called from the program, which "
     "costs 4 to 6 microseconds",
