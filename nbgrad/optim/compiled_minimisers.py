@@ -421,7 +421,7 @@ def _least_squares(
         end, count, last = iterated([both], title, turn, limits, state, values, ended, turns)
         return last.x, end, count + 1, count + 1, last.steps
 
-    squares = function.half_sum_of_squares()
+    squares = function.cost()
     key = (*limits, damping, turns)
     x, fields, node = _solved(title, start, function, squares.gradient(), captured, key, run, x0)
     more = {"fun": value_at(function, x, node, captured), "cost": value_at(squares, x, node, captured)}

@@ -35,6 +35,17 @@ MOST_KEPT = 500
 """Functions whose programs are kept."""
 Check = tuple[Node, str, type[NbgradError]]
 
+LOSSES: dict[str, Callable[[Node], Node]] = {
+    "linear": lambda z: z,
+    "soft_l1": lambda z: 2.0 * z / (elementwise("sqrt", z + 1.0) + 1.0),
+    "huber": lambda z: elementwise(
+        "select", elementwise("less_equal", z, 1.0), z, 2.0 * elementwise("sqrt", elementwise("maximum", z, 1.0)) - 1.0
+    ),
+    "cauchy": lambda z: elementwise("log1p", z),
+    "arctan": lambda z: elementwise("arctan", z),
+}
+"""SciPy's rho(z), of the squares of scaled residuals. B. Triggs et al., "Bundle Adjustment", 1999, appendix."""
+
 
 def as_float(x: Any) -> np.ndarray:
     """An array as the programs of solvers take it: of float64, in C order."""
@@ -175,10 +186,15 @@ class ClosedFunction:
         """The function's number, and its gradient."""
         return self._alike("with gradient", lambda: [self.outputs[0], self._slopes()])
 
-    def half_sum_of_squares(self) -> ClosedFunction:
-        """Half the sum of squares of the first output, of one axis."""
-        squares = self.outputs[0]
-        return self._alike("squares", lambda: [reduce("sum", squares * squares, (0,)) * 0.5])
+    def cost(self, loss: str = "linear", scale: float = 1.0) -> ClosedFunction:
+        """Half the sum of the losses of the first output, of one axis, in units of a scale: by default, of squares."""
+
+        def how() -> ClosedFunction:
+            scaled = self.outputs[0] * (1.0 / scale)
+            total = reduce("sum", LOSSES[loss](scaled * scaled), (0,)) * (0.5 * scale * scale)
+            return ClosedFunction(self.variables, self.captured, [total], self.checks)
+
+        return self.made(("cost", loss, scale), how)
 
     def minus_variable(self) -> ClosedFunction:
         """The first output minus the first variable, of the same shape."""

@@ -16,11 +16,10 @@ from typing import Any, cast
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..graph.builders import reduce
-from ..graph.ir import Node, broadcast, elementwise
+from ..graph.ir import Node, broadcast
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
-from .closed_functions import ClosedFunction, as_float, bound, first_of, one_output, recorded
+from .closed_functions import LOSSES, as_float, bound, first_of, one_output, recorded
 from .constraints import constraints_of
 from .host_solves import HostSolve
 from .implicit import (
@@ -168,8 +167,11 @@ def minimize(
         )
         fields = fields_of(found)
         x = as_float(found.x)
-        slope = gradient.call(x, *values)[0] if held or (ends and way == "slsqp") else x
-        if ends and way == "slsqp":
+        next_to_bounds = ends and way == "slsqp"
+        if not held and not next_to_bounds:
+            return x, fields
+        slope = gradient.call(x, *values)[0]
+        if next_to_bounds:
             near = [np.isclose(x, end, rtol=NEAR, atol=NEAR) for end in rest[:2]]
             push = held.pushes(x, slope, of_rows, ~(near[0] | near[1])) if held else slope
             x = np.where(near[0] & (push > 0), rest[0], np.where(near[1] & (push < 0), rest[1], x))
@@ -241,24 +243,6 @@ def ends_of(ends: Sequence[Any], n: int, title: str) -> list[Node]:
 
 
 # ----- Residuals -----
-
-LOSSES: dict[str, Callable[[Node], Node]] = {
-    "linear": lambda z: z,
-    "soft_l1": lambda z: 2.0 * z / (elementwise("sqrt", z + 1.0) + 1.0),
-    "huber": lambda z: elementwise(
-        "select", elementwise("less_equal", z, 1.0), z, 2.0 * elementwise("sqrt", elementwise("maximum", z, 1.0)) - 1.0
-    ),
-    "cauchy": lambda z: elementwise("log1p", z),
-    "arctan": lambda z: elementwise("arctan", z),
-}
-"""SciPy's rho(z), of the squares of scaled residuals. B. Triggs et al., "Bundle Adjustment", 1999, appendix."""
-
-
-def _cost(function: ClosedFunction, loss: str, scale: float) -> ClosedFunction:
-    """Half the sum of the losses of the function's first output, of one axis."""
-    scaled = function.outputs[0] * (1.0 / scale)
-    total = reduce("sum", LOSSES[loss](scaled * scaled), (0,)) * (0.5 * scale * scale)
-    return ClosedFunction(function.variables, function.captured, [total], function.checks)
 
 
 def least_squares(
@@ -373,7 +357,7 @@ def least_squares(
     inputs = [start, *ends, *captured]
     key = ("least squares", function, option_key(more), len(ends))
     host = HostSolve(title, key, [node.ndim for node in inputs], (n,), FIELDS, run)
-    total = function.made(("cost", loss, float(f_scale)), lambda: _cost(function, loss, float(f_scale)))
+    total = function.cost(loss, float(f_scale))
     gradient = total.gradient()
     residual = gradient.within_bounds() if ends else gradient
     linear = linear_way(linear_solver, n)
