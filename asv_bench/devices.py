@@ -15,7 +15,8 @@ table for each part, with --readme also between the markers `devices` of a file.
     routines     cumsum, sort, scatter-add, and products of matrices
     agreement    the largest difference from the CPU's results in ULP, for every primitive; sums
 
-Each library runs each task in a process of its own (device_worker.py); the processes of a task are timed in turns. A
+Each library runs each task in a process of its own (device_worker.py). The processes of a part are started together,
+and wait when they are ready; those of a task are timed in turns, while nothing else runs. A
 library that is missing is skipped with a line; without a GPU, one line says so and the parts that need none are run
 (with --needs-gpu it fails and says why). A library that fails, or whose result differs from nbgrad's by more than the
 task allows, is left out of the task with a line, and the command ends with 1. --simulate runs everything on small
@@ -61,39 +62,50 @@ class DeviceWorker(Worker):
 # ----- Tasks beside other libraries -----
 
 
-def measure(task: str, options, folder: str) -> dict[str, dict]:
-    """For each library that has the task and is there: seconds of a call, and of the first one."""
+def started(task: str, options, folder: str) -> dict[str, Worker]:
+    """A process for each library that has the task; they prepare it at the same time."""
+    return {
+        library: DeviceWorker(library, task, options, folder)
+        for library in options.libraries
+        if (library, task) not in OMITTED and (library != "copy" or TASKS[task].streams)
+    }
+
+
+def answered(task: str, workers: dict[str, Worker], options) -> dict[str, dict]:
+    """What the processes say once they are ready; those whose library is missing, or fails, are left out."""
     found: dict[str, dict] = {}
-    workers: dict[str, Worker] = {}
-
-    def drop(library: str, why: object) -> None:
-        """Go on without a library; not without nbgrad."""
-        with contextlib.suppress(BrokenPipeError):
-            workers.pop(library).close()
-        found.pop(library, None)
-        if library == "nbgrad":
-            raise SystemExit(f"nbgrad, {task}: {why}")
-        print(f"{TITLES[library]}, {task}: {why}", file=sys.stderr)
-        options.failed = True
-
-    for library in options.libraries:
-        if (library, task) in OMITTED or (library == "copy" and not TASKS[task].streams):
-            continue
-        worker = workers[library] = DeviceWorker(library, task, options, folder)
-        answer = worker.answer()
+    for library in list(workers):
+        answer = workers[library].answer()
         if answer is None:
-            drop(library, worker.failure())
+            drop(task, library, workers, workers[library].failure(), options)
         elif "missing" in answer:
-            print(f"{TITLES[library]} is skipped: {answer['missing']}", file=sys.stderr)
-            options.libraries = [name for name in options.libraries if name != library]
+            if library not in options.missing:
+                print(f"{TITLES[library]} is skipped: {answer['missing']}", file=sys.stderr)
+            options.missing.add(library)
             workers.pop(library).close()
         else:
             found[library] = answer
+    return found
+
+
+def drop(task: str, library: str, workers: dict[str, Worker], why: object, options) -> None:
+    """Go on without a library; not without nbgrad."""
+    with contextlib.suppress(BrokenPipeError):
+        workers.pop(library).close()
+    if library == "nbgrad":
+        raise SystemExit(f"nbgrad, {task}: {why}")
+    print(f"{TITLES[library]}, {task}: {why}", file=sys.stderr)
+    options.failed = True
+
+
+def measure(task: str, workers: dict[str, Worker], found: dict[str, dict], options, folder: str) -> None:
+    """Add to the answers of a task's processes the seconds of a call."""
     for library in [name for name in found if name not in ("nbgrad", "copy")]:
         try:  # compilers reorder sums; the limits say by how much
             compare(task, {name: found[name] for name in ("nbgrad", library)}, folder, TASKS[task].tolerance)
         except SystemExit as error:
-            drop(library, error)
+            found.pop(library)
+            drop(task, library, workers, error, options)
     samples = {library: [] for library in workers}
     for turn in range(options.rounds):
         names = list(workers)
@@ -101,19 +113,22 @@ def measure(task: str, options, folder: str) -> dict[str, dict]:
             try:
                 samples[library].append(workers[library].round(options.budget))
             except (SystemExit, BrokenPipeError) as error:
-                drop(library, error)
+                found.pop(library)
+                drop(task, library, workers, error, options)
     for library, worker in workers.items():
         worker.close()
         found[library] |= {"seconds": statistics.median(samples[library]), "rounds": samples[library]}
-    return found
 
 
 def tasks_part(group: str, options, measured: dict) -> list[list[str]]:
     """Rows of tasks, with ratios to nbgrad in brackets; bandwidths where a task only streams."""
     names = [name for name in options.tasks if TASKS[name].group == group]
     with tempfile.TemporaryDirectory() as folder:
+        workers = {name: started(name, options, folder) for name in names}
+        for name in names:  # all are ready before the first is timed
+            measured[name] = answered(name, workers[name], options)
         for name in names:
-            measured[name] = measure(name, options, folder)
+            measure(name, workers[name], measured[name], options, folder)
     columns = [library for library in TITLES if any(library in measured[name] for name in names)]
     streams = any(TASKS[name].streams for name in names)
     rows = [["task", *[TITLES[c] for c in columns], *(["GB/s of nbgrad", "of the copy's"] if streams else [])]]
@@ -273,7 +288,7 @@ def main() -> None:
         os.environ["NBGRAD_CUDA_SIMULATOR"] = "1"
         options.elements = min(options.elements, 4000)
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # else JAX's process takes most of the device's memory
-    options.failed = False
+    options.failed, options.missing = False, set()
     if options.needs_gpu:
         nb.cuda.get_device_properties()  # raises a DeviceError with the reason
     options.gpu = nb.cuda.is_available()
@@ -287,6 +302,8 @@ def main() -> None:
         if len(rows) > 1:
             tables.append(markdown(rows))
             print(f"{tables[-1]}\n", flush=True)
+        if options.json:  # also if it is cut off later
+            Path(options.json).write_text(json.dumps(measured, indent=1))
     for text, number, limit in [] if options.simulate else goals(measured):
         if number is not None:
             print(
@@ -294,8 +311,6 @@ def main() -> None:
             )
     tables.append(conditions(options, measured))
     print(f"\n{tables[-1]}")
-    if options.json:
-        Path(options.json).write_text(json.dumps(measured, indent=1))
     if options.readme:
         path = Path(options.readme)
         path.write_text(between_markers(path.read_text(), MARKERS, "\n\n".join(tables)))

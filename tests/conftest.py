@@ -123,7 +123,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if sampled and crc32(item.nodeid.encode()) % sampled.kwargs["of"]:
         item.add_marker(pytest.mark.slow)
     if item.get_closest_marker("gpu"):
-        item.add_marker(pytest.mark.filterwarnings("ignore:Grid size", "ignore:Host array used"))
+        item.add_marker(pytest.mark.filterwarnings("ignore:.*Grid size", "ignore:.*Host array used"))
 
 
 _unoptimized: list[pytest.MonkeyPatch] = []

@@ -145,7 +145,9 @@ def test_operations(place: Place, name: str, dtype: str) -> None:
         found, expected = SPECIALS[name](on(x)), SPECIALS[name](x.astype(float))
         pairs = zip(found, expected, strict=True) if isinstance(expected, tuple) else [(found, expected)]
         for one, other in pairs:
-            close(one, other, 1e-4 if dtype == "float32" else 1e-11)
+            # Products of 600,000 factors round so often, each time by half a unit at most.
+            bound = shape[-1] * 2.0**-24 if name == "cumprod" else 1e-4
+            close(one, other, bound if dtype == "float32" else 1e-11)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -134,7 +134,7 @@ def test_own_kernels_of_cupy(place: Place) -> None:
 
     def launch(x: Any, out: Any, *, factor: float, stream: Any) -> None:
         n = x.shape[0]
-        with cupy.cuda.ExternalStream(int(stream)):
+        with cupy.cuda.Stream.from_external(stream):
             arguments = cupy.asarray(x), cupy.asarray(out), np.float64(factor), np.int32(n)
             kernel(((n + 127) // 128,), (128,), arguments)
 

@@ -17,9 +17,12 @@ from .arrays import Allocator, Device
 
 def _cupy(device: Device) -> Allocator:
     cupy = import_module("cupy")
+    # CuPy 14 takes a stream by NVIDIA's protocol; those before it by its handle.
+    taken = getattr(cupy.cuda.Stream, "from_external", None)
+    opened = cupy.cuda.ExternalStream if taken is None else lambda stream, _: taken(_Handle(stream))
 
     def allocate(nbytes: int, stream: int) -> tuple[int, Any]:
-        with cupy.cuda.Device(device.index), cupy.cuda.ExternalStream(stream, device.index):
+        with cupy.cuda.Device(device.index), opened(stream, device.index):
             memory = cupy.cuda.alloc(nbytes)
         return int(memory.ptr), memory
 
