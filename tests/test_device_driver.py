@@ -5,6 +5,7 @@ A double stands for cuda.bindings.driver; what the real package accepts is check
 
 import ctypes
 import enum
+import itertools
 import subprocess
 import sys
 import types
@@ -12,13 +13,13 @@ import types
 import numpy as np
 import pytest
 
-from nbgrad.device.driver import cuda_driver, cuda_errors
+from nbgrad.device.driver import cuda_driver, cuda_errors, kept_blocks
 from nbgrad.device.driver.cuda_driver import CudaDriver
 from nbgrad.device.kernels import ptx
 from nbgrad.device.kernels.launches import DeviceKernel
 from nbgrad.errors import DeviceError
 
-GIB = 1 << 30
+GIB, LARGE = 1 << 30, 2 << 20
 Result = enum.IntEnum(
     "Result",
     {
@@ -131,7 +132,8 @@ class FakeCuda:
             case "cuStreamGetCtx":
                 return (1001 if arguments[0] >= 600 else 1000,)
             case _:
-                return (self.numbers[name],) if name in self.numbers else ()
+                found = self.numbers.get(name, ())
+                return found if found == () else (next(found) if isinstance(found, itertools.count) else found,)
 
     def calls(self, *names):
         """The arguments of all calls of these functions."""
@@ -247,15 +249,40 @@ def test_the_pool_keeps_its_memory(fake):
 
 def test_memory_in_the_order_of_streams(fake):
     driver = CudaDriver(fake)
-    assert driver.allocate(512, 9, 0) == 0x7000
+    assert driver.allocate(LARGE, 9, 0) == 0x7000
     driver.free(0x7000, 9, 0)
     assert fake.log[-1] == ("cuMemFreeAsync", 0x7000, 9)
-    assert fake.calls("cuMemAllocFromPoolAsync") == [("cuMemAllocFromPoolAsync", 512, 70, 9)]
+    assert fake.calls("cuMemAllocFromPoolAsync") == [("cuMemAllocFromPoolAsync", LARGE, 70, 9)]
+
+
+def test_small_blocks_are_used_again_on_their_stream(fake):
+    driver = CudaDriver(fake)
+    fake.numbers["cuMemAllocFromPoolAsync"] = itertools.count(0x8000, 0x1000)
+    first = driver.allocate(100, 9, 0)
+    free = driver.memory(0)[0]
+    driver.free(first, 9, 0)
+    assert driver.memory(0)[0] == free + 512, "what is kept is free"
+    assert not fake.calls("cuMemFreeAsync")
+    assert driver.allocate(100, 8, 0) != first, "the work on the other stream may not have ended"
+    assert driver.allocate(600, 9, 0) != first
+    assert driver.allocate(512, 9, 0) == first
+    many = [driver.allocate(512, 9, 0) for _ in range(kept_blocks.MOST + 3)]
+    for pointer in many:
+        driver.free(pointer, 9, 0)
+    assert len(fake.calls("cuMemFreeAsync")) == 3, "so many are not kept"
+
+
+def test_small_blocks_make_room(fake):
+    driver = CudaDriver(fake)
+    driver.free(driver.allocate(512, 9, 0), 9, 0)
+    fake.fails["cuMemAllocFromPoolAsync"] = ["OUT_OF_MEMORY"]
+    assert driver.allocate(LARGE, 0, 0) == 0x7000
+    assert fake.calls("cuMemFreeAsync") == [("cuMemFreeAsync", 0x7000, 9)]
 
 
 def test_freeing_leaves_the_current_device(fake):
     driver = CudaDriver(fake)
-    at = driver.allocate(512, 0, 0)
+    at = driver.allocate(LARGE, 0, 0)
     driver.use(1)
     driver.free(at, 0, 0)
     assert [line[1] for line in fake.calls("cuCtxSetCurrent")] == [1000, 1001, 1000, 1001]
@@ -265,7 +292,7 @@ def test_freeing_leaves_the_current_device(fake):
 def test_devices_without_pools():
     fake = FakeCuda(attributes={"MEMORY_POOLS_SUPPORTED": 0})
     driver = CudaDriver(fake)
-    assert driver.allocate(512, 9, 0) == 0x6000
+    assert driver.allocate(LARGE, 9, 0) == 0x6000
     driver.free(0x6000, 9, 0)
     assert fake.log[-1] == ("cuMemFree", 0x6000)
     assert driver.memory(0) == (3 * GIB, 80 * GIB)

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
+from nbgrad.device.driver.kept_blocks import KeptBlocks, in_grains
 from nbgrad.device.kernels.launches import Launch
-from nbgrad.device.memory.arrays import DeviceArray, device_named, set_stream
+from nbgrad.device.memory.arrays import DeviceArray, device_named, set_allocator, set_stream
 from nbgrad.device.memory.chosen_driver import using
 from nbgrad.device.simulator.recorder import Recorder
 from nbgrad.device.simulator.simulator import Simulator
@@ -24,7 +25,7 @@ from nbgrad.errors import DeviceError
 from nbgrad.graph.ir import placeholder
 from nbgrad.record.tensor import Tensor
 from nbgrad.runtime.cpu_program import MISSED, Output
-from nbgrad.runtime.device_program import DeviceProgram
+from nbgrad.runtime.device_program import MOST_GRAPHS, DeviceProgram
 
 pytestmark = pytest.mark.unoptimized
 
@@ -264,6 +265,50 @@ def test_the_same_arrays_again_are_a_graph(simulator: Simulator) -> None:
     other = DeviceArray.of(x, program.device)
     program.call_into(other, *targets)
     np.testing.assert_allclose(targets[0].to_host(), x * 2)
+
+
+class LentBlock:
+    """Memory of the simulator that goes back to blocks that are kept, as the real driver does it."""
+
+    def __init__(self, simulator: Simulator, blocks: KeptBlocks, nbytes: int, stream: int) -> None:
+        self.blocks, self.stream, size = blocks, stream, in_grains(nbytes)
+        self.pointer = blocks.taken(size, stream)
+        if not self.pointer:
+            self.pointer = simulator.allocate(size, stream, 0)
+            blocks.made(self.pointer, size)
+
+    def __del__(self) -> None:
+        self.blocks.given(self.pointer, self.stream)
+
+
+def test_calls_at_the_addresses_of_earlier_ones_are_a_graph(simulator: Simulator) -> None:
+    blocks = KeptBlocks()
+
+    def allocate(nbytes: int, stream: int) -> tuple[int, LentBlock]:
+        block = LentBlock(simulator, blocks, nbytes, stream)
+        return block.pointer, block
+
+    x = floats(100)
+    program = program_of(many_intermediates, x)
+    set_allocator(program.device, allocate)
+    try:
+        given = DeviceArray.of(x, program.device)
+        for number in range(10):
+            given.device.driver.upload(given.pointer, x + number, 0)
+            np.testing.assert_allclose(program.call(given)[0].to_host(), many_intermediates(x + number))
+        assert len(program._graphs) == 1
+        kept = [program.call(given)[0] for _ in range(10)]
+        assert len({one.pointer for one in kept}) == 10
+        given.device.driver.upload(given.pointer, x, 0)
+        del kept[::2]  # in other orders, too
+        more = [program.call(given)[0] for _ in range(10)]
+        for one in kept:
+            np.testing.assert_allclose(one.to_host(), many_intermediates(x + 9))
+        for one in more:
+            np.testing.assert_allclose(one.to_host(), many_intermediates(x))
+        assert len(program._graphs) <= MOST_GRAPHS
+    finally:
+        set_allocator(program.device, None)
 
 
 def test_arrays_that_do_not_fit_are_missed(simulator: Simulator) -> None:

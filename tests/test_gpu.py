@@ -308,6 +308,26 @@ def test_graphs_give_what_calls_give(place: Place) -> None:
         np.testing.assert_array_equal(out.asnumpy(), expected)
 
 
+def test_steps_that_repeat(place: Place) -> None:
+    """Small arrays soon lie where others lay: calls are repeated by graphs, and give what the CPU gives."""
+
+    def f(x: Any) -> Any:
+        for _ in range(3):
+            x = np.tanh(x) * np.sqrt(np.mean(x * x) + 1.0)
+        return np.sum(x)
+
+    step = nb.jit(lambda x: x - 0.01 * nb.grad(f)(x))
+    start = floats(40, 30)
+    states = [nb.Tensor(start), on(start)]
+    kept: list[Any] = []
+    for number in range(place.size(200, 12)):
+        states = [step(state) for state in states]
+        if number % 7 == 0:
+            kept.append(states)
+    for state, moved in [*kept, states]:
+        close(moved, state.asnumpy(), 1e-13)
+
+
 def test_an_allocator(place: Place) -> None:
     asked: list[int] = []
 

@@ -7,11 +7,14 @@ cpu_program.py.
 A call makes the outputs, fills in addresses, and hands all launches to the driver in one native call (launcher.py),
 on this thread's current stream; it waits for nothing. Scratch memory belongs to the stream, and all programs that
 run on it share it, because they run one after the other. Numbers that the host has (Python floats, 0-d ndarrays) go in
-one small copy. A program that is called again with the same arrays to write to is captured as a graph of the driver.
+one small copy. A program that is called again with arrays at the same addresses is captured as a graph of the driver,
+which takes as long to launch as two kernels: always if it is given arrays to write to, and if it has several small
+steps also if it makes its results, since small blocks of memory are soon used again (kept_blocks.py).
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,9 +45,15 @@ SMALL_RESULT, RESULT_ALIGNMENT = 1 << 14, 256
 """Results of at most this many bytes share a block; there each begins at a multiple of the second number."""
 SLOT = 16
 """Bytes for a scalar of the CPU."""
-REPEATS = 2
-"""After this many calls with the same arrays, the next one is captured."""
+REPEATS, MORE_REPEATS = 2, 4
+"""After this many calls with the same arrays, the program is captured for them; the second number is for calls that
+make their results."""
 MOST_GRAPHS = 8
+FEWEST_STEPS, SMALL_SCRATCH = 3, 1 << 20
+"""Calls that make their results are captured if they have so many steps, and at most so many bytes of scratch memory,
+of which each graph has its own."""
+MOST_SEEN, MOST_MISSED = 64, 256
+"""So many addresses are remembered; after so many calls that no graph serves, new ones take the place of all."""
 
 
 @dataclass
@@ -104,6 +113,9 @@ class DeviceProgram:
         self._seen: dict[tuple[int, ...], int] = {}
         self._place_bases(self._inputs, made.constants)
         self._segments = self._make_segments()
+        self._missed = 0
+        steps = len(self.plan.actions)
+        self._repeats = steps >= FEWEST_STEPS and self.plan.bytes <= SMALL_SCRATCH and self._capturable()
 
     def _free_graphs(self) -> None:
         while self._graphs:
@@ -194,9 +206,47 @@ class DeviceProgram:
         """
         stream = self._use()
         results = self._new_results(stream)
-        with self._lock.held():
-            self._enqueue(values, results, stream)
+        lock = self._lock.acquire()
+        try:
+            if self._repeats:
+                self._repeat(values, results, stream)
+            else:
+                self._enqueue(values, results, stream)
+        finally:
+            lock.release()
         return results
+
+    def _repeat(self, values: Sequence[Any], results: Sequence[DeviceArray], stream: int) -> None:
+        """All work of a call, by a graph if the addresses are those of earlier calls."""
+        everything = (*values, *results)
+        try:
+            key = tuple([value.pointer for value in everything])
+        except AttributeError:  # a number of the host
+            self._enqueue(values, results, stream)
+            return
+        known = self._graphs.get(key)
+        if known is not None:
+            self._missed = 0
+            self._launch_graph(known, everything, stream)
+            return
+        self._enqueue(values, results, stream)
+        self._missed += 1
+        if len(self._graphs) >= MOST_GRAPHS:
+            if self._missed > MOST_MISSED:
+                self._free_graphs()
+            return
+        if len(self._seen) >= MOST_SEEN:
+            self._seen.clear()
+        try:
+            self._count(key, everything, MORE_REPEATS)
+        except DeviceError:  # nothing of the call depends on it; a device that is lost says so next time
+            self._repeats = False
+
+    def _count(self, key: tuple[int, ...], values: Sequence[Any], repeats: int) -> None:
+        """Remember the addresses of a call, and make a graph for them if they come back."""
+        self._seen[key] = self._seen.get(key, 0) + 1
+        if self._seen[key] >= repeats:
+            self._capture(key, values)
 
     def _new_results(self, stream: int) -> tuple[DeviceArray, ...]:
         """Arrays for the results; small ones share a block of memory, because asking for some takes time."""
@@ -230,9 +280,7 @@ class DeviceProgram:
             self._enqueue(inputs, targets, stream)
             self._written(targets, stream)
             if -1 not in key and self._capturable():
-                self._seen[key] = self._seen.get(key, 0) + 1
-                if self._seen[key] >= REPEATS:
-                    self._capture(key, values)
+                self._count(key, values, REPEATS)
         return targets
 
     def replay(self, values: Sequence[Any]) -> bool:
@@ -243,11 +291,14 @@ class DeviceProgram:
         if any(value.__class__ is not DeviceArray for value in values):
             return False
         stream = self._use()
-        with self._lock.held():
+        lock = self._lock.acquire()
+        try:
             known = self._graphs.get(tuple([value.pointer for value in values]))
             if known is None:
                 return False
             self._launch_graph(known, values, stream)
+        finally:
+            lock.release()
         return True
 
     def _launch_graph(self, known: tuple[int, Memory], values: Sequence[DeviceArray], stream: int) -> None:
@@ -371,14 +422,14 @@ class DeviceProgram:
 
     def _capture(self, key: tuple[int, ...], values: Sequence[Any]) -> None:
         """Make a graph of what the program does with arrays at these addresses; it has scratch memory of its own."""
+        if any(value.pointer % ALIGNMENT for value in values[: self._arguments]):
+            self._seen[key] = -sys.maxsize  # never: each call makes copies
+            return
         driver = self.device.driver
         stream = driver.new_stream(self.device.index)
         memory = Memory(self.device, self.plan.bytes, self.device.stream)
         self._bases[0] = memory.pointer
         for position, value in enumerate(values[: self._arguments]):
-            if value.pointer % ALIGNMENT:
-                driver.free_stream(stream)
-                return
             self._bases[1 + position] = value.pointer
         driver.begin_capture(stream)
         try:

@@ -24,6 +24,7 @@ from ..kernels import ptx
 from ..kernels.launches import DeviceKernel
 from . import cuda_errors
 from .driver import Properties
+from .kept_blocks import SMALL, KeptBlocks, in_grains
 
 FREE_SHARED = 48 * 1024
 """Bytes of shared memory that a kernel may use without asking."""
@@ -74,6 +75,7 @@ class _Context:
     def __init__(self, handle: Any, pool: Any) -> None:
         self.handle, self.number, self.pool = handle, int(handle), pool
         self.events: list[Any] = []
+        self.blocks = KeptBlocks()
         self.functions: dict[str, tuple[int, int]] = {}
         self.lost = ""
 
@@ -320,6 +322,19 @@ class CudaDriver:
 
     def allocate(self, nbytes: int, stream: int, device: int) -> int:
         """Memory for work on a stream."""
+        if nbytes > SMALL:
+            return self._new_block(nbytes, stream, device)
+        context = self._contexts.get(device) or self._start(device)
+        if context.lost:
+            raise DeviceError(context.lost)
+        nbytes = in_grains(nbytes)
+        pointer = context.blocks.taken(nbytes, stream)
+        if not pointer:
+            pointer = self._new_block(nbytes, stream, device)
+            context.blocks.made(pointer, nbytes)
+        return pointer
+
+    def _new_block(self, nbytes: int, stream: int, device: int) -> int:
         self.use(device)
         results = self._allocated(nbytes, stream, device)
         if not results[0]:
@@ -344,8 +359,10 @@ class CudaDriver:
         return self._cuda.cuMemAllocFromPoolAsync(nbytes, pool, stream)
 
     def _make_room(self, stream: int, device: int) -> None:
-        """Give back unused memory: arrays in cycles, and memory that the pool keeps."""
+        """Give back unused memory: arrays in cycles, small blocks, and memory that the pool keeps."""
         gc.collect()
+        for block in self._contexts[device].blocks.all_given_up():
+            self._free_block(*block, device)
         pool = self._contexts[device].pool
         if pool is not None:
             self.synchronise(stream)
@@ -353,6 +370,13 @@ class CudaDriver:
 
     def free(self, pointer: int, stream: int, device: int) -> None:
         """Give memory back after all work that is now on the stream."""
+        context = self._contexts.get(device)
+        if context is not None and context.lost:
+            raise DeviceError(context.lost)
+        if context is None or not context.blocks.given(pointer, stream):
+            self._free_block(pointer, stream, device)
+
+    def _free_block(self, pointer: int, stream: int, device: int) -> None:
         before = self._thread.device
         self.use(device)
         try:
@@ -398,7 +422,7 @@ class CudaDriver:
         self._done(self._cuda.cuMemsetD8Async(pointer, byte, nbytes, stream), f"fill {nbytes} bytes")
 
     def memory(self, device: int) -> tuple[int, int]:
-        """(free, total) bytes; memory that the pool keeps for later is free."""
+        """(free, total) bytes; memory that is kept for later, here or in the pool, is free."""
         self.use(device)
         results = self._cuda.cuMemGetInfo()
         self._done(results, "ask for free memory")
@@ -412,7 +436,7 @@ class CudaDriver:
                 for name in attributes
             )
             free += held - used
-        return free, total
+        return free + self._contexts[device].blocks.nbytes, total
 
     def owner_of(self, pointer: int) -> int | None:
         """The number of the device whose memory an address lies in; None for other memory."""
