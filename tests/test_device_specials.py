@@ -13,7 +13,7 @@ from nbgrad.compiler.loops import Loop
 from nbgrad.compiler.row_scatter import SCATTER_ROWS
 from nbgrad.compiler.views import View
 from nbgrad.device.driver.driver import Driver
-from nbgrad.device.kernels import ptx
+from nbgrad.device.kernels import ptx, scans
 from nbgrad.device.kernels.launches import DeviceKernel, Fill, Launch, Recipe, Routine
 from nbgrad.device.kernels.python_kernels import python_kernel
 from nbgrad.device.kernels.settings import SETTINGS
@@ -155,6 +155,18 @@ def recurrence_in_numpy(a: np.ndarray, b: np.ndarray, reverse: bool) -> np.ndarr
     for k in range(1, b.shape[-1]):
         out[..., k] = a[..., k] * out[..., k - 1] + b[..., k]
     return out[..., ::step]
+
+
+@pytest.mark.parametrize("name", ["products", "maxima"])
+def test_carries_of_many_tiles(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """More tiles than their block has threads: as in rows of two million elements, but with a block of one warp."""
+    monkeypatch.setattr(scans, "_carrying", lambda _: 32)
+    a, b = [np.tanh(random((1, scans.TILE * 66 + 3), "float64", seed)) for seed in (0, 1)]
+    a, b = 1.0 + a / 1000.0, np.sign(b)
+    if name == "maxima":
+        close(result_of("accumulate", [b * a], ("maximum",)), np.maximum.accumulate(b * a, axis=-1))
+    else:
+        close(result_of("recurrence", [a, b], (False,)), recurrence_in_numpy(a, b, False), 1e5)
 
 
 @pytest.mark.parametrize("dtype", dtypes(WIDE))

@@ -9,7 +9,7 @@ known to be 0.  `wide` is as in device_scan.py.  Who calls: nbgrad/device/kernel
 """
 
 from ..device import barrier, block, shared_like, shuffle_from, thread, threads
-from .device_scan import ITEMS, load_tile, slot
+from .device_scan import ITEMS, MOST_WARPS, load_tile, slot, store_tile
 
 BIG, SMALL = 2.0**60, 2.0**-60
 
@@ -144,23 +144,39 @@ def recurrence_totals(a, b, m_totals, s_totals, e_totals, rows, length, count, r
 
 
 def recurrence_carries(m_totals, s_totals, e_totals, rows, count, scaled):
-    """The states after each tile, in place of `s_totals`; a warp for each row."""
+    """The states after each tile, in place of `s_totals`; a block for each row."""
     scales = shared_like(m_totals, 0)
+    warps = shared_like(m_totals, 32)
+    e_warps = shared_like(e_totals, 32 + 16 * MOST_WARPS + 8)
     with_scales(scales)
     barrier()
-    lane = thread() & 31
+    t = thread()
     at = block() * count
     state = s_totals[at]
     first = 0
     while first < count:
-        k = at + min(first + lane, count - 1)
-        m, e, s = recurrence_warp(m_totals[k], e_totals[k], s_totals[k], lane, first == 0, scales, scaled)
-        if first > 0:
+        k = at + min(first + t, count - 1)
+        begins = first == 0 and t < 32
+        m, e, s = recurrence_warp(m_totals[k], e_totals[k], s_totals[k], t & 31, begins, scales, scaled)
+        if t & 31 == 31:
+            warps[t >> 5] = m
+            warps[MOST_WARPS + (t >> 5)] = s
+            e_warps[t >> 5] = e
+        barrier()
+        some = first > 0
+        for warp in range(t >> 5):
+            after = warps[MOST_WARPS + warp]
+            state = applied(warps[warp], e_warps[warp], state, scales, scaled) + after if some else after
+            some = True
+        if some:
             s += applied(m, e, state, scales, scaled)
-        if first + lane < count:
+        if t == threads() - 1:
+            warps[2 * MOST_WARPS] = s
+        if first + t < count:
             s_totals[k] = s
-        state = shuffle_from(s, 31)
-        first += 32
+        barrier()
+        state = warps[2 * MOST_WARPS]
+        first += threads()
     return 0
 
 
@@ -213,8 +229,4 @@ def recurrence_tiles(a, b, carries, out, e_like, rows, length, count, reverse, s
             state = factors[at] * state + terms[at]
             terms[at] = state
     barrier()
-    k = t
-    while k < size:
-        out[start + k * step] = terms[slot(k)]
-        k += threads()
-    return 0
+    return store_tile(terms, out, start, step, size)

@@ -12,6 +12,8 @@ from .device_variants import variant
 
 ITEMS = 8
 """Elements of a tile for each thread."""
+MOST_WARPS = 32
+"""Of a block."""
 
 
 def joined(first, second):
@@ -85,12 +87,22 @@ def sum_before(place, warps, size):
 
 
 def load_tile(x, place, start, step, size):
-    """A tile's elements to shared memory, neighbours by neighbouring threads."""
-    k = thread()
-    while k < size:
-        place[slot(k)] = x[start + k * step]
-        k += threads()
+    """A tile's elements to shared memory, neighbours by neighbouring threads; all reads of a thread are under way at
+    once."""
+    for item in range(ITEMS):
+        k = item * threads() + thread()
+        if k < size:
+            place[slot(k)] = x[start + k * step]
     barrier()
+    return 0
+
+
+def store_tile(place, out, start, step, size):
+    """A tile's elements from shared memory."""
+    for item in range(ITEMS):
+        k = item * threads() + thread()
+        if k < size:
+            out[start + k * step] = place[slot(k)]
     return 0
 
 
@@ -112,21 +124,32 @@ def sum_totals(x, totals, rows, length, count, reverse):
 
 
 def sum_carries(totals, rows, count):
-    """Totals up to and with each tile, in place of those of the tiles; a warp for each row."""
-    lane = thread() & 31
-    row = block()
-    at = row * count
+    """Totals up to and with each tile, in place of those of the tiles; a block for each row."""
+    warps = shared_like(totals, 0)
+    t = thread()
+    at = block() * count
     state = totals[at]
     first = 0
     while first < count:
-        k = min(first + lane, count - 1)
-        total = sum_warp(totals[at + k], lane)
+        k = min(first + t, count - 1)
+        total = sum_warp(totals[at + k], t & 31)
+        if t & 31 == 31:
+            warps[t >> 5] = total
+        barrier()
+        if t >= 32:
+            earlier = warps[0]
+            for warp in range(1, t >> 5):
+                earlier = joined(earlier, warps[warp])
+            total = joined(earlier, total)
         if first > 0:
             total = joined(state, total)
-        if first + lane < count:
+        if t == threads() - 1:
+            warps[MOST_WARPS] = total
+        if first + t < count:
             totals[at + k] = total
-        state = shuffle_from(total, 31)
-        first += 32
+        barrier()
+        state = warps[MOST_WARPS]
+        first += threads()
     return 0
 
 
@@ -157,11 +180,7 @@ def sum_tiles(x, carries, out, rows, length, count, reverse):
             state = joined(state, place[slot(k)])
             place[slot(k)] = state
     barrier()
-    k = thread()
-    while k < size:
-        out[start + k * step] = place[slot(k)]
-        k += threads()
-    return 0
+    return store_tile(place, out, start, step, size)
 
 
 def _extremes(kind, joined):

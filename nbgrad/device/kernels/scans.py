@@ -17,6 +17,8 @@ from .python_launches import THREADS, launch, whole_warps, wide_dtype
 ITEMS = 8
 """Elements for each thread, as in kernels/gpu/device_scan.py."""
 TILE = THREADS * ITEMS
+MOST_WARPS = 32
+"""Of a block, as in kernels/gpu/device_scan.py."""
 SHORT = 16
 """Rows up to this length have one thread each."""
 
@@ -53,6 +55,11 @@ def _slots(count: int) -> int:
     return count + count // 32 + 1
 
 
+def _carrying(count: int) -> int:
+    """Threads of the block that has a row's tiles."""
+    return whole_warps(count, 32 * MOST_WARPS)
+
+
 def _scan(node: Node, kind: str, source: int, out: int, reverse: bool) -> Recipe:
     dtype, wide = node.dtype.name, wide_dtype(node.dtype.name)
     rows, length, threads, count = _shape(node)
@@ -70,7 +77,10 @@ def _scan(node: Node, kind: str, source: int, out: int, reverse: bool) -> Recipe
         carries = out + 1
         totals = [(source, dtype), (carries, wide)]
         actions.append(launch(f"{place}_totals", totals, numbers, rows * count, threads, shared, readonly=1))
-        actions.append(launch(f"{place}_carries", [(carries, wide)], [rows, count], rows, 32))
+        shared_carries = 8 * (MOST_WARPS + 1)
+        actions.append(
+            launch(f"{place}_carries", [(carries, wide)], [rows, count], rows, _carrying(count), shared_carries)
+        )
     operands = [(source, dtype), (carries, wide), (out, dtype)]
     actions.append(launch(f"{place}_tiles", operands, numbers, rows * count, threads, shared, readonly=1))
     return Recipe(tuple(actions), (8 * rows * count,) if count > 1 else ())
@@ -94,7 +104,10 @@ def _recurrence(node: Node) -> Recipe:
         parts = [(first, wide), (second, wide), (third, "int64")]
         operands = [*sources, *parts]
         actions.append(launch(f"{place}_totals", operands, numbers, rows * count, threads, shared, readonly=2))
-        actions.append(launch(f"{place}_carries", parts, [rows, count, scaled], rows, 32, 32))
+        shared_carries = 32 + 24 * MOST_WARPS + 8
+        actions.append(
+            launch(f"{place}_carries", parts, [rows, count, scaled], rows, _carrying(count), shared_carries)
+        )
     operands = [*sources, (second, wide), (out, dtype), (third, "int64")]
     actions.append(launch(f"{place}_tiles", operands, numbers, rows * count, threads, shared, readonly=2))
     return Recipe(tuple(actions), (8 * rows * count,) * 3 if count > 1 else ())
