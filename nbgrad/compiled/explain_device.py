@@ -21,10 +21,21 @@ def explain_device(program: Any, head: list[str]) -> str:
     head : list of str
         The first lines.
     """
-    from ..device.kernels.launches import Fill, Launch
-
     plan = program.plan
-    lines = [*head, "", show_graph(program.graph), ""]
+    lines = [*head, "", show_graph(program.graph), "", *_kernels(plan)]
+    lines.append(
+        f"memory: scratch {plan.bytes:,} bytes for all intermediates, {len(plan.bases)} inputs and constants, "
+        f"{len(program.outputs)} outputs"
+    )
+    return "\n".join(lines)
+
+
+def _kernels(plan: Any) -> list[str]:
+    """The lines of a plan's kernels, and of those of the bodies of loops."""
+    from ..device.kernels.launches import Fill, Launch
+    from ..runtime.device_turns import DeviceTurns
+
+    lines: list[str] = []
     for number, unit in enumerate(plan.units):
         together = f" ({len(unit)} loops over the same rows, as one kernel)" if len(unit) > 1 else ""
         lines.append(f"kernel {number}{together}:")
@@ -40,14 +51,13 @@ def explain_device(program: Any, head: list[str]) -> str:
                 lines.append(f"# launch ({kind}): {action.blocks:,} blocks of {action.threads} threads{shared}")
             elif isinstance(action, Fill):
                 lines.append(f"# fill: {action.nbytes:,} bytes with {action.byte}")
+            elif isinstance(action, DeviceTurns):
+                lines.append(f"# {action.count:,} turns of:")
+                lines += [f"#   {line}" for line in _kernels(action.plan)]
             else:
                 lines.append(f"# call: {getattr(action.run, '__name__', 'library routine')}")
         lines.append("")
-    lines.append(
-        f"memory: scratch {plan.bytes:,} bytes for all intermediates, {len(plan.bases)} inputs and constants, "
-        f"{len(program.outputs)} outputs"
-    )
-    return "\n".join(lines)
+    return lines
 
 
 def _kernel(kernel: Any, plan: Any) -> str:
@@ -55,6 +65,6 @@ def _kernel(kernel: Any, plan: Any) -> str:
         nodes: dict[Node, None] = dict.fromkeys(kernel.buffers)
         places = ", ".join(f"b{k} = {plan.where(node)}" for k, node in enumerate(nodes))
         return f"# {places}\n{show(kernel)}"
-    places = ", ".join(plan.where(node) for node in kernel.reads)
+    reads, writes = [", ".join(plan.where(node) for node in nodes) for nodes in (kernel.reads, kernel.targets)]
     node = kernel.node
-    return f"{node.name} -> {node.dtype}{list(node.shape)}\n# reads {places}; writes {plan.where(node)}"
+    return f"{node.name} -> {node.dtype}{list(node.shape)}\n# reads {reads}; writes {writes}"

@@ -101,6 +101,8 @@ class Loop:
     reductions: tuple[Reduction, ...]
     buffers: tuple[Node, ...]
     targets: tuple[Node, ...]
+    together: bool = True
+    """Whether arrays begin where several elements can be read at once; for devices, where an address must fit."""
 
     @property
     def chunks(self) -> tuple[int, int]:

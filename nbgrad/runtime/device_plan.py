@@ -23,8 +23,10 @@ from ..device.kernels import row_passes
 from ..device.kernels.launches import Fill, Launch, Recipe, Routine
 from ..device.memory.arrays import Device
 from ..graph.ir import Node
+from ..graph.loops.loop_body import LOOP
+from .device_turns import DeviceTurns, device_turns
 from .front import literals_of
-from .lifetimes import Lifetimes, Place, in_words
+from .lifetimes import Arena, Lifetimes, Place, in_words
 from .row_groups import Kernel, Limits, RowGroup, grouped
 
 FEWEST_ROW_ELEMENTS = 32
@@ -37,7 +39,7 @@ MOST_PARTS = 24
 class Planned(NamedTuple):
     """An action of a unit (by its number), and where its pointers lie: a base, as `Place` has it, and an offset."""
 
-    action: Launch | Routine | Fill
+    action: Launch | Routine | Fill | DeviceTurns
     operands: tuple[tuple[int, int], ...]
     unit: int
 
@@ -88,6 +90,10 @@ def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], dev
             for node in kernel.targets:
                 if node not in places:
                     times.hold(node)
+        if isinstance(unit[0], Special) and unit[0].node.primitive is LOOP:
+            actions.append(_turns(unit[0], places, arena, position, device))
+            times.end(position)
+            continue
         recipe = _recipe(unit[0], device) if done is None else row_passes.row_pass_recipe(done)
         operands = [_placed(places, *operand) for kernel in unit for operand in _operands(kernel)]
         blocks = [arena.take(size) for size in recipe.workspaces]
@@ -99,6 +105,16 @@ def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], dev
             arena.give(*block)
         times.end(position)
     return DevicePlan(actions, arena.end, bases, literals, places, units, kept)
+
+
+def _turns(kernel: Special, places: dict[Node, Place], arena: Arena, position: int, device: Device) -> Planned:
+    """A loop whose turns are run one after the other."""
+    turns = device_turns(kernel, lambda *body: plan(*body, device))
+    block = arena.take(turns.workspace)
+    reads = [_placed(places, *operand) for operand in zip(kernel.reads, kernel.views, strict=True)]
+    written = [_placed(places, node, None) for node in kernel.targets]
+    arena.give(*block)
+    return Planned(turns, (*reads, (0, block[0]), *written), position)
 
 
 def _placed(places: dict[Node, Place], node: Node, view: View | None) -> tuple[int, int]:

@@ -17,24 +17,20 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..device.driver.launcher import Launches
-from ..device.kernels import launch_parameters as parameters
-from ..device.kernels.launches import Fill, Launch, Routine
 from ..device.kernels.settings import SETTINGS
 from ..device.memory.arrays import Device, DeviceArray, Memory
 from ..errors import DeviceError
 from ..graph.ir import Node
-from ..graph.loops.loop_rewrites import written_out
-from ..graph.window_rows import without_convolutions
 from ..process.gc_pause import RareCollection
 from ..process.locks import ForkSafeLock
 from .cpu_program import MISSED, Output
-from .device_plan import DevicePlan, Planned, plan
+from .device_plan import DevicePlan, plan
+from .device_segments import Segments, constant_on
+from .device_turns import for_devices
 from .front import front, literal_pool
 from .lifetimes import nbytes
 from .scratch import scratch_of
@@ -56,15 +52,6 @@ MOST_SEEN, MOST_MISSED = 64, 256
 """So many addresses are remembered; after so many calls that no graph serves, new ones take the place of all."""
 
 
-@dataclass
-class Context:
-    """The place where a call of a library does its work."""
-
-    driver: Any
-    device: Device
-    stream: int
-
-
 class DeviceProgram:
     """A compiled graph.
 
@@ -81,7 +68,7 @@ class DeviceProgram:
         self.device = device
         device.driver.use(device.index)
         with RareCollection():
-            results = without_convolutions(written_out([output.node for output in outputs]))
+            results = for_devices([output.node for output in outputs])
             self._front = front(results, arguments, copies=False)
         self.graph = self._front.graph
         self._inputs = arguments
@@ -98,7 +85,6 @@ class DeviceProgram:
                 self._result_places.append((self._small_bytes, size))
                 self._small_bytes += -(-size // RESULT_ALIGNMENT) * RESULT_ALIGNMENT
         self._lock = ForkSafeLock()
-        self._note = getattr(device.driver, "note", None)
         self._graphs: dict[tuple[int, ...], tuple[int, Memory]] = {}
         self._prepare()
         self.seconds = time.perf_counter() - start
@@ -112,10 +98,11 @@ class DeviceProgram:
         self._free_graphs()
         self._seen: dict[tuple[int, ...], int] = {}
         self._place_bases(self._inputs, made.constants)
-        self._segments = self._make_segments()
+        self._segments = Segments(self.plan.actions, self.device)
         self._missed = 0
-        steps = len(self.plan.actions)
-        self._repeats = steps >= FEWEST_STEPS and self.plan.bytes <= SMALL_SCRATCH and self._capturable()
+        self._capturable = self._segments.capturable
+        steps = self._segments.count
+        self._repeats = steps >= FEWEST_STEPS and self.plan.bytes <= SMALL_SCRATCH and self._capturable
 
     def _free_graphs(self) -> None:
         while self._graphs:
@@ -144,50 +131,15 @@ class DeviceProgram:
         self._kept: list[DeviceArray] = []
         fixed: list[int] = []
         for node in constants:
-            value: Any = node.value
-            assert value is not None, node
-            array = value if isinstance(value, DeviceArray) else DeviceArray.of(np.asarray(value), self.device)
-            self._kept.append(array)
-            fixed.append(array.pointer)
+            self._kept.append(constant_on(node, self.device))
+            fixed.append(self._kept[-1].pointer)
         self._kept.append(DeviceArray.of(literal_pool(self.plan.literals), self.device))
         fixed.append(self._kept[-1].pointer)
         self._bases = np.zeros(1 + self._arguments + len(fixed) + len(self.outputs), np.int64)
         self._bases[1 + self._arguments : 1 + self._arguments + len(fixed)] = fixed
-        self._bases_at = self._bases.ctypes.data
         self._first_output = 1 + self._arguments + len(fixed)
         self._numbers = np.zeros(max(1, self._arguments) * SLOT, np.uint8)
         self._number_memory: dict[int, Memory] = {}
-
-    def _make_segments(self) -> list[Launches | Planned]:
-        """Launches in a row are one segment; calls of libraries and fills stand between them."""
-        segments: list[Launches | Planned] = []
-        row: list[tuple[Launch, int, Sequence[tuple[int, int]]]] = []
-        driver = self.device.driver
-
-        def close() -> None:
-            if row:
-                segments.append(Launches(row, driver.launch_address))
-                row.clear()
-
-        for planned in self.plan.actions:
-            if isinstance(planned.action, Launch):
-                launch = self._with_room(planned.action)
-                handle = driver.function(launch.kernel, self.device.index, launch.shared)
-                row.append((launch, handle, planned.operands))
-            else:
-                close()
-                segments.append(planned)
-        close()
-        return segments
-
-    def _with_room(self, launch: Launch) -> Launch:
-        """A launch whose integers are in memory, if they are too many for parameters."""
-        if parameters.fits(launch):
-            return launch
-        numbers = DeviceArray.of(np.array(launch.numbers, np.int64), self.device)
-        self._kept.append(numbers)
-        kernel = parameters.with_numbers_in_memory(launch.kernel)
-        return launch._replace(kernel=kernel, numbers=(numbers.pointer,))
 
     # ----- Calls -----
 
@@ -279,7 +231,7 @@ class DeviceProgram:
                 return targets
             self._enqueue(inputs, targets, stream)
             self._written(targets, stream)
-            if -1 not in key and self._capturable():
+            if -1 not in key and self._capturable:
                 self._count(key, values, REPEATS)
         return targets
 
@@ -319,7 +271,7 @@ class DeviceProgram:
         try:
             kept = self._fill_in(inputs, results, stream)
             self._bases[0] = address
-            self._run(stream)
+            self._segments.run(self._bases, stream)
             del kept
         finally:
             scratch.leave()
@@ -385,40 +337,7 @@ class DeviceProgram:
             self._bases[1 + position] = memory.pointer + start
         self.device.driver.upload(memory.pointer, self._numbers[: len(numbers) * SLOT], stream)
 
-    def _run(self, stream: int) -> None:
-        driver = self.device.driver
-        for segment in self._segments:
-            if isinstance(segment, Launches):
-                if self._note is not None:
-                    self._note(segment.keys)
-                refused = segment.run(self._bases_at, stream)
-                if refused is not None:
-                    self._refused(*refused, stream)
-                continue
-            addresses = [int(self._bases[base]) + offset for base, offset in segment.operands]
-            action = segment.action
-            if isinstance(action, Fill):
-                driver.fill(addresses[0], action.byte, action.nbytes, stream)
-            else:
-                assert isinstance(action, Routine)
-                action.run(Context(driver, self.device, stream), addresses, *action.params)
-
-    def _refused(self, key: str, code: int, stream: int) -> None:
-        """Raise for a launch that the driver refused: with what the driver knows, if it says more than a code."""
-        raising = getattr(self.device.driver, "raise_launch_error", None)
-        if raising is not None:
-            raising(code, key)
-        self.device.driver.synchronise(stream)
-        message = f"The driver refused to launch the kernel {key[:200]!r}: error {code}."
-        raise DeviceError(message)
-
     # ----- Graphs -----
-
-    def _capturable(self) -> bool:
-        return not any(
-            isinstance(s, Planned) and isinstance(s.action, Routine) and not getattr(s.action.run, "capturable", True)
-            for s in self._segments
-        )
 
     def _capture(self, key: tuple[int, ...], values: Sequence[Any]) -> None:
         """Make a graph of what the program does with arrays at these addresses; it has scratch memory of its own."""
@@ -433,7 +352,7 @@ class DeviceProgram:
             self._bases[1 + position] = value.pointer
         driver.begin_capture(stream)
         try:
-            self._run(stream)
+            self._segments.run(self._bases, stream)
         finally:
             graph = driver.end_capture(stream)
         while len(self._graphs) >= MOST_GRAPHS:

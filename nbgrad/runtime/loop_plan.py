@@ -29,7 +29,7 @@ LOOK_AFTER = 1 << 16
 
 
 @dataclass
-class _Written:
+class Written:
     """A value of the body that each turn writes, and where it goes: numbers of pointers, -1 where there is none."""
 
     node: Node
@@ -46,7 +46,7 @@ class TurnPlan:
     kernel: Special
     front: Front
     plan: Any
-    written: list[_Written]
+    written: list[Written]
     carried: list[int]
     """For each carried value, the number of what is written that carries it on."""
     copies: list[tuple[int, int]] = field(default_factory=list)
@@ -104,7 +104,7 @@ class TurnPlan:
 def turn_plan(kernel: Special, plan: Callable[..., Any], slots: int) -> TurnPlan:
     """Plan the body of a loop for the items that something reads."""
     body: Body = kernel.node.params[0]
-    written, carried, copies, beginnings = _written(kernel, body)
+    written, carried, copies, beginnings = what_turns_write(kernel, body)
     made = front([one.node for one in written], body.inputs)
     inner = plan(made.fused, made.arguments, made.constants, slots)
     found = TurnPlan(kernel, made, inner, written, carried, copies, beginnings)
@@ -120,9 +120,9 @@ def turn_plan(kernel: Special, plan: Callable[..., Any], slots: int) -> TurnPlan
     return found
 
 
-def _written(
+def what_turns_write(
     kernel: Special, body: Body
-) -> tuple[list[_Written], list[int], list[tuple[int, int]], list[tuple[int, int]]]:
+) -> tuple[list[Written], list[int], list[tuple[int, int]], list[tuple[int, int]]]:
     """All that a turn writes, the number of what carries each carried value on, copies at the end and the beginning.
 
     An array of the values that a turn starts from gets those where the turn before writes them.
@@ -130,7 +130,7 @@ def _written(
     first = len(kernel.reads) + 1
     pointers = {node.params: first + k for k, node in enumerate(kernel.targets)}
     numbers = {node: k for k, node in enumerate(dict.fromkeys(body.following))}
-    written = [_Written(node) for node in numbers]
+    written = [Written(node) for node in numbers]
     carried = [numbers[node] for node in body.following]
     copies: list[tuple[int, int]] = []
     beginnings: list[tuple[int, int]] = []
@@ -144,7 +144,7 @@ def _written(
         else:
             if node not in numbers:
                 numbers[node] = len(written)
-                written.append(_Written(node))
+                written.append(Written(node))
             written[numbers[node]].every = pointer
     for (kind, position), pointer in pointers.items():
         if kind == LAST:

@@ -105,9 +105,7 @@ def _recurrence(node: Node) -> Recipe:
         operands = [*sources, *parts]
         actions.append(launch(f"{place}_totals", operands, numbers, rows * count, threads, shared, readonly=2))
         shared_carries = 32 + 24 * MOST_WARPS + 8
-        actions.append(
-            launch(f"{place}_carries", parts, [rows, count, scaled], rows, _carrying(count), shared_carries)
-        )
+        actions.append(launch(f"{place}_carries", parts, [rows, count, scaled], rows, _carrying(count), shared_carries))
     operands = [*sources, (second, wide), (out, dtype), (third, "int64")]
     actions.append(launch(f"{place}_tiles", operands, numbers, rows * count, threads, shared, readonly=2))
     return Recipe(tuple(actions), (8 * rows * count,) * 3 if count > 1 else ())

@@ -24,7 +24,7 @@ def variant_of(loop: Loop, group: int = 1, split: bool = False, rows: bool = Fal
     wide = math.prod(loop.shape) >= LINEAR_LIMIT
     plain = Variant(1, False, wide, group, split)
     along = [a for p, a in enumerate(loop.accesses) if a.kind == "c" and a.buffer >= 0 and p not in loop.gathered]
-    if not along or loop.is_single or (rows and len(loop.shape) == 1):
+    if not along or not loop.together or loop.is_single or (rows and len(loop.shape) == 1):
         return plain
     vector = min(MOST_AT_ONCE, VECTOR_BYTES // max(access.dtype.itemsize for access in along))
     while vector > 1 and vector * weight(loop) > HEAVIEST:

@@ -6,7 +6,7 @@ whatever has no rule for loops.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..builders import concatenate, reshape, slice_axes
 from ..ir import Node, make, topological, with_inputs, zeros
@@ -138,10 +138,10 @@ def substituted(outputs: Sequence[Node], replaced: Mapping[Node, Node]) -> list[
 # ----- Turn by turn -----
 
 
-def written_out(outputs: Sequence[Node]) -> list[Node]:
-    """The outputs without loops: the bodies of all turns, one after the other."""
+def written_out(outputs: Sequence[Node], which: Callable[[Node], bool] = lambda _: True) -> list[Node]:
+    """The outputs without loops, or without those of a kind: the bodies of all turns, one after the other."""
     order = topological(outputs)
-    if not has_loops(order):
+    if not any(node.primitive is LOOP and which(node) for node in order):
         return list(outputs)
     new: dict[Node, Node] = {}
     turns: dict[Node, list[dict[Node, Node]]] = {}
@@ -151,9 +151,9 @@ def written_out(outputs: Sequence[Node]) -> list[Node]:
             body = node.inputs[0].params[0]
             asked.setdefault(node.inputs[0], []).append(body.nodes[node.params[1]])
     for node in order:
-        if node.primitive is LOOP:
+        if node.primitive is LOOP and which(node):
             turns[node] = _turns(node, [new[source] for source in node.inputs], asked.get(node, []))
-        elif node.primitive is ITEM:
+        elif node.primitive is ITEM and node.inputs[0] in turns:
             new[node] = _item(node, turns[node.inputs[0]])
         else:
             inputs = tuple([new[source] for source in node.inputs])

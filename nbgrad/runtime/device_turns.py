@@ -1,0 +1,152 @@
+"""Loops on devices, planned: the body as a plan of its own, and where its arrays are in each turn.
+
+In: a `Special` whose node is a loop. Out: a `DeviceTurns`: the plan of the body, the scratch memory of the loop, and
+tables of addresses, a row for each turn. Called by device_plan.py, which passes its own function for bodies;
+device_segments.py runs the turns. The counterpart of loop_plan.py, which says what goes where. Nothing here touches
+memory.
+
+A loop of few operations in all turns together is written out instead: then turns are fused, and more kernels may run
+as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..compiler.fuse import Special
+from ..compiler.loops import Loop
+from ..graph.ir import Node
+from ..graph.loops.loop_body import Body, is_reversed, turns_of
+from ..graph.loops.loop_rewrites import written_out
+from ..graph.window_rows import without_convolutions
+from .front import Front, front
+from .lifetimes import aligned, nbytes
+from .loop_plan import Written, what_turns_write
+
+TOGETHER = 16
+"""Kernels may read several elements at once of arrays that begin at multiples of this many bytes."""
+MOST_WRITTEN_OUT = 1000
+"""A loop is written out up to this many nodes in all turns."""
+ROWS = 4096
+"""Turns of a table of addresses."""
+
+
+def is_short(loop: Node) -> bool:
+    """Whether a loop is written out."""
+    body: Body = loop.params[0]
+    return turns_of(loop) * max(1, len(body.nodes)) <= MOST_WRITTEN_OUT
+
+
+def for_devices(outputs: Sequence[Node]) -> list[Node]:
+    """A graph for the same values of what devices have kernels for."""
+    return without_convolutions(written_out(outputs, is_short))
+
+
+@dataclass
+class DeviceTurns:
+    """A loop's body, planned; `plan` is a `DevicePlan`.
+
+    Its operands are what the loop reads, its scratch memory, and its items, in the order of `loop_plan`'s pointers.
+    """
+
+    kernel: Special
+    front: Front
+    plan: Any
+    written: list[Written]
+    carried: list[int]
+    copies: list[tuple[int, int]]
+    firsts: list[tuple[int, int]]
+    arena: int
+    workspace: int
+
+    @property
+    def count(self) -> int:
+        """The number of turns."""
+        return turns_of(self.kernel.node)
+
+    def _at(self, turn: np.ndarray) -> np.ndarray:
+        """The position of turns along arrays of every turn."""
+        return self.count - 1 - turn if is_reversed(self.kernel.node) else turn
+
+    def _target(self, one: Written, turn: np.ndarray, pointers: np.ndarray) -> np.ndarray:
+        """The addresses that a value is written to in turns."""
+        size = nbytes(one.node)
+        if one.every >= 0:
+            return pointers[one.every] + self._at(turn) * size
+        found = pointers[len(self.kernel.reads)] + one.buffers + (turn & 1) * aligned(size)
+        final = turn == self.count - 1
+        if one.before >= 0:
+            found = np.where(final, found, pointers[one.before] + self._at(turn + 1) * size)
+        return np.where(final, pointers[one.last], found) if one.last >= 0 else found
+
+    def tables(self, pointers: Sequence[int], fixed: Sequence[int]) -> Iterator[np.ndarray]:
+        """The addresses of the body's bases, a row for each turn.
+
+        Parameters
+        ----------
+        pointers : sequence of int
+            Of the operands.
+        fixed : sequence of int
+            Of the body's constants and literals.
+        """
+        body: Body = self.kernel.node.params[0]
+        given = np.array(pointers, np.int64)
+        scratch, inputs = given[len(self.kernel.reads)], len(body.inputs)
+        first = 1 + inputs + len(fixed)
+        for start in range(0, self.count, ROWS):
+            turn = np.arange(start, min(start + ROWS, self.count))
+            table = np.empty((len(turn), first + len(self.written)), np.int64)
+            table[:, 0] = scratch + self.arena
+            table[:, 1 + inputs : first] = fixed
+            for number, one in enumerate(self.written):
+                table[:, first + number] = self._target(one, turn, given)
+            for position, node in enumerate(body.inputs):
+                table[:, 1 + position] = given[position]
+                if body.is_scanned(position):
+                    table[:, 1 + position] += self._at(turn) * nbytes(node)
+                elif position < len(self.carried):
+                    later = turn[turn > 0]
+                    table[turn > 0, 1 + position] = self._target(self.written[self.carried[position]], later - 1, given)
+            yield table
+
+    def beginnings(self, pointers: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+        """(target, source, bytes) of what is copied before the first turn."""
+        body: Body = self.kernel.node.params[0]
+        for target, number in self.firsts if self.count else ():
+            size = nbytes(body.carried[number])
+            yield pointers[target] + int(self._at(np.int64(0))) * size, pointers[number], size
+
+    def endings(self, pointers: Sequence[int], last: np.ndarray) -> Iterator[tuple[int, int, int]]:
+        """(target, source, bytes) of what is copied after the last turn, whose row of the table is given."""
+        for target, number in self.copies:
+            yield pointers[target], int(last[len(last) - len(self.written) + number]), nbytes(self.written[number].node)
+
+
+def device_turns(kernel: Special, plan: Callable[..., Any]) -> DeviceTurns:
+    """Plan the body of a loop for the items that something reads."""
+    body: Body = kernel.node.params[0]
+    written, carried, copies, firsts = what_turns_write(kernel, body)
+    made = front(for_devices([one.node for one in written]), body.inputs, copies=False)
+    apart = {
+        node for position, node in enumerate(made.arguments) if body.is_scanned(position) and nbytes(node) % TOGETHER
+    }
+    apart |= {
+        node
+        for one, node in zip(written, made.fused.outputs, strict=True)
+        if max(one.every, one.before) >= 0 and nbytes(node) % TOGETHER
+    }
+    made.fused.steps = [
+        replace(step, together=False) if isinstance(step, Loop) and not apart.isdisjoint(step.buffers) else step
+        for step in made.fused.steps
+    ]
+    end = 0
+    for number in set(carried):
+        one = written[number]
+        if one.every < 0:
+            one.buffers, end = end, end + 2 * aligned(nbytes(one.node))
+    inner = plan(made.fused, made.arguments, made.constants)
+    return DeviceTurns(kernel, made, inner, written, carried, copies, firsts, end, end + inner.bytes)
