@@ -64,10 +64,19 @@ class DevicePlan:
         return in_words(node, self.places[node], self.bases, "scratch")
 
 
-def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], device: Device) -> DevicePlan:
-    """Place every array and make every recipe."""
+def plan(
+    fused: Fused,
+    arguments: Sequence[Node],
+    constants: Sequence[Node],
+    device: Device,
+    apart: frozenset[Node] = frozenset(),
+) -> DevicePlan:
+    """Place every array and make every recipe. Arrays in `apart` may begin anywhere: their elements are read singly."""
     multiprocessors = device.properties.multiprocessors
-    steps = fused.steps
+    steps = [
+        replace(step, together=False) if isinstance(step, Loop) and not apart.isdisjoint(step.buffers) else step
+        for step in fused.steps
+    ]
     if any(isinstance(step, Special) for step in steps):
         from ..device.recipes import needed
 
@@ -91,7 +100,7 @@ def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], dev
                 if node not in places:
                     times.hold(node)
         if isinstance(unit[0], Special) and unit[0].node.primitive is LOOP:
-            actions.append(_turns(unit[0], places, arena, position, device))
+            actions.append(_turns(unit[0], places, arena, position, device, apart))
             times.end(position)
             continue
         recipe = _recipe(unit[0], device) if done is None else row_passes.row_pass_recipe(done)
@@ -107,9 +116,17 @@ def plan(fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], dev
     return DevicePlan(actions, arena.end, bases, literals, places, units, kept)
 
 
-def _turns(kernel: Special, places: dict[Node, Place], arena: Arena, position: int, device: Device) -> Planned:
+def _turns(
+    kernel: Special, places: dict[Node, Place], arena: Arena, position: int, device: Device, apart: frozenset[Node]
+) -> Planned:
     """A loop whose turns are run one after the other."""
-    turns = device_turns(kernel, lambda *body: plan(*body, device))
+
+    def of_body(
+        fused: Fused, arguments: Sequence[Node], constants: Sequence[Node], inside: frozenset[Node]
+    ) -> DevicePlan:
+        return plan(fused, arguments, constants, device, inside)
+
+    turns = device_turns(kernel, of_body, apart)
     block = arena.take(turns.workspace)
     reads = [_placed(places, *operand) for operand in zip(kernel.reads, kernel.views, strict=True)]
     written = [_placed(places, node, None) for node in kernel.targets]

@@ -120,6 +120,20 @@ class Segments:
                 assert isinstance(action, Routine)
                 action.run(Context(driver, self.device, stream), addresses, *action.params)
 
+    def run_rows(self, table: np.ndarray, stream: int) -> None:
+        """Enqueue all for each row of bases."""
+        if len(self._parts) != 1 or not isinstance(self._parts[0], Launches):
+            for bases in table:
+                self.run(bases, stream)
+            return
+        launches, at, width = self._parts[0], table.ctypes.data, table.strides[0]
+        if self._note is not None:
+            self._note(launches.keys)
+        for bases in range(at, at + len(table) * width, width):
+            refused = launches.run(bases, stream)
+            if refused is not None:
+                self._refused(*refused, stream)
+
     def _refused(self, key: str, code: int, stream: int) -> None:
         """Raise for a launch that the driver refused: with what the driver knows, if it says more than a code."""
         raising = getattr(self.device.driver, "raise_launch_error", None)
@@ -161,8 +175,8 @@ class Turns:
             driver.copy(target, source, nbytes, stream)
         last = None
         for table in self.turns.tables(pointers, [array.pointer for array in self._fixed]):
-            for last in table:
-                self.segments.run(last, stream)
+            self.segments.run_rows(table, stream)
+            last = table[-1]
         if last is not None:
             for target, source, nbytes in self.turns.endings(pointers, last):
                 driver.copy(target, source, nbytes, stream)

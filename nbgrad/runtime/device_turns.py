@@ -11,14 +11,13 @@ as one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..compiler.fuse import Special
-from ..compiler.loops import Loop
 from ..graph.ir import Node
 from ..graph.loops.loop_body import Body, is_reversed, turns_of
 from ..graph.loops.loop_rewrites import written_out
@@ -29,8 +28,8 @@ from .loop_plan import Written, what_turns_write
 
 TOGETHER = 16
 """Kernels may read several elements at once of arrays that begin at multiples of this many bytes."""
-MOST_WRITTEN_OUT = 1000
-"""A loop is written out up to this many nodes in all turns."""
+WRITTEN_OUT, FUSED = 100, 400
+"""A loop is written out up to this many nodes in all turns; up to the second number if they become one kernel."""
 ROWS = 4096
 """Turns of a table of addresses."""
 
@@ -38,7 +37,8 @@ ROWS = 4096
 def is_short(loop: Node) -> bool:
     """Whether a loop is written out."""
     body: Body = loop.params[0]
-    return turns_of(loop) * max(1, len(body.nodes)) <= MOST_WRITTEN_OUT
+    fused = all(node.primitive.kind in ("source", "elementwise") or node.name == "broadcast" for node in body.nodes)
+    return turns_of(loop) * max(1, len(body.nodes)) <= (FUSED if fused else WRITTEN_OUT)
 
 
 def for_devices(outputs: Sequence[Node]) -> list[Node]:
@@ -68,7 +68,7 @@ class DeviceTurns:
         """The number of turns."""
         return turns_of(self.kernel.node)
 
-    def _at(self, turn: np.ndarray) -> np.ndarray:
+    def _at(self, turn: Any) -> Any:
         """The position of turns along arrays of every turn."""
         return self.count - 1 - turn if is_reversed(self.kernel.node) else turn
 
@@ -118,7 +118,7 @@ class DeviceTurns:
         body: Body = self.kernel.node.params[0]
         for target, number in self.firsts if self.count else ():
             size = nbytes(body.carried[number])
-            yield pointers[target] + int(self._at(np.int64(0))) * size, pointers[number], size
+            yield pointers[target] + self._at(0) * size, pointers[number], size
 
     def endings(self, pointers: Sequence[int], last: np.ndarray) -> Iterator[tuple[int, int, int]]:
         """(target, source, bytes) of what is copied after the last turn, whose row of the table is given."""
@@ -126,27 +126,46 @@ class DeviceTurns:
             yield pointers[target], int(last[len(last) - len(self.written) + number]), nbytes(self.written[number].node)
 
 
-def device_turns(kernel: Special, plan: Callable[..., Any]) -> DeviceTurns:
-    """Plan the body of a loop for the items that something reads."""
+def _apart(
+    kernel: Special, made: Front, written: Sequence[Written], carried: Sequence[int], outside: Collection[Node]
+) -> frozenset[Node]:
+    """The arrays of a body that may begin elsewhere than at a multiple of `TOGETHER`, as those `outside` do."""
+    body: Body = kernel.node.params[0]
+    first = len(kernel.reads) + 1
+    given = {first + k for k, node in enumerate(kernel.targets) if node in outside}
+    moving = [
+        (max(one.every, one.before) >= 0 and nbytes(one.node) % TOGETHER > 0)
+        or not given.isdisjoint((one.every, one.before, one.last))
+        for one in written
+    ]
+    found = {node for node, moves in zip(made.fused.outputs, moving, strict=True) if moves}
+    for position, (node, source, view) in enumerate(zip(made.arguments, kernel.reads, kernel.views, strict=True)):
+        carries = position < len(carried) and moving[carried[position]]
+        scans = body.is_scanned(position) and nbytes(node) % TOGETHER > 0
+        if carries or scans or source in outside or view.offset * node.dtype.itemsize % TOGETHER:
+            found.add(node)
+    return frozenset(found)
+
+
+def device_turns(kernel: Special, plan: Callable[..., Any], outside: Collection[Node]) -> DeviceTurns:
+    """Plan the body of a loop for the items that something reads.
+
+    Parameters
+    ----------
+    kernel : Special
+    plan : callable
+        Makes a plan of kernels, arguments, constants, and the arrays that begin anywhere.
+    outside : collection of nodes
+        The arrays around the loop that begin anywhere.
+    """
     body: Body = kernel.node.params[0]
     written, carried, copies, firsts = what_turns_write(kernel, body)
     made = front(for_devices([one.node for one in written]), body.inputs, copies=False)
-    apart = {
-        node for position, node in enumerate(made.arguments) if body.is_scanned(position) and nbytes(node) % TOGETHER
-    }
-    apart |= {
-        node
-        for one, node in zip(written, made.fused.outputs, strict=True)
-        if max(one.every, one.before) >= 0 and nbytes(node) % TOGETHER
-    }
-    made.fused.steps = [
-        replace(step, together=False) if isinstance(step, Loop) and not apart.isdisjoint(step.buffers) else step
-        for step in made.fused.steps
-    ]
     end = 0
     for number in set(carried):
         one = written[number]
         if one.every < 0:
             one.buffers, end = end, end + 2 * aligned(nbytes(one.node))
-    inner = plan(made.fused, made.arguments, made.constants)
+    apart = _apart(kernel, made, written, carried, outside)
+    inner = plan(made.fused, made.arguments, made.constants, apart)
     return DeviceTurns(kernel, made, inner, written, carried, copies, firsts, end, end + inner.bytes)

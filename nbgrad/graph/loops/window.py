@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from ..ir import CPU_PLACES, RECORDED, Earlier, Node, by_serial, next_serial
+from ..ir import CPU_PLACES, HOST, RECORDED, Earlier, Node, by_serial, next_serial
 from ..known_values import KnownValues
 from .alignment import Stretch
 from .follower import Follower, finished
@@ -103,7 +103,8 @@ class Window:
             self.nodes[:] = finished(self.nodes, self._checks)
         if growing is None or self._strange or type(self.nodes) is not list:
             return
-        if growing.is_next(self.nodes):
+        # A follower does not look where operands are.
+        if {node.place for node in self.nodes} <= CPU_PLACES and growing.is_next(self.nodes):
             self.follower = Follower(growing.turn, self.nodes)
 
     def note_conditions(self) -> None:
@@ -121,7 +122,7 @@ class Window:
             self._roll(True)
             self._close()
             outputs = [*outputs, *[node for node, _, _ in self._checks[noted:]]]
-        if next_serial() - self.since >= LEAST_NODES and {node.place for node in outputs} <= CPU_PLACES:
+        if next_serial() - self.since >= LEAST_NODES and _in_one_place(outputs):
             token = RECORDED.set(None)
             try:
                 roll(outputs, outside, self._settle, self.since)
@@ -145,7 +146,7 @@ class Window:
         goes_on = follower is not None and follower.goes_on and same == len(self.nodes)
         new = [node for node in self._computed(same) if node.primitive is not BROADCAST or not is_source(node)]
         new.sort(key=_serial)
-        if not {node.place for node in new} <= CPU_PLACES:
+        if not _in_one_place(new):
             self.limit = sys.maxsize
             return 0
         new[:0] = self.nodes[:same]
@@ -318,3 +319,9 @@ def _left(roots: Iterable[Node], own: Collection[Node]) -> list[Node]:
             found.add(node)
             waiting += node.inputs
     return sorted([node for node in found if not is_source(node)], key=_serial)
+
+
+def _in_one_place(nodes: Iterable[Node]) -> bool:
+    """Whether values belong to the CPU, or to one device."""
+    places = {node.place for node in nodes}
+    return places <= CPU_PLACES or (HOST not in places and len(places - CPU_PLACES) == 1)
