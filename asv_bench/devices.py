@@ -12,6 +12,7 @@ table for each part, with --readme also between the markers `devices` of a file.
                  driver that does nothing)
     elementwise  gradients of 1e8 float32, as a share of the bandwidth of the device's own copy
     networks     gradients of an MLP, and of layer norm and GELU
+    loops        gradients of 1000 time steps, and the time until the first
     routines     cumsum, sort, scatter-add, and products of matrices
     agreement    the largest difference from the CPU's results in ULP, for every primitive; sums
 
@@ -144,6 +145,14 @@ def tasks_part(group: str, options, measured: dict) -> list[list[str]]:
             share = f"{100 * entries['copy']['seconds'] / base:.0f} %" if "copy" in entries else ""
             row += [f"{entries['nbgrad']['moved'] / base / 1e9:.0f}", share]
         rows.append(row)
+    if group == "loops":
+        for name in names:
+            seconds = {library: entry["first"] for library, entry in measured[name].items()}
+            ratios = {
+                k: "" if k == "nbgrad" else f" ({three_digits(s / seconds['nbgrad'])})" for k, s in seconds.items()
+            }
+            cells = [duration(seconds[c]) + ratios[c] if c in seconds else "" for c in columns]
+            rows.append([f"{TASKS[name].text}, the first time", *cells])
     return rows
 
 
@@ -161,6 +170,8 @@ def goals_of_tasks(measured: dict) -> list[tuple[str, float | None, float]]:
         limits: dict[str, float] = {}
         if task.group == "elementwise":
             limits = {"copy": 1 / 0.85, "cupy": 0.5, "jax": 1.0, "torch-compiled": 1.0}
+        elif task.group == "loops":
+            limits = {"jax": 1.0, "torch": 1.0}
         elif task.group == "networks":
             limits = {"torch": 1.1, "torch-compiled": 1.1}
         for library, limit in limits.items():
@@ -229,7 +240,7 @@ PARTS = {
     "launch": launch_part,
     **{
         group: lambda options, measured, g=group: tasks_part(g, options, measured)
-        for group in ("elementwise", "networks", "routines")
+        for group in ("elementwise", "networks", "loops", "routines")
     },
     "agreement": agreement_part,
 }

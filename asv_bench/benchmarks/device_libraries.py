@@ -14,7 +14,9 @@ from .device_tasks import DeviceTask
 from .libraries import Jax, Library, NbGrad, Torch, flat
 
 OMITTED = {("cupy", "mlp"), ("cupy", "rows"), ("torch-compiled", "sort"), ("jax", "sort")}
-"""What a library does not do: CuPy does not differentiate; compilers have no sort of their own."""
+OMITTED |= {(library, task) for library in ("cupy", "torch-compiled") for task in ("heat", "oscillators")}
+"""What a library does not do: CuPy does not differentiate; compilers have no sort of their own, and PyTorch's takes
+minutes for the turns of a loop."""
 
 
 class NbGradOnDevice(NbGrad):

@@ -103,6 +103,42 @@ def rows(rng, elements):
     return tasks.normalised_inputs(rng, max(4, min(8192, elements // 8192)), 1024 if elements > 100_000 else 64)
 
 
+# ----- Loops -----
+
+STEPS = 1000
+
+
+def heat(xp, u, weights):
+    """Time steps on a ring."""
+    return xp.sum(xp.fold(lambda u, _: u + 0.2 * (xp.roll(u, 1) + xp.roll(u, -1) - 2.0 * u), u, range(STEPS)) * weights)
+
+
+def oscillators(xp, start, speeds):
+    """Runge-Kutta steps of fourth order for many pendulums."""
+
+    def slope(state):
+        angle, speed = state
+        return speed, -speeds * xp.sin(angle) - 0.1 * speed
+
+    def moved(state, by, step):
+        return tuple([x + step * d for x, d in zip(state, by, strict=True)])
+
+    def step(state, _):
+        k1 = slope(state)
+        k2 = slope(moved(state, k1, 0.005))
+        k3 = slope(moved(state, k2, 0.005))
+        k4 = slope(moved(state, k3, 0.01))
+        sums = tuple([a + 2.0 * (b + c) + d for a, b, c, d in zip(k1, k2, k3, k4, strict=True)])
+        return moved(state, sums, 0.01 / 6.0)
+
+    angle, speed = xp.fold(step, (start, 0.0 * start), range(STEPS))
+    return xp.sum(angle * angle) + xp.sum(speed * speed)
+
+
+def one_thousandth(rng, elements):
+    return pair(rng, max(8, elements // 1000))
+
+
 # ----- Routines of libraries -----
 
 
@@ -159,6 +195,8 @@ TASKS = {
     ),
     "mlp": DeviceTask("MLP of three layers", "networks", tasks.perceptron, perceptron, (0, 1, 2, 3, 4, 5), 1e-3),
     "rows": DeviceTask("layer norm and GELU", "networks", tasks.normalised, rows, (0, 1, 2), 1e-3),
+    "heat": DeviceTask("1000 steps of heat on a ring", "loops", heat, one_thousandth, (0, 1), 1e-3),
+    "oscillators": DeviceTask("1000 Runge-Kutta steps", "loops", oscillators, one_thousandth, (0, 1), 1e-3),
     "cumsum": DeviceTask(
         "cumsum", "routines", cumulative, lambda rng, n: (uniform(rng, n // 10),), None, 1e-3, cumulative
     ),
