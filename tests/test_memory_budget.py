@@ -402,7 +402,7 @@ def test_devices_have_no_budgets():
 
         np.testing.assert_allclose(nb.jit(nb.grad(f))(x).asnumpy(), np.exp(X), rtol=1e-5)
         for way in (nb.jit(nb.grad(f), memory="1 GB"), nb.grad(nb.jit(f, memory="1 GB"))):
-            with pytest.raises(DeviceError, match=r"loops are written out. Leave out memory="):
+            with pytest.raises(DeviceError, match=r"loops keep all turns. Leave out memory="):
                 way(x)
 
 

@@ -444,7 +444,7 @@ def make_program(
     if device is None:
         return Program(outputs, arguments, fallback=missed, budget=budget)
     if budget is not None:
-        message = "A memory budget is for programs of the CPU: on a device, loops are written out. Leave out memory=."
+        message = "A memory budget is for programs of the CPU: on a device, loops keep all turns. Leave out memory=."
         raise DeviceError(message)
     from .device_program import DeviceProgram
 
