@@ -19,6 +19,8 @@ STEPS = (
     "networks rows",
     "elementwise medium",
     "networks mlp",
+    "loops heat",
+    "loops oscillators",
     "routines matmul",
     "elementwise options",
     "routines cumsum",
