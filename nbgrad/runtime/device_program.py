@@ -266,6 +266,11 @@ class DeviceProgram:
 
     def _enqueue(self, inputs: Sequence[Any], results: Sequence[DeviceArray], stream: int) -> None:
         """All work of a call."""
+        if not self.plan.bytes:
+            kept = self._fill_in(inputs, results, stream)
+            self._segments.run(self._bases, stream)
+            del kept
+            return
         scratch = scratch_of(self.device, stream)
         address = scratch.enter(self.plan.bytes)
         try:

@@ -50,7 +50,8 @@ class Device:
     @property
     def stream(self) -> int:
         """The handle of this thread's current stream on the device."""
-        return _current.streams.get(self, 0)
+        streams = _current.streams
+        return streams.get(self, 0) if streams else 0
 
 
 class _Current(threading.local):
@@ -122,7 +123,7 @@ class Memory:
     def __init__(self, device: Device, nbytes: int, stream: int) -> None:
         self.device, self.nbytes, self.stream = device, nbytes, stream
         self.streams: set[int] | None = None
-        allocator = _allocators.get(device)
+        allocator = _allocators.get(device) if _allocators else None
         self.owner: Any = None
         self.pointer = 0
         if not nbytes:
