@@ -173,16 +173,17 @@ class DeviceEmitter(Emitter):
     def visit(self, at: dict[int, str], count: int) -> dict[int, list[str]]:
         """Do `count` consecutive points: values and stores. Gives what each reduction gets, by its access.
 
-        What lies side by side in memory is read before, and written after, everything else.
+        All elements that are read for certain are read first, and what lies side by side is written last: a branch,
+        as around the rare cases of a division, would hold back the reads behind it.
         """
         self.indices = [at[axis] for axis in range(self.last)]
         self.rows = [self.row(p, access) for p, access in enumerate(self.loop.accesses)]
         first = at[self.last]
-        read = self.read_vectors(first) if count > 1 else {}
+        indices = [self.let(f"add nuw nsw i64 {first}, {step}") if step else first for step in range(count)]
+        read = self.read_first(indices)
         written: dict[int, list[str]] = {}
         collected: dict[int, list[str]] = {r.access: [] for r in self.loop.reductions}
-        for step in range(count):
-            index = self.let(f"add nuw nsw i64 {first}, {step}") if step else first
+        for step, index in enumerate(indices):
             names: list[str] = []
             for position, value in enumerate(self.loop.values):
                 together = read.get(position)
@@ -199,21 +200,25 @@ class DeviceEmitter(Emitter):
             self.write_vector(position, values, first)
         return collected
 
-    def read_vectors(self, index: str) -> dict[int, list[str]]:
-        """The loads of consecutive elements, by the position of the value."""
+    def read_first(self, indices: Sequence[str]) -> dict[int, list[str]]:
+        """The loads that have no mask, at consecutive points, by the position of the value."""
         found: dict[int, list[str]] = {}
-        length = self.variant.vector
         for position, value in enumerate(self.loop.values):
-            if value.operation != "load" or not self.is_vector(value.access) or value.access in self.masked:
+            if value.operation != "load" or value.access in self.masked or self.loop.accesses[value.access].buffer < 0:
                 continue
-            kind = memory_type(value.dtype)
-            address = self.address(value.access, index)
-            whole = self.let(f"load <{length} x {kind}>, ptr {address}, align {length * value.dtype.itemsize}")
-            parts = [self.let(f"extractelement <{length} x {kind}> {whole}, i32 {k}") for k in range(length)]
-            if value.dtype.kind == "b":
-                parts = [self.let(f"icmp ne i8 {part}, 0") for part in parts]
-            found[position] = parts
+            if len(indices) > 1 and self.is_vector(value.access):
+                found[position] = self.read_vector(value, indices[0])
+            else:
+                found[position] = [self.load(value, index) for index in indices]
         return found
+
+    def read_vector(self, value: Value, index: str) -> list[str]:
+        """A load of consecutive elements."""
+        length, kind = self.variant.vector, memory_type(value.dtype)
+        address = self.address(value.access, index)
+        whole = self.let(f"load <{length} x {kind}>, ptr {address}, align {length * value.dtype.itemsize}")
+        parts = [self.let(f"extractelement <{length} x {kind}> {whole}, i32 {k}") for k in range(length)]
+        return [self.let(f"icmp ne i8 {part}, 0") for part in parts] if value.dtype.kind == "b" else parts
 
     def write_vector(self, position: int, values: Sequence[str], index: str) -> None:
         """Store consecutive elements."""
