@@ -15,7 +15,7 @@ THREADS = 256
 """Of a block."""
 VECTOR_BYTES = 16
 MOST_AT_ONCE = 8
-HEAVIEST = 352
+HEAVIEST = 704
 """Weight of the operations that a thread does in one step; heavier points are done fewer at a time."""
 
 
