@@ -5,7 +5,8 @@ nbgrad/device/kernels/device_scalars.py, for the operations in the table `ORDINA
 at once, and tests them with one branch.
 
 `divide` and `sqrt` are rounded correctly: they are the instructions that NVIDIA's compiler makes of div.rn and sqrt.rn
-for operands for which it calls no function.
+for operands for which it calls no function. A division is that for inverses that are one float off, too, unless all
+bits of the divisor's fraction are set.
 """
 
 import numpy as np
