@@ -27,6 +27,10 @@ LINEAR_LIMIT = 1 << 31
 """From this many points on, points are counted with 64 bits."""
 
 
+MOST_HELD = 4
+"""Arrays of one element that are read first, and held in registers; more are read where they are used."""
+
+
 class Variant(NamedTuple):
     """The division of a loop's points among threads. Part of a kernel's identity, as sizes are not.
 
@@ -129,7 +133,7 @@ class DeviceEmitter(Emitter):
         if axis != self.last or self.variant.vector == 1:
             return f"%n{axis}"
         above = self.let(f"add nsw i64 %n{axis}, {self.variant.vector - 1}")
-        return self.let(f"sdiv i64 {above}, {self.variant.vector}")
+        return self.let(f"lshr i64 {above}, {self.variant.vector.bit_length() - 1}")
 
     def product(self, axes: Sequence[int]) -> str:
         """The number of steps along some axes together."""
@@ -205,8 +209,11 @@ class DeviceEmitter(Emitter):
     def read_first(self, indices: Sequence[str]) -> dict[int, list[str]]:
         """The loads that have no mask, at consecutive points, by the position of the value."""
         found: dict[int, list[str]] = {}
+        single = [access.kind[0] == "b" for access in self.loop.accesses]
         for position, value in enumerate(self.loop.values):
             if value.operation != "load" or value.access in self.masked or self.loop.accesses[value.access].buffer < 0:
+                continue
+            if single[value.access] and sum(single) > MOST_HELD:
                 continue
             if len(indices) > 1 and self.is_vector(value.access):
                 found[position] = self.read_vector(value, indices[0])
@@ -342,10 +349,16 @@ class DeviceEmitter(Emitter):
     def map_text(self) -> str:
         """A kernel in which each thread does one step of `vector` points."""
         axes = list(range(len(self.loop.shape)))
-        linear = self.position()
         count = self.product(axes)
-
-        inside = self.let(f"icmp slt i64 {linear}, {count}")
+        if self.variant.wide:
+            linear = self.position()
+            inside = self.let(f"icmp slt i64 {linear}, {count}")
+        else:
+            # Numbers of 32 bits take half as many instructions.
+            thread, block, threads = (self.let(f"call i32 @nbgrad.{name}()") for name in ("thread", "block", "threads"))
+            narrow = self.let(f"add nuw nsw i32 {self.let(f'mul nuw nsw i32 {block}, {threads}')}, {thread}")
+            inside = self.let(f"icmp ult i32 {narrow}, {self.let(f'trunc i64 {count} to i32')}")
+            linear = self.let(f"zext i32 {narrow} to i64")
         self.branch(inside, lambda: self.steps(self.coordinates(linear, axes), lambda _: None))
         return self.kernel()
 
