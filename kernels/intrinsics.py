@@ -324,6 +324,7 @@ INTRINSICS = {
     approximate.approximate_log2: _instruction("log2", 1),
     approximate.approximate_reciprocal: _instruction("reciprocal", 1),
     approximate.approximate_rsqrt: _instruction("rsqrt", 1),
+    approximate.normal_rsqrt: _instruction("normal_rsqrt", 1),
     approximate.saturated_muladd: _instruction("muladd", 3),
     sort.rank_bits: _rank_bits,
     linalg.at: _pointer_to,

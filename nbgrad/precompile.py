@@ -71,6 +71,16 @@ def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
         ],
         *[(f, ["float32", "int64"], "float32") for f in angles.AT_ANGLE.values()],
         (angles.angle, ["float32"], "int64"),
+        (angles.ordinary_angle, ["float32"], "int64"),
+        (angles.is_ordinary_angle, ["int64", "float32"], "bool"),
+        *[
+            row
+            for f, test in kernel_module("gpu.device_ordinary").ORDINARY.values()
+            for row in (
+                (f, ["float32"] * f.__code__.co_argcount, "float32"),
+                (test, ["float32"] * test.__code__.co_argcount, "bool"),
+            )
+        ],
     ]
     for function, arguments, result in scalars:
         section = shipped.function_name(function, arguments, result)

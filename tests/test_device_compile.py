@@ -235,6 +235,29 @@ def test_division_and_roots_are_rounded_correctly() -> None:
     assert "div.rn.f32" in text and "sqrt.rn.f32" in text
 
 
+def test_elements_are_read_before_anything_is_computed() -> None:
+    """Also at one point at a time: a branch of a division would hold back the reads behind it."""
+    (made,) = kernels_of(lambda x, y: np.sqrt(x) / x * y, ((7, 5), "float32"), ((5,), "float32"))
+    body = made.make().partition("define void @kernel(")[2]
+    calls = [line.start() for line in re.finditer(r"call float @", body)]
+    reads = [line.start() for line in re.finditer(r"= load float", body)]
+    assert len(calls) == 3
+    assert len(reads) == 2
+    assert max(reads) < min(calls)
+
+
+def test_blocks_of_heavy_threads_are_smaller() -> None:
+    def threads(f: Callable[..., Any]) -> int:
+        found = f(Tensor._of(placeholder((4096,), np.dtype(np.float32))))
+        (unit,) = _units(fuse(simplify([found._node])).steps, 132)
+        (launch,) = loops.recipe(unit[0], 132).actions
+        assert isinstance(launch, Launch)
+        return launch.threads
+
+    assert threads(lambda x: np.exp(x) + x) == 256
+    assert threads(lambda x: np.exp(x) + np.sin(x) * np.tanh(x) + np.log(x)) == 128
+
+
 @needs_linker
 def test_a_kernel_that_is_wrong_says_so() -> None:
     from nbgrad.errors import DeviceError

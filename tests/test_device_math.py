@@ -7,7 +7,7 @@ largest error upwards, downwards, or either way from one operand to the next. Wh
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,12 @@ from nbgrad.compiler.scalars import scalar_ir
 from nbgrad.device.kernels import ptx
 from nbgrad.device.kernels.device_scalars import device_scalar_ir
 from nbgrad.device.kernels.launches import DeviceKernel
+from nbgrad.device.memory.chosen_driver import using
 from nbgrad.device.simulator import cpu_instructions as host_instructions
+from nbgrad.device.simulator import fibers
+from nbgrad.device.simulator.simulator import Simulator
+from nbgrad.graph.ir import make
+from nbgrad.record.tensor import Tensor
 
 from .device_kernels import run
 from .test_device_compile import kernels_of
@@ -127,8 +132,6 @@ def on_device(name: str, *operands: np.ndarray) -> np.ndarray:
 
 def on_host(name: str, *operands: np.ndarray) -> np.ndarray:
     """The function on the CPU."""
-    from nbgrad.graph.ir import make
-    from nbgrad.record.tensor import Tensor
 
     def function(*tensors: Any) -> Any:
         return Tensor._of(make(name, tuple(tensor._node for tensor in tensors)))
@@ -268,9 +271,102 @@ def test_other_dtypes_have_the_kernels_of_the_cpu() -> None:
         assert device_scalar_ir(name, dtypes, FLOAT32) != scalar_ir(name, dtypes, FLOAT32)
 
 
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A simulated device, which compiles all kernels anew: their names do not tell how imprecise instructions are."""
+    monkeypatch.setattr(fibers, "_compiled", {})
+    made = Simulator()
+    with using(made):
+        yield
+        made.check()
+
+
+MAGNITUDES = [
+    0.0,
+    1e-45,
+    3e-42,
+    2.0**-127,
+    2.0**-126,
+    2.0**-125,
+    2.0**-102,
+    2.0**-101,
+    2.0**-100,
+    1e-20,
+    0.1,
+    1.0,
+    1.9999999,
+]
+MAGNITUDES += [3.0, 7.0, 1e10, 2.0**100, 2.0**125, 2.0**126, 1.7e38, 2.0**127, 3.4028235e38, np.inf, np.nan]
+
+
+def by_fours(*parts: np.ndarray) -> list[np.ndarray]:
+    """Arrays in which points at a thread are alike, so that a rare one does not hide what the others give."""
+    return [np.repeat(part.astype(np.float32), 4) for part in parts]
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_divisions_are_rounded_correctly(simulated: None, mode: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the instruction for inverses is as imprecise as its documentation allows, but for one divisor."""
+    monkeypatch.setattr(host_instructions, "ERRORS", mode)
+    generator = np.random.default_rng(3)
+    every = np.array([*MAGNITUDES, *np.negative(MAGNITUDES)])
+    x, y = by_fours(*[part.ravel() for part in np.meshgrid(every, every)])
+    bits = generator.integers(0, 2**32, (2, 40_000), dtype=np.uint64).astype(np.uint32).view(np.float32)
+    near = generator.uniform(1, 2, (2, 40_000)).astype(np.float32)
+    x, y = [np.concatenate([special, *rest]) for special, *rest in zip((x, y), bits, near, strict=True)]
+    if mode is not None:
+        # The inverse of 2 - 2**-23 must be the one that GPUs give, as NVIDIA's compiler has it too.
+        ones = (y.view(np.int32) & 0x7FFFFF) == 0x7FFFFF
+        y[ones] = 3
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(bits_of(on_simulated(lambda x, y: x / y, x, y)), bits_of(x / y))
+        inverse = on_simulated(lambda y: 1.0 / y, y)
+        np.testing.assert_array_equal(bits_of(inverse), bits_of(np.float32(1.0) / y))
+
+
+def test_roots_are_rounded_correctly(simulated: None) -> None:
+    x = np.array([*MAGNITUDES, *np.negative(MAGNITUDES)])
+    every = np.arange(0, 2**32, 40009, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    x = np.concatenate([*by_fours(x), every, np.linspace(1, 4, 40_000, dtype=np.float32)])
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(bits_of(on_simulated(lambda x: np.sqrt(x), x)), bits_of(np.sqrt(x)))
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+@pytest.mark.parametrize("name", ["log", "rsqrt", "sin", "cos", "tan"])
+def test_ordinary_operands(simulated: None, name: str, mode: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several points at a time, the short forms, which rare operands turn into whole ones, have the stated errors."""
+    monkeypatch.setattr(host_instructions, "ERRORS", mode)
+    (x,) = samples(name)
+    x = np.concatenate([*by_fours(SPECIAL), x])
+    with np.errstate(all="ignore"):
+        found = on_simulated(lambda x: Tensor._of(make(name, (x._node,))), x)
+        error = errors(found, FUNCTIONS[name].exact(x.astype(np.float64)))
+    assert error.max() <= FUNCTIONS[name].limit, x[np.argmax(error)]
+
+
+def bits_of(x: np.ndarray) -> np.ndarray:
+    """The bits of float32 numbers; all NaN are the same."""
+    return np.where(np.isnan(x), np.float32(np.nan), x).view(np.int32)
+
+
+def on_simulated(function: Callable[..., Any], *operands: np.ndarray) -> np.ndarray:
+    """A function on the current device, compiled, four points to a thread."""
+    return np.asarray(nb.jit(function)(*[nb.Tensor(operand, device="cuda") for operand in operands]).asnumpy())
+
+
+def test_rare_operands_share_a_branch() -> None:
+    (made,) = kernels_of(lambda x, y: np.sqrt(x) / y, ((64,), "float32"), ((64,), "float32"))
+    text = made.make()
+    assert text.count("call float @nbgrad.ordinary.divide(") == text.count("call float @nbgrad.ordinary.sqrt(") == 4
+    assert len(re.findall(r"^O\d+\.rare:", text, re.M)) == 2
+    assert ptx.compile_ptx(text, (9, 0)).count("rcp.approx.ftz.f32") == 4
+
+
 def test_an_angle_is_reduced_once_at_each_point() -> None:
     kernels = kernels_of(lambda x: nb.numpy.sin(x) * nb.numpy.cos(x), ((64,), "float32"))
     (text,) = [kernel.make() for kernel in kernels]
     counts = [text.count(f"@nbgrad.device.{name}(float %") for name in ("angle", "sin_at", "cos_at")]
     # Four points of a thread, and each definition.
     assert counts == [5, 5, 5]
+    assert len(re.findall(r"call i64 @nbgrad\.ordinary\.nbgrad\.device\.angle\(", text)) == 4

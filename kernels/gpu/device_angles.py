@@ -80,7 +80,10 @@ def circular(r, odd):
     q = muladd(z, f32(2.4430661e-05), f32(-0.0013887301))
     q = muladd(z, q, f32(0.041666646))
     q = muladd(z, q, f32(-0.5))
-    return muladd(z, q, ONE) if odd else muladd(z * r, p, r)
+    # Both, and then a choice: a gradient needs the other one too.
+    sine = muladd(z * r, p, r)
+    cosine = muladd(z, q, ONE)
+    return cosine if odd else sine
 
 
 def angle(x):
@@ -90,6 +93,17 @@ def angle(x):
     if not a <= LARGEST_REDUCED:
         quadrant, r = reduce_huge_angle(a)
     return (int(quadrant) << 32) | (int(float32_to_int32(r)) & LOW_WORD)
+
+
+def ordinary_angle(x):
+    """`angle` of ordinary angles."""
+    quadrant, r = reduce_angle(abs(x))
+    return (int(quadrant) << 32) | (int(float32_to_int32(r)) & LOW_WORD)
+
+
+def is_ordinary_angle(reduced, x):
+    """Whether `reduced` is the `angle` of x, if `ordinary_angle` gave it."""
+    return abs(x) <= LARGEST_REDUCED
 
 
 def sin_at(x, reduced):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,32 @@ def device_scalar_ir(name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtyp
         if found is not None:
             return found
     return scalar_ir(name, dtypes, result)
+
+
+class Ordinary(NamedTuple):
+    """IR functions of an operation for ordinary operands: its own, and the test of its result and its operands."""
+
+    symbol: str
+    holds: str
+    texts: tuple[str, str]
+
+
+@cache
+def ordinary_ir(name: str) -> Ordinary | None:
+    """A float32 primitive, or `ANGLE`, for ordinary operands; None if it has no short form."""
+    angles = kernel_module("gpu.device_angles")
+    result = "float32"
+    if name == ANGLE:
+        functions, result = (angles.ordinary_angle, angles.is_ordinary_angle), "int64"
+    else:
+        functions = kernel_module("gpu.device_ordinary").ORDINARY.get(name)
+    if functions is None:
+        return None
+    operation, test = functions
+    operands = ["float32"] * operation.__code__.co_argcount
+    symbol = f"nbgrad.ordinary.{name}"
+    texts = lower(operation, operands, result, SHIPPED_SYMBOL), lower(test, [result, *operands], "bool", SHIPPED_SYMBOL)
+    return Ordinary(symbol, f"{symbol}.holds", (_renamed(texts[0], symbol), _renamed(texts[1], f"{symbol}.holds")))
 
 
 ANGLE = "nbgrad.device.angle"

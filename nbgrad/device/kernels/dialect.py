@@ -62,6 +62,7 @@ _INSTRUCTIONS = {
     "log2": ("lg2.approx.ftz.f32", 1),
     "reciprocal": ("rcp.approx.ftz.f32", 1),
     "rsqrt": ("rsqrt.approx.f32", 1),
+    "normal_rsqrt": ("rsqrt.approx.ftz.f32", 1),
     "muladd": ("fma.rn.sat.f32", 3),
 }
 """Instructions on float32 that LLVM's IR has no operation for; kernels/approximate.py says what they do."""

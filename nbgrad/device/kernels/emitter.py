@@ -21,10 +21,14 @@ from ...compiler.emit import Emitter, memory_type
 from ...compiler.fuse import HEAVY_WEIGHT, LIGHT
 from ...compiler.loops import Access, Loop, Value
 from ...graph.ir import Node
-from .device_scalars import ANGLE, FLOAT32, at_angle_ir, device_scalar_ir
+from .device_scalars import ANGLE, FLOAT32, at_angle_ir, device_scalar_ir, ordinary_ir
 
 LINEAR_LIMIT = 1 << 31
 """From this many points on, points are counted with 64 bits."""
+
+
+MOST_HELD = 4
+"""Arrays of one element that are read first, and held in registers; more are read where they are used."""
 
 
 class Variant(NamedTuple):
@@ -60,8 +64,8 @@ class DeviceEmitter(Emitter):
         super().__init__(loop)
         self.variant = variant
         self.chunk_index = "0"
-        self.angles: tuple[list[str], dict[int, str]] = ([], {})
-        """The values of a point, and what its angles were reduced to, by the position of the angle."""
+        self.angles: dict[int, list[str]] = {}
+        """The reduced angles of the points at hand, by the position of the angle."""
         self.used = [position for position, access in enumerate(loop.accesses) if access.buffer >= 0]
         self.arrays = [loop.buffers[loop.accesses[position].buffer] for position in self.used]
         self.masked = [position for position in self.used if loop.accesses[position].view.is_masked]
@@ -129,7 +133,7 @@ class DeviceEmitter(Emitter):
         if axis != self.last or self.variant.vector == 1:
             return f"%n{axis}"
         above = self.let(f"add nsw i64 %n{axis}, {self.variant.vector - 1}")
-        return self.let(f"sdiv i64 {above}, {self.variant.vector}")
+        return self.let(f"lshr i64 {above}, {self.variant.vector.bit_length() - 1}")
 
     def product(self, axes: Sequence[int]) -> str:
         """The number of steps along some axes together."""
@@ -173,20 +177,23 @@ class DeviceEmitter(Emitter):
     def visit(self, at: dict[int, str], count: int) -> dict[int, list[str]]:
         """Do `count` consecutive points: values and stores. Gives what each reduction gets, by its access.
 
-        What lies side by side in memory is read before, and written after, everything else.
+        All elements that are read for certain are read first, and what lies side by side is written last: a branch,
+        as around the rare cases of a division, would hold back the reads behind it.
         """
         self.indices = [at[axis] for axis in range(self.last)]
         self.rows = [self.row(p, access) for p, access in enumerate(self.loop.accesses)]
         first = at[self.last]
-        read = self.read_vectors(first) if count > 1 else {}
+        indices = [self.let(f"add nuw nsw i64 {first}, {step}") if step else first for step in range(count)]
+        read = self.read_first(indices)
         written: dict[int, list[str]] = {}
         collected: dict[int, list[str]] = {r.access: [] for r in self.loop.reductions}
-        for step in range(count):
-            index = self.let(f"add nuw nsw i64 {first}, {step}") if step else first
-            names: list[str] = []
-            for position, value in enumerate(self.loop.values):
-                together = read.get(position)
-                names.append(self.value(value, names, index) if together is None else together[step])
+        points: list[list[str]] = [[] for _ in indices]
+        self.angles = {}
+        for position, value in enumerate(self.loop.values):
+            found = read.get(position) or self.at_points(value, points, indices)
+            for names, name in zip(points, found, strict=True):
+                names.append(name)
+        for index, names in zip(indices, points, strict=True):
             for s in self.loop.stores:
                 if count > 1 and self.is_vector(s.access) and s.access not in self.masked:
                     written.setdefault(s.access, []).append(names[s.value])
@@ -199,21 +206,28 @@ class DeviceEmitter(Emitter):
             self.write_vector(position, values, first)
         return collected
 
-    def read_vectors(self, index: str) -> dict[int, list[str]]:
-        """The loads of consecutive elements, by the position of the value."""
+    def read_first(self, indices: Sequence[str]) -> dict[int, list[str]]:
+        """The loads that have no mask, at consecutive points, by the position of the value."""
         found: dict[int, list[str]] = {}
-        length = self.variant.vector
+        single = [access.kind[0] == "b" for access in self.loop.accesses]
         for position, value in enumerate(self.loop.values):
-            if value.operation != "load" or not self.is_vector(value.access) or value.access in self.masked:
+            if value.operation != "load" or value.access in self.masked or self.loop.accesses[value.access].buffer < 0:
                 continue
-            kind = memory_type(value.dtype)
-            address = self.address(value.access, index)
-            whole = self.let(f"load <{length} x {kind}>, ptr {address}, align {length * value.dtype.itemsize}")
-            parts = [self.let(f"extractelement <{length} x {kind}> {whole}, i32 {k}") for k in range(length)]
-            if value.dtype.kind == "b":
-                parts = [self.let(f"icmp ne i8 {part}, 0") for part in parts]
-            found[position] = parts
+            if single[value.access] and sum(single) > MOST_HELD:
+                continue
+            if len(indices) > 1 and self.is_vector(value.access):
+                found[position] = self.read_vector(value, indices[0])
+            else:
+                found[position] = [self.load(value, index) for index in indices]
         return found
+
+    def read_vector(self, value: Value, index: str) -> list[str]:
+        """A load of consecutive elements."""
+        length, kind = self.variant.vector, memory_type(value.dtype)
+        address = self.address(value.access, index)
+        whole = self.let(f"load <{length} x {kind}>, ptr {address}, align {length * value.dtype.itemsize}")
+        parts = [self.let(f"extractelement <{length} x {kind}> {whole}, i32 {k}") for k in range(length)]
+        return [self.let(f"icmp ne i8 {part}, 0") for part in parts] if value.dtype.kind == "b" else parts
 
     def write_vector(self, position: int, values: Sequence[str], index: str) -> None:
         """Store consecutive elements."""
@@ -252,20 +266,54 @@ class DeviceEmitter(Emitter):
         """A scalar kernel of GPUs."""
         return device_scalar_ir(name, dtypes, result)
 
-    def call(self, value: Value, names: list[str]) -> str:
-        """A call of a scalar kernel: the CPU's, but an angle is reduced once for all functions of it at a point."""
-        shared = at_angle_ir(value.operation) if value.dtype == FLOAT32 else None
-        if shared is None:
-            return super().call(value, names)
-        symbol, texts = shared
-        self.scalars[ANGLE], self.scalars[symbol] = texts
-        if self.angles[0] is not names:
-            self.angles = names, {}
-        position = value.operands[0]
-        angle, reduced = names[position], self.angles[1]
-        if position not in reduced:
-            reduced[position] = self.let(f"call i64 @{ANGLE}(float {angle})")
-        return self.let(f"call float @{symbol}(float {angle}, i64 {reduced[position]})")
+    def at_points(self, value: Value, points: Sequence[list[str]], indices: Sequence[str]) -> list[str]:
+        """A value at several points, whose values before it are known. An angle is reduced once for all functions."""
+        single = all(dtype == FLOAT32 for dtype in (value.dtype, *[self.loop.values[o].dtype for o in value.operands]))
+        shared = at_angle_ir(value.operation) if single else None
+        if shared is not None:
+            symbol, texts = shared
+            self.scalars[ANGLE], self.scalars[symbol] = texts
+            position = value.operands[0]
+            angles = [f"float {names[position]}" for names in points]
+            if position not in self.angles:
+                whole = lambda k: self.let(f"call i64 @{ANGLE}({angles[k]})")  # noqa: E731
+                self.angles[position] = self.mostly_ordinary(ANGLE, "i64", angles, whole)
+            pairs = zip(angles, self.angles[position], strict=True)
+            return [self.let(f"call float @{symbol}({angle}, i64 {reduced})") for angle, reduced in pairs]
+
+        def whole(k: int) -> str:
+            return self.value(value, points[k], indices[k])
+
+        if not single or not value.operands:
+            return [whole(k) for k in range(len(points))]
+        operands = [", ".join([f"float {names[o]}" for o in value.operands]) for names in points]
+        return self.mostly_ordinary(value.operation, "float", operands, whole)
+
+    def mostly_ordinary(self, name: str, kind: str, operands: Sequence[str], whole: Callable[[int], str]) -> list[str]:
+        """An operation on the operands of several points: the short form, then `whole` if that does not hold for all.
+
+        Rare cases, each in a branch of its own, would keep the points from being computed side by side.
+        """
+        short = ordinary_ir(name) if len(operands) > 1 else None
+        if short is None:
+            return [whole(k) for k in range(len(operands))]
+        self.scalars[short.symbol], self.scalars[short.holds] = short.texts
+        found = [self.let(f"call {kind} @{short.symbol}({given})") for given in operands]
+        holds = "true"
+        for value, given in zip(found, operands, strict=True):
+            holds = self.let(f"and i1 {holds}, {self.let(f'call i1 @{short.holds}({kind} {value}, {given})')}")
+        self.intrinsics.add("declare i1 @llvm.expect.i1(i1, i1)")
+        holds = self.let(f"call i1 @llvm.expect.i1(i1 {holds}, i1 true)")
+        self.counter += 1
+        mark, before = f"O{self.counter}", self.block
+        self.put(f"br i1 {holds}, label %{mark}.on, label %{mark}.rare")
+        self.label(f"{mark}.rare")
+        exact = [whole(k) for k in range(len(operands))]
+        self.put(f"br label %{mark}.on")
+        rare = self.block
+        self.label(f"{mark}.on")
+        pairs = zip(found, exact, strict=True)
+        return [self.let(f"phi {kind} [ {value}, %{before} ], [ {other}, %{rare} ]") for value, other in pairs]
 
     def branch(self, condition: str, inside: Callable[[], object]) -> None:
         """`if condition: inside()`."""
@@ -301,10 +349,16 @@ class DeviceEmitter(Emitter):
     def map_text(self) -> str:
         """A kernel in which each thread does one step of `vector` points."""
         axes = list(range(len(self.loop.shape)))
-        linear = self.position()
         count = self.product(axes)
-
-        inside = self.let(f"icmp slt i64 {linear}, {count}")
+        if self.variant.wide:
+            linear = self.position()
+            inside = self.let(f"icmp slt i64 {linear}, {count}")
+        else:
+            # Numbers of 32 bits take half as many instructions.
+            thread, block, threads = (self.let(f"call i32 @nbgrad.{name}()") for name in ("thread", "block", "threads"))
+            narrow = self.let(f"add nuw nsw i32 {self.let(f'mul nuw nsw i32 {block}, {threads}')}, {thread}")
+            inside = self.let(f"icmp ult i32 {narrow}, {self.let(f'trunc i64 {count} to i32')}")
+            linear = self.let(f"zext i32 {narrow} to i64")
         self.branch(inside, lambda: self.steps(self.coordinates(linear, axes), lambda _: None))
         return self.kernel()
 

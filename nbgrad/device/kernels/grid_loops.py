@@ -20,7 +20,7 @@ from .block_reductions import COLUMN_THREADS, COLUMNS, WARP, ReductionEmitter, s
 from .emitter import LINEAR_LIMIT, DeviceEmitter, Variant
 from .launches import DeviceKernel, Launch, Recipe
 from .transposes import transpose_recipe
-from .variants import THREADS, variant_of
+from .variants import THREADS, threads_of, variant_of
 
 LONG_SUM = 1024
 """A sum of more steps is worth a whole block."""
@@ -63,7 +63,7 @@ def _map(loop: Loop) -> Launch:
     emitter = DeviceEmitter(loop, variant)
     kernel = DeviceKernel(f"map {loop.identity} {variant}", lambda: DeviceEmitter(loop, variant).map_text())
     steps = math.prod([emitter.units(axis) for axis in range(len(loop.shape))])
-    threads = min(THREADS, -(-steps // WARP) * WARP)
+    threads = min(threads_of(loop, variant), -(-steps // WARP) * WARP)
     pointers = tuple(range(len(emitter.used)))
     return Launch(kernel, -(-steps // threads), threads, 0, pointers, tuple(emitter.arguments()))
 

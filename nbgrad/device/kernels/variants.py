@@ -8,15 +8,31 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ...compiler.loops import Loop
 from .emitter import LINEAR_LIMIT, Variant, weight
 
 THREADS = 256
 """Of a block."""
+HEAVY_THREADS = 128
+"""Of a block whose threads have many registers: more of these blocks fit, and each one ends earlier."""
+HEAVY = 192
+"""Weight of the operations of such a thread, more than this."""
 VECTOR_BYTES = 16
 MOST_AT_ONCE = 8
-HEAVIEST = 192
-"""Weight of the operations that a thread does in one step; heavier points are done fewer at a time."""
+HEAVIEST = 704
+HEAVIEST_DOUBLE = 192
+"""Weight of the operations that a thread does in one step; heavier points are done fewer at a time.
+
+One of float64 takes twice the registers, and many more instructions. Fewer points at a time do not pay for float32:
+reads of 4 bytes leave too few bytes under way.
+"""
+
+
+def threads_of(loop: Loop, variant: Variant) -> int:
+    """The threads of a block that only stores."""
+    return HEAVY_THREADS if variant.vector * weight(loop) > HEAVY else THREADS
 
 
 def variant_of(loop: Loop, group: int = 1, split: bool = False, rows: bool = False) -> Variant:
@@ -27,7 +43,8 @@ def variant_of(loop: Loop, group: int = 1, split: bool = False, rows: bool = Fal
     if not along or not loop.together or loop.is_single or (rows and len(loop.shape) == 1):
         return plain
     vector = min(MOST_AT_ONCE, VECTOR_BYTES // max(access.dtype.itemsize for access in along))
-    while vector > 1 and vector * weight(loop) > HEAVIEST:
+    most = HEAVIEST_DOUBLE if any(value.dtype.num == np.dtype(np.float64).num for value in loop.values) else HEAVIEST
+    while vector > 1 and vector * weight(loop) > most:
         vector //= 2
     aligned = all(
         stride % vector == 0 for access in along for stride in (*access.view.strides[:-1], access.view.offset)

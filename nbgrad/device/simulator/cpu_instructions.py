@@ -29,8 +29,13 @@ _BODIES = {
   %q = call double @llvm.sqrt.f64(double %w)
   %y = fdiv double 1.0, %q
   %r = fptrunc double %y to float""",
+    "normal_rsqrt": """
+  %w = fpext float %f to double
+  %q = call double @llvm.sqrt.f64(double %w)
+  %y = fdiv double 1.0, %q
+  %r = fptrunc double %y to float""",
 }
-_FLUSHED = frozenset(["exp2", "log2", "reciprocal"])
+_FLUSHED = frozenset(["exp2", "log2", "reciprocal", "normal_rsqrt"])
 """Instructions for which subnormal numbers count as zero."""
 _MULADD = """
 define internal float @nbgrad.approximate.muladd.f32(float %x, float %y, float %z) alwaysinline {
