@@ -1,7 +1,8 @@
 """Recipes of sorting: the positions that bring the last axis into order.
 
 In: a `Special` whose node is an "argsort", or what `sorting` is told. Out: its recipe, or launches. Called by
-recipes.py and scatters.py. Kernels: kernels/gpu/device_sort.py.
+recipes.py and scatters.py. Kernels: kernels/gpu/device_radix.py
+and kernels/gpu/device_sort.py.
 """
 
 from __future__ import annotations
@@ -13,10 +14,20 @@ import numpy as np
 from ...compiler.fuse import Special
 from .launches import Launch, Recipe
 from .python_kernels import KernelTable
-from .python_launches import THREADS, launch, power_of_two
+from .python_launches import THREADS, launch, power_of_two, whole_warps
 
 TILE = 1024
-"""Elements of a tile; kernels/gpu/device_sort.py has the same number."""
+"""Elements of a tile that is merged; kernels/gpu/device_sort.py has the same number."""
+RADIX_TILE = 3840
+"""Elements of a tile that is sorted by a digit; kernels/gpu/device_radix.py has the same number."""
+DIGITS = 256
+"""Of eight bits: threads of a block of kernels/gpu/device_radix.py."""
+MOST_PARTS = 2048
+"""Parts of all rows together, if they are long: more blocks than any GPU runs at once, and few counts to add up."""
+LONG = 1 << 14
+"""Elements of a row for each pass over a digit from which on digits are faster than merging."""
+LONGEST = 1 << 31
+"""Positions below that have 32 bits."""
 
 
 def argsort_recipe(kernel: Special) -> Recipe:
@@ -28,9 +39,9 @@ def argsort_recipe(kernel: Special) -> Recipe:
 
 
 def sorting(
-    rows: int, length: int, dtype: str, source: int, order: int, workspace: int
+    rows: int, length: int, dtype: str, source: int, order: int, workspace: int, bits: int | None = None
 ) -> tuple[tuple[Launch, ...], tuple[int, ...]]:
-    """Launches that sort rows, and the bytes of their workspaces.
+    """Launches that sort rows, and the bytes of their workspaces: by digits if the rows are long, else by merging.
 
     Parameters
     ----------
@@ -40,7 +51,62 @@ def sorting(
         Of the elements.
     source, order, workspace : int
         The operands: elements, the positions to be written, and the first workspace.
+    bits : int, optional
+        The elements are whole numbers that differ in so many of their lowest bits only; in all if absent.
     """
+    passes = max(1, -(-(8 * np.dtype(dtype).itemsize if bits is None else bits) // 8))
+    if LONG * passes <= length < LONGEST:
+        return _by_digits(rows, length, dtype, source, order, workspace, passes)
+    return _by_merging(rows, length, dtype, source, order, workspace)
+
+
+def _by_digits(
+    rows: int, length: int, dtype: str, source: int, order: int, workspace: int, passes: int
+) -> tuple[tuple[Launch, ...], tuple[int, ...]]:
+    """Passes over digits of eight bits, the lowest first."""
+    tiles = -(-length // RADIX_TILE)
+    each = -(-tiles // max(1, min(tiles, MOST_PARTS // rows)))
+    parts = -(-tiles // each)
+    size, part = rows * length, each * RADIX_TILE
+    itemsize = np.dtype(dtype).itemsize
+    keys = [(workspace, dtype), (workspace + 1, dtype)]
+    counts, totals = (workspace + 3, "int32"), (workspace + 4, "int32")
+    # The result holds positions, too, but not those that the last pass reads.
+    places = [(workspace + 2, "int32"), (order, "int32")][:: 1 if passes % 2 == 0 else -1]
+    tile_bytes = itemsize * RADIX_TILE
+    warps = DIGITS // 32
+    shared = tile_bytes + 6 * RADIX_TILE + 4 * DIGITS * (warps + 1) + 4 * warps
+    actions: list[Launch] = []
+    now, positions = (source, dtype), counts
+    for number in range(passes):
+        numbers = [length, parts, part, 8 * number]
+        counting = [now, counts]
+        actions += [
+            launch(
+                "gpu.device_radix.count_digits", counting, numbers, rows * parts, DIGITS, 4 * DIGITS * warps, readonly=1
+            ),
+            launch(
+                "gpu.device_radix.sum_counts", [counts, totals], [parts], rows * DIGITS, whole_warps(parts), 4 * warps
+            ),
+        ]
+        operands, numbers = [now, positions, counts, totals], [*numbers, tile_bytes, int(number == 0)]
+        if number < passes - 1:
+            place = "gpu.device_radix.move_on"
+            now, positions = keys[number % 2], places[number % 2]
+            operands += [now, positions]
+        else:
+            place = "gpu.device_radix.move_last"
+            operands.append((order, "int64"))
+        operands.append((workspace + 3, "int16"))
+        actions.append(launch(place, operands, numbers, rows * parts, DIGITS, shared, readonly=4))
+    first, second = [itemsize * size if passes > least else itemsize for least in (1, 2)]
+    return tuple(actions), (first, second, 4 * size, 4 * rows * DIGITS * parts, 4 * rows * DIGITS)
+
+
+def _by_merging(
+    rows: int, length: int, dtype: str, source: int, order: int, workspace: int
+) -> tuple[tuple[Launch, ...], tuple[int, ...]]:
+    """Tiles that are sorted in shared memory, and passes that merge pairs of sorted runs."""
     passes = 0
     while TILE << passes < length:
         passes += 1
@@ -70,6 +136,10 @@ def sorting(
 
 
 KERNELS: KernelTable = {
+    "gpu.device_radix.count_digits": ("* int32", 4, "int32 int64 float32 float64"),
+    "gpu.device_radix.sum_counts": ("int32 int32", 1, "int32"),
+    "gpu.device_radix.move_on": ("* int32 int32 int32 * int32 int16", 6, "int32 int64 float32 float64"),
+    "gpu.device_radix.move_last": ("* int32 int32 int32 int64 int16", 6, "int32 int64 float32 float64"),
     "gpu.device_sort.sort_tiles": ("* int64 *", 5, "int32 int64 float32 float64"),
     "gpu.device_sort.merge_runs": ("* int64 * int64", 4, "int32 int64 float32 float64"),
 }
