@@ -1,10 +1,10 @@
 """Kernels for GPUs that sort long rows by their digits: stable, NaN last, -0.0 and 0.0 as equals.
 
-In:  rows in C order and their length.  Out: positions in each row, and the elements in that order where another pass
-follows.  Each pass brings a row into the order of eight bits of its elements and keeps the order of those that are
-equal in them, from the lowest bits to the highest (Knuth, The Art of Computer Programming 3, 5.2.5).  Rows are cut into
-parts, and these into tiles of `TILE` elements; a block goes through one part.  `count_digits` counts the digits of each
-part, `sum_counts` adds up, for each digit, the counts of the parts before, and `move` writes each element to its
+In:  rows in C order and their length.  Out: positions in each row, or the elements in that order.  Each pass brings a
+row into the order of eight bits of its elements and keeps the order of those that are equal in them, from the lowest
+bits to the highest (Knuth, The Art of Computer Programming 3, 5.2.5).  Rows are cut into parts, and these into tiles of
+`TILE` elements; a block goes through one part.  `count_digits` counts the digits of each part, `sum_counts` adds up,
+for each digit, the counts of the parts before, and `move_on`, `move_last` and `move_values` write each element to its
 place.  There a warp ranks its elements by the lanes that have the same digit (Merrill and Grimshaw, High Performance
 and Scalable Radix Sorting, 2011; Adinets and Merrill, Onesweep, 2022), and the tile leaves shared memory in the order
 of digits, so that neighbours are written together.  Who calls: nbgrad/device/kernels/sorts.py.
@@ -165,28 +165,37 @@ def rank_tile(held, slots, warps, goals, sums, goal, size, shift):
 
 def move_on(x, positions, counts, totals, keys, new_positions, short, length, parts, size, shift, tile_bytes, first):
     """A pass that another one follows: elements and positions, in 32 bits, in the order of a digit."""
-    tables = counts, totals
-    return move(x, positions, tables, keys, new_positions, short, length, parts, size, shift, tile_bytes, first, True)
+    sizes = length, parts, size, tile_bytes
+    return move(x, positions, counts, totals, keys, new_positions, short, sizes, shift, first, True, True)
 
 
 def move_last(x, positions, counts, totals, out, short, length, parts, size, shift, tile_bytes, first):
     """The last pass: positions in the order of a digit."""
-    return move(x, positions, (counts, totals), x, out, short, length, parts, size, shift, tile_bytes, first, False)
+    sizes = length, parts, size, tile_bytes
+    return move(x, positions, counts, totals, x, out, short, sizes, shift, first, False, True)
 
 
-def move(x, positions, tables, keys, new_positions, short, length, parts, size, shift, tile_bytes, first, keep):
-    """Write each element of a part, if `keep`, and its position to its place in the order of a digit.
+def move_values(x, counts, totals, out, short, length, parts, size, shift, tile_bytes):
+    """A pass without positions: elements in the order of a digit."""
+    sizes = length, parts, size, tile_bytes
+    return move(x, counts, counts, totals, out, counts, short, sizes, shift, True, True, False)
 
-    `tables` are those of `sum_counts`.  In the `first` pass elements have their own positions.  `short` is any pointer
-    to int16; the elements of a tile have `tile_bytes`.
+
+def move(x, positions, counts, totals, keys, new_positions, short, sizes, shift, first, keep, place):
+    """Write each element of a part, if `keep`, and its position, if `place`, to where it comes in the order of a digit.
+
+    In the `first` pass elements have their own positions.  `short` is any pointer to int16; `sizes` are the length of a
+    row, its parts, the elements of a part, and the bytes of a tile's elements.
     """
-    counts, totals = tables
+    length, parts, size, tile_bytes = sizes
+    indices_at = tile_bytes + 4 * TILE if place else tile_bytes
+    counts_at = indices_at + 2 * TILE
     held = shared_like(x, 0)
     places = shared_like(counts, tile_bytes)
-    slots = shared_like(short, tile_bytes + 4 * TILE)
-    warps = shared_like(counts, tile_bytes + 6 * TILE)
-    goals = shared_like(counts, tile_bytes + 6 * TILE + 4 * DIGITS * WARPS)
-    sums = shared_like(counts, tile_bytes + 6 * TILE + 4 * DIGITS * (WARPS + 1))
+    slots = shared_like(short, indices_at)
+    warps = shared_like(counts, counts_at)
+    goals = shared_like(counts, counts_at + 4 * DIGITS * WARPS)
+    sums = shared_like(counts, counts_at + 4 * DIGITS * (WARPS + 1))
     t = thread()
     row = block() // parts
     part = block() - row * parts
@@ -217,7 +226,8 @@ def move(x, positions, tables, keys, new_positions, short, length, parts, size, 
             to = start + goals[rank_byte(key, shift)] + k
             if keep:
                 keys[to] = key
-            new_positions[to] = begin + slot if first else places[slot]
+            if place:
+                new_positions[to] = begin + slot if first else places[slot]
             k += DIGITS
         barrier()
         begin += TILE
