@@ -274,19 +274,11 @@ def _ballot(typing_context, condition):
 
 @intrinsic
 def _same_byte(typing_context, value):
-    """The lanes whose lowest eight bits are the same: those that agree in all ballots on single bits."""
+    """The lanes whose lowest eight bits are the same."""
 
     def generate(context, builder, signature, arguments):
         word = ir.IntType(32)
-        byte = builder.trunc(arguments[0], word)
-        lanes = None
-        for k in range(8):
-            bit = builder.and_(byte, ir.Constant(word, 1 << k))
-            has = builder.icmp_unsigned("!=", bit, ir.Constant(word, 0))
-            found = _target_function(builder, "ballot", word, [word], [builder.zext(has, word)], True)
-            agreeing = builder.xor(found, builder.select(has, ir.Constant(word, 0), ir.Constant(word, -1)))
-            lanes = agreeing if lanes is None else builder.and_(lanes, agreeing)
-        return lanes
+        return _target_function(builder, "match", word, [word], [builder.trunc(arguments[0], word)], True)
 
     return types.uint32(types.int64), generate
 
