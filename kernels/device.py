@@ -59,6 +59,21 @@ def ballot(condition):
     raise NotImplementedError(MESSAGE)
 
 
+def same_byte(value):
+    """A bit for each lane of the warp: whether its value has the same lowest eight bits; all lanes take part."""
+    raise NotImplementedError(MESSAGE)
+
+
+def bits_below(word, lane):
+    """How many of the first `lane` bits of a word of 32 bits are set."""
+    raise NotImplementedError(MESSAGE)
+
+
+def first_bit(word):
+    """The number of the lowest set bit of a word of 32 bits that is not 0."""
+    raise NotImplementedError(MESSAGE)
+
+
 def shared_like(pointer, offset):
     """The block's shared memory from a number of bytes on, with elements like those that a pointer points to."""
     raise NotImplementedError(MESSAGE)

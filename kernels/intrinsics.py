@@ -122,6 +122,32 @@ def _rank_bits(typing_context, value):
 
 
 @intrinsic
+def _rank_byte(typing_context, value, shift):
+    """Eight bits of a number's rank: `sort.rank_byte`."""
+    width = max(value.bitwidth, 8)
+    word = ir.IntType(width)
+    top = ir.Constant(word, 1 << (width - 1))
+
+    def of_float(builder, x):
+        pattern = builder.bitcast(builder.fadd(x, ir.Constant(x.type, 0.0)), word)
+        sign = builder.ashr(pattern, ir.Constant(word, width - 1))
+        ordered = builder.xor(pattern, builder.or_(sign, top))
+        return builder.select(builder.fcmp_unordered("uno", x, x), ir.Constant(word, -1), ordered)
+
+    def generate(context, builder, signature, arguments):
+        x, places = arguments
+        if isinstance(value, types.Float):
+            ordered = of_float(builder, x)
+        else:
+            ordered = builder.xor(x, top) if value.signed else x
+        places = builder.trunc(places, word) if width < 64 else places
+        byte = builder.and_(builder.lshr(ordered, places), ir.Constant(word, 255))
+        return builder.zext(byte, ir.IntType(64)) if width < 64 else byte
+
+    return (types.int64(value, types.int64), generate) if isinstance(value, types.Number) else None
+
+
+@intrinsic
 def _pointer_to(typing_context, pointer, position):
     """The address of an element."""
 
@@ -247,6 +273,42 @@ def _ballot(typing_context, condition):
 
 
 @intrinsic
+def _same_byte(typing_context, value):
+    """The lanes whose lowest eight bits are the same."""
+
+    def generate(context, builder, signature, arguments):
+        word = ir.IntType(32)
+        return _target_function(builder, "match", word, [word], [builder.trunc(arguments[0], word)], True)
+
+    return types.uint32(types.int64), generate
+
+
+@intrinsic
+def _bits_below(typing_context, word, lane):
+    """The number of set bits among the first ones."""
+
+    def generate(context, builder, signature, arguments):
+        kind, wide = ir.IntType(32), ir.IntType(64)
+        ones = builder.sub(builder.shl(ir.Constant(wide, 1), arguments[1]), ir.Constant(wide, 1))
+        mask = builder.trunc(ones, kind)
+        declared = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), "llvm.ctpop.i32")
+        return builder.zext(builder.call(declared, [builder.and_(arguments[0], mask)]), ir.IntType(64))
+
+    return types.int64(types.uint32, types.int64), generate
+
+
+@intrinsic
+def _first_bit(typing_context, word):
+    """The number of the lowest set bit."""
+
+    def generate(context, builder, signature, arguments):
+        found = builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        return builder.zext(found, ir.IntType(64))
+
+    return types.int64(types.uint32), generate
+
+
+@intrinsic
 def _shared_like(typing_context, pointer, offset):
     """The block's shared memory from a byte on."""
 
@@ -327,6 +389,7 @@ INTRINSICS = {
     approximate.normal_rsqrt: _instruction("normal_rsqrt", 1),
     approximate.saturated_muladd: _instruction("muladd", 3),
     sort.rank_bits: _rank_bits,
+    sort.rank_byte: _rank_byte,
     linalg.at: _pointer_to,
     linalg.call: _call_address,
     convolution.tile: _register_tile("tile"),
@@ -343,6 +406,9 @@ INTRINSICS = {
     device.shuffle_xor: _shuffle("xor"),
     device.shuffle_from: _shuffle("from"),
     device.ballot: _ballot,
+    device.same_byte: _same_byte,
+    device.bits_below: _bits_below,
+    device.first_bit: _first_bit,
     device.shared_like: _shared_like,
     device.atomic_add: _atomic("add"),
     device.atomic_max: _atomic("max"),

@@ -27,6 +27,23 @@ def rank_bits(x):
     return int(x) - 2**63 if kind == "u" and x.itemsize == 8 else int(x)
 
 
+def rank_byte(x, shift):
+    """Eight bits, from bit `shift` on, of an unsigned whole number in the order of numbers of one dtype.
+
+    It is as wide as the dtype, the same for equal numbers, the largest for NaN.  The meaning, for Python; the compiler
+    has a function for floats and one for integers (intrinsics.py).
+    """
+    value = np.asarray(x)
+    width = 8 * value.itemsize
+    if value.dtype.kind == "f":
+        pattern = int((value + value.dtype.type(0)).view(f"u{value.itemsize}"))
+        ordered = 2**width - 1 - pattern if pattern >> (width - 1) else pattern + 2 ** (width - 1)
+        word = 2**width - 1 if np.isnan(value) else ordered
+    else:
+        word = int(value) + (2 ** (width - 1) if value.dtype.kind == "i" else 0)
+    return (word >> shift) & 255
+
+
 def argsort(x, workspace, out, sizes, begin, end):
     """Merge sort of numbers with their positions, without branches that depend on the numbers.
 

@@ -137,6 +137,29 @@ def test_ballot(order: str) -> None:
     np.testing.assert_array_equal(y.view(np.uint32), np.repeat(expected, 32))
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_match(order: str) -> None:
+    matches = kernel(
+        "match",
+        """
+  %p = getelementptr i32, ptr %x, i32 %i
+  %v = load i32, ptr %p
+  %w = call i32 @nbgrad.match(i32 %v)
+  %q = getelementptr i32, ptr %y, i32 %i
+  store i32 %w, ptr %q
+  ret void
+""",
+    )
+    rng = np.random.default_rng(1)
+    x = rng.choice([0, 1, 2, 4, 8, 16, 32, 64, 128, 255, -1, 256, 511], 256).astype(np.int32)
+    x[:32], x[32:64] = 7, np.arange(32)
+    _, y = run(matches, x, np.zeros_like(x), blocks=2, threads=128, order=order)
+    lanes = (x & 255).reshape(8, 32)
+    same = lanes[:, :, None] == lanes[:, None, :]
+    expected = (same.astype(np.uint32) << np.arange(32, dtype=np.uint32)).sum(2, dtype=np.uint32)
+    np.testing.assert_array_equal(y.view(np.uint32), expected.ravel())
+
+
 def test_atomic_operations() -> None:
     counted = kernel(
         "histogram",

@@ -130,6 +130,7 @@ SPECIALS: dict[str, Any] = {
     "running maximum": lambda x: np.maximum.accumulate(x, axis=1),
     "sort": _sorted,
     "sort of all": lambda x: _sorted(x.reshape(-1)),
+    "values in order": lambda x: (np.sort(x, axis=1), np.sort(x.reshape(-1))),
     "median": lambda x: np.median(x, axis=1),
     "transpose": lambda x: (x.T + 0.0, np.swapaxes(np.stack([x, x]), 0, 2) * 1.0),
     "differences": lambda x: (np.diff(x, axis=0), x[:, :-1] * x[:, 1:]),

@@ -1,7 +1,8 @@
 """Sorted elements without their positions: where only values are asked for, NumPy sorts or selects them.
 
-In: a simplified graph, and its leaves that vary from call to call. Out: the same graph, or one in which `host` nodes
-stand for elements gathered by the positions that sort them. Called by cpu_program.py. A function of the library
+In: a simplified graph, and its leaves that vary from call to call. Out: the same graph, or one in which `host` nodes,
+or on devices "sort" nodes, stand for elements gathered by the positions that sort them. Called by cpu_program.py and
+device_program.py. A function of the library
 nbgrad.functions sorts by `argsort` and a gather, so that it differentiates; a program that needs no derivative does not
 need the positions either, and NumPy's sorts of numbers alone use the widest vectors of the machine. Where few places of
 the sorted rows are read, as by a median, a selection does.
@@ -9,7 +10,7 @@ the sorted rows are read, as by a median, a selection does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from ..graph.builders import argsort, take_last
 from ..graph.host_functions import HostFunction
 from ..graph.interpret import interpret
-from ..graph.ir import PRIMITIVES, Node, make, topological, with_inputs
+from ..graph.ir import PRIMITIVES, Node, Primitive, make, topological, with_inputs
 from ..graph.simplify import simplify
 
 ARGSORT, GATHER, SLICE, RESHAPE, INPUT, CONSTANT = (
@@ -47,8 +48,31 @@ SORTED = HostFunction("sort", _same, lambda x: np.sort(x, axis=-1), _sort)
 SELECTED = HostFunction("partition", _same, lambda x, places: np.partition(x, places, axis=-1), _select)
 
 
-def without_positions(graph: list[Node], varying: Iterable[Node]) -> list[Node]:
-    """The graph with NumPy's sorted values in place of gathers by positions that nothing else reads."""
+SORTED_ROWS = Primitive(
+    "sort",
+    "special",
+    _same,
+    meaning=lambda x: np.take_along_axis(x, np.argsort(x, axis=-1, kind="stable"), -1),
+)
+"""Rows with their elements in the order of `argsort`, by a kernel of a device. Only compiled graphs hold it."""
+
+
+def by_numpy(rows: Node, places: tuple[int, ...] | None) -> Node:
+    """A `host` node for sorted rows, of which only `places` are read unless they are None."""
+    asked = (SELECTED, places) if places else (SORTED,)
+    # The last parameter has the layouts of operand and result, as complex_storage.py adds it.
+    return make("host", (rows,), (*asked, ((rows.shape, rows.dtype),) * 2))
+
+
+def without_positions(
+    graph: list[Node],
+    varying: Iterable[Node],
+    instead: Callable[[Node, tuple[int, ...] | None], Node | None] = by_numpy,
+) -> list[Node]:
+    """The graph with sorted values in place of gathers by positions that nothing else reads.
+
+    `instead` makes a node of rows and the few places of them that are read (None for all), or gives None.
+    """
     nodes = topological(graph)
     if not any(node.primitive is ARGSORT for node in nodes):
         return graph
@@ -67,10 +91,9 @@ def without_positions(graph: list[Node], varying: Iterable[Node]) -> list[Node]:
         (expected,) = simplify([take_last(rows, argsort(rows))])
         if results.isdisjoint([node, *indices]) and all(_equal(found, expected, rows, leaves) for found in gathers):
             for found in gathers:
-                places = None if found in results else _places(found, readers, leaves)
-                asked = (SELECTED, places) if places else (SORTED,)
-                # The last parameter has the layouts of operand and result, as complex_storage.py adds it.
-                replaced[found] = make("host", (rows,), (*asked, ((rows.shape, rows.dtype),) * 2))
+                better = instead(rows, None if found in results else _places(found, readers, leaves))
+                if better is not None:
+                    replaced[found] = better
     if not replaced:
         return graph
     made: dict[Node, Node] = {}
@@ -80,6 +103,17 @@ def without_positions(graph: list[Node], varying: Iterable[Node]) -> list[Node]:
         inputs = tuple([made[part] for part in source.inputs])
         made[node] = source if inputs == source.inputs else with_inputs(source, inputs)
     return [made[node] for node in graph]
+
+
+def sorted_on_device(graph: list[Node], varying: Iterable[Node], by_digits: Callable[[int, str], bool]) -> list[Node]:
+    """The graph with sorted values where a device sorts rows of a length and a dtype `by_digits`."""
+
+    def instead(rows: Node, places: tuple[int, ...] | None) -> Node | None:
+        if not by_digits(rows.shape[-1], rows.dtype.name):
+            return None
+        return Node(SORTED_ROWS, (rows,), (), rows.shape, rows.dtype)
+
+    return without_positions(graph, varying, instead)
 
 
 def _equal(one: Node, other: Node, rows: Node, varying: set[Node]) -> bool:

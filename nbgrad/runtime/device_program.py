@@ -17,11 +17,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ..compiler.sorted_values import sorted_on_device
 from ..device.kernels.settings import SETTINGS
+from ..device.kernels.sorts import by_digits
 from ..device.memory.arrays import Device, DeviceArray, Memory
 from ..errors import DeviceError
 from ..graph.ir import Node
@@ -69,7 +72,8 @@ class DeviceProgram:
         device.driver.use(device.index)
         with RareCollection():
             results = for_devices([output.node for output in outputs])
-            self._front = front(results, arguments, copies=False)
+            in_order = partial(sorted_on_device, by_digits=by_digits)
+            self._front = front(results, arguments, in_order, copies=False)
         self.graph = self._front.graph
         self._inputs = arguments
         self.outputs = outputs

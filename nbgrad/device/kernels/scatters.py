@@ -77,7 +77,8 @@ def _atomic_sums(node: Node, rows: int, length: int, target: int, wide: str) -> 
 def _sorted_sums(node: Node, rows: int, length: int) -> Recipe:
     """Each element of the result adds up its updates in their order."""
     dtype, order = node.dtype.name, 3
-    actions, workspaces = sorting(1, rows, "int64", source=0, order=order, workspace=order + 1)
+    bits = (node.size - 1).bit_length()
+    actions, workspaces = sorting(1, rows, "int64", source=0, order=order, workspace=order + 1, bits=bits)
     operands = [(0, "int64"), (1, dtype), (order, "int64"), (2, dtype), (2, wide_dtype(dtype))]
     numbers = [rows, length, node.size]
     if rows * length >= LONG * node.size:

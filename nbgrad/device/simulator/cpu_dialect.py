@@ -459,12 +459,15 @@ define internal {kind} @{name}({kind} %v, i32 %n) {{
 }}"""
 
 
-_BALLOT = f"""
-define internal i32 @nbgrad.ballot(i32 %p) {{
+def _lanes(name: str, bits: int, condition: str) -> str:
+    """A function that gives the lanes for whose value %v, of which some bits count, a condition holds."""
+    return f"""
+define internal i32 @nbgrad.{name}(i32 %p) {{
 entry:
   %thread.place = alloca i32
-  %value = zext i32 %p to i64
-  %offset = call i64 @nbgrad.exchange(i64 %value, i32 {WAITS["nbgrad.ballot"]}, ptr %thread.place)
+  %wide = zext i32 %p to i64
+  %value = and i64 %wide, {bits}
+  %offset = call i64 @nbgrad.exchange(i64 %value, i32 {WAITS[f"nbgrad.{name}"]}, ptr %thread.place)
   %thread = load i32, ptr %thread.place
   %first = and i32 %thread, -32
   br label %loop
@@ -473,7 +476,7 @@ loop:
   %bits = phi i32 [ 0, %entry ], [ %joined, %loop ]
   %number = add i32 %first, %lane
   %v = call i64 @nbgrad.lane(i32 %number, i64 %offset)
-  %set = icmp ne i64 %v, 0
+  %set = icmp {condition}
   %bit = zext i1 %set to i32
   %moved = shl i32 %bit, %lane
   %joined = or i32 %bits, %moved
@@ -484,10 +487,12 @@ end:
   ret i32 %joined
 }}"""
 
+
 _HOST = {
     **{f"nbgrad.{name}": _number(name) for name in ("thread", "block", "threads", "blocks", "shared")},
     **{name: _shuffle(name) for name in CONVERGENT if name.startswith("nbgrad.shuffle.")},
-    "nbgrad.ballot": _BALLOT,
+    "nbgrad.ballot": _lanes("ballot", -1, "ne i64 %v, 0"),
+    "nbgrad.match": _lanes("match", 255, "eq i64 %v, %value"),
     "nbgrad.barrier": f"""
 define internal void @nbgrad.barrier() {{
   %fiber = call ptr @nbgrad.self()

@@ -206,5 +206,5 @@ def _disagreement(kernel: HostKernel, block: int, kinds: Sequence[int]) -> str:
     start = f"Threads of the kernel {kernel.key[:200]!r} wait for each other in vain: in block {block}"
     return (
         f"{start}, {', '.join(parts)}. All threads of a block must come to a barrier, and all 32 lanes of a warp to "
-        "the same shuffle or ballot."
+        "the same shuffle, ballot or match."
     )
