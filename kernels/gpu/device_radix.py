@@ -116,14 +116,25 @@ def sum_counts(counts, totals, parts):
 
 
 def read_tile(x, held, begin, size):
-    """Elements to shared memory, all reads of a whole tile at once."""
+    """Elements to shared memory, all reads at once; in place of those that a tile has not, the last one over again."""
     t = thread()
     if size == TILE:
         for k in range(ITEMS):
             held[t + k * DIGITS] = x[begin + t + k * DIGITS]
     else:
+        for k in range(ITEMS):
+            held[t + k * DIGITS] = x[begin + t + min(k * DIGITS, size - 1 - t)]
+
+
+def read_positions(positions, places, begin, size):
+    """Positions to shared memory."""
+    t = thread()
+    if size == TILE:
+        for k in range(ITEMS):
+            places[t + k * DIGITS] = positions[begin + t + k * DIGITS]
+    else:
         while t < size:
-            held[t] = x[begin + t]
+            places[t] = positions[begin + t]
             t += DIGITS
 
 
@@ -211,7 +222,7 @@ def move(x, positions, counts, totals, keys, new_positions, short, sizes, shift,
             warps[k * DIGITS + t] = 0
         read_tile(x, held, start + begin, here)
         if not first:
-            read_tile(positions, places, start + begin, here)
+            read_positions(positions, places, start + begin, here)
         barrier()
         for k in range(ITEMS):
             digit = rank_byte(held[own + 32 * k], shift)
