@@ -18,6 +18,7 @@ import nbgrad as nb
 
 cuda: Any = numba_cuda
 TILE = 4
+WIDE_TILE = TILE + 2
 STEP = 1e-3
 
 
@@ -205,7 +206,7 @@ def block_totals(x, out):
 @row((2, 4), (0, 1), values(7), values(3), np.zeros(7))
 @cuda.jit
 def stencil(x, w, out):
-    tile = cuda.shared.array(TILE + 2, float64)
+    tile = cuda.shared.array(WIDE_TILE, float64)
     i = cuda.grid(1)
     t = cuda.threadIdx.x
     n = x.shape[0]

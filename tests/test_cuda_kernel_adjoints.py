@@ -131,23 +131,13 @@ def test_arrays_of_a_device_stay_there() -> None:
         from nbgrad.device.memory import custom_launches
         from tests.cuda_adjoint_kernels import ROWS
 
-        copied = []
-
         class Stream(int):
-            def synchronize(self):
-                copied.append(self)
+            pass
 
         class Array(FakeCUDAArray):
-            def ravel(self):
-                return Array(self._ary.reshape(-1))
-
             def __getitem__(self, index):
                 found = self._ary[index]
                 return Array(found) if isinstance(found, np.ndarray) else found
-
-            def setitem(self, index, value, stream):
-                assert isinstance(stream, Stream)
-                self._ary[index] = value
 
         def as_cuda_array(one, sync):
             assert isinstance(one, custom_launches.KernelArray)
@@ -155,8 +145,7 @@ def test_arrays_of_a_device_stay_there() -> None:
             return Array(np.ndarray(one.shape, one.dtype, memory))
 
         cuda.external_stream, cuda.as_cuda_array = Stream, as_cuda_array
-        cuda.device_array = lambda shape, dtype, stream: Array(np.empty(shape, dtype))
-        custom_launches.kernel_array = lambda driver, at, layout: custom_launches.KernelArray(at, *layout)
+        custom_launches.kernel_array = lambda device, at, layout: custom_launches.KernelArray(at, *layout, device)
 
         # Simulated device functions want blocks of one thread.
         for name, one in (("push", (7, 1)), ("carried_in_strides", (3, 1))):
@@ -183,7 +172,6 @@ def test_arrays_of_a_device_stay_there() -> None:
                     np.testing.assert_allclose(one.cpu().asnumpy(), other, rtol=1e-13)
                 _, moved = nb.jvp(total, tuple(given), tuple(given))
                 np.testing.assert_allclose(moved.cpu().asnumpy(), tangent, rtol=1e-13)
-        assert copied
         """
     )
 

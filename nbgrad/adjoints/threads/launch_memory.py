@@ -8,6 +8,7 @@ where they are, and all work is put on their stream.
 from __future__ import annotations
 
 import contextlib
+import math
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextvars import ContextVar
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...device.memory.arrays import Memory
 from ...device.memory.custom_launches import KernelArray, numba_cuda
 
 
@@ -54,51 +56,50 @@ class HostMemory:
 
 
 class DeviceMemory(HostMemory):
-    """Arrays are `KernelArray`s and Numba's device arrays."""
+    """Arrays are `KernelArray`s. Memory, copies and fills are nbgrad's own: Numba's wait for the device to be idle."""
 
-    def __init__(self, stream: Any) -> None:
-        self.cuda = numba_cuda()
-        self.stream = self.cuda.external_stream(int(stream))
-
-    def array(self, value: Any) -> Any:
-        """An array as Numba has it, flat."""
-        return (self.shaped(value) if isinstance(value, KernelArray) else value).ravel()
-
-    def shaped(self, value: KernelArray) -> Any:
-        """An array of a launcher as Numba has it."""
-        return self.cuda.as_cuda_array(value, sync=False)
+    def __init__(self, device: Any, stream: Any) -> None:
+        self.device, self.driver, self.stream = device, device.driver, int(stream)
 
     def empty(self, shape: Sequence[int], dtype: Any) -> Any:
-        return self.cuda.device_array(tuple(shape), dtype, stream=self.stream)
+        extents, kind = tuple([int(n) for n in shape]), np.dtype(dtype)
+        owner = Memory(self.device, math.prod(extents) * kind.itemsize, self.stream)
+        return KernelArray(owner.pointer, extents, kind, self.device, owner)
 
     def fill(self, target: Any, value: Any) -> None:
-        if not target.size:
+        if not target.nbytes:
             return
-        if isinstance(value, int | float):
-            self.array(target).setitem(slice(None), np.asarray(value, target.dtype), stream=self.stream)
+        if isinstance(value, KernelArray):
+            self.driver.copy(target.address, value.address, target.nbytes, self.stream)
+        elif isinstance(value, int) and value == 0:
+            self.driver.fill(target.address, 0, target.nbytes, self.stream)
         else:
-            self.array(target).copy_to_device(self.array(value), stream=self.stream)
+            self.driver.upload(target.address, np.full(target.shape, value, target.dtype), self.stream)
 
     def element(self, value: Any, dtype: Any) -> Any:
         if isinstance(value, KernelArray):
-            return KernelArray(value.address, (1,), value.dtype)
-        return self.cuda.to_device(np.asarray(value, dtype).reshape(1), stream=self.stream)
+            return self.element_at(value, 0)
+        made = self.empty((1,), dtype)
+        self.driver.upload(made.address, np.full((1,), value, made.dtype), self.stream)
+        return made
 
     def element_at(self, array: Any, position: int) -> Any:
-        return self.array(array)[position : position + 1]
+        address = array.address + position * array.dtype.itemsize
+        return KernelArray(address, (1,), array.dtype, self.device, array)
 
     def host(self, value: Any) -> Any:
-        if isinstance(value, int | float | np.generic):
+        if not isinstance(value, KernelArray):
             return value
-        found = self.array(value).copy_to_host(stream=self.stream)
-        self.stream.synchronize()
-        return found.reshape(value.shape)[()]
+        found = np.empty(value.shape, value.dtype)
+        if found.size:
+            self.driver.download(found, value.address, self.stream)
+        return found[()]
 
     def launch(self, kernel: Any, grid: Any, block: Any, given: Sequence[Any], read: Collection[int] = ()) -> None:
+        cuda = numba_cuda()
+        arrays = [cuda.as_cuda_array(one, sync=False) if isinstance(one, KernelArray) else one for one in given]
         with _quiet():
-            kernel[grid, block, self.stream](
-                *[self.shaped(one) if isinstance(one, KernelArray) else one for one in given]
-            )
+            kernel[grid, block, cuda.external_stream(self.stream)](*arrays)
 
 
 @contextlib.contextmanager
@@ -132,4 +133,5 @@ def using(found: HostMemory) -> Iterator[None]:
 
 def memory_of(arrays: Sequence[Any], stream: Any) -> HostMemory:
     """The memory of arrays that a launcher gets."""
-    return DeviceMemory(stream) if any(isinstance(one, KernelArray) for one in arrays) else _HOST
+    device = next((one.device for one in arrays if isinstance(one, KernelArray)), None)
+    return _HOST if device is None else DeviceMemory(device, stream)

@@ -21,12 +21,12 @@ HEAVY = 192
 """Weight of the operations of such a thread, more than this."""
 VECTOR_BYTES = 16
 MOST_AT_ONCE = 8
-HEAVIEST = 704
+HEAVIEST = 352
 HEAVIEST_DOUBLE = 192
 """Weight of the operations that a thread does in one step; heavier points are done fewer at a time.
 
-One of float64 takes twice the registers, and many more instructions. Fewer points at a time do not pay for float32:
-reads of 4 bytes leave too few bytes under way.
+One of float64 takes twice the registers, and many more instructions. On an H200, the five greeks of an option take
+1.01 ms with two points at a time, 1.10 with four (93 registers, twice the code to compile) and 1.19 with one.
 """
 
 

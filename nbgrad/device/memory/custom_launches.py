@@ -19,7 +19,7 @@ from ...errors import DeviceError
 from ...graph.custom_calls import Call, Layout, check_written, fill_unwritten, invoke, leading_axes, remember
 from ...graph.host_functions import DeviceCall
 from ..driver.driver import Driver
-from .arrays import DeviceArray
+from .arrays import Device, DeviceArray
 
 
 class KernelStream:
@@ -46,13 +46,17 @@ class KernelStream:
 class KernelArray:
     """An array in C order as a launcher gets it, with `__cuda_array_interface__` version 3.
 
-    The interface names no stream: the memory is ready for work on the stream that the launcher gets.
+    The interface names no stream: the memory is ready for work on the stream that the launcher gets. `owner` keeps the
+    memory, if the caller of the launcher does not.
     """
 
-    __slots__ = ("address", "dtype", "shape")
+    __slots__ = ("address", "device", "dtype", "owner", "shape")
 
-    def __init__(self, address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, address: int, shape: tuple[int, ...], dtype: np.dtype[Any], device: Any = None, owner: Any = None
+    ) -> None:
         self.address, self.shape, self.dtype = address, shape, dtype
+        self.device, self.owner = device, owner
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -105,11 +109,11 @@ class SimulatedArray(np.ndarray):
         }
 
 
-def kernel_array(driver: Driver, address: int, layout: Layout) -> Any:
+def kernel_array(device: Device, address: int, layout: Layout) -> Any:
     """Memory of a device as a launcher gets it."""
     shape, dtype = layout
-    if driver.name != "simulator":
-        return KernelArray(address, shape, dtype)
+    if device.driver.name != "simulator":
+        return KernelArray(address, shape, dtype, device)
     if not address or not math.prod(shape):
         return np.empty(shape, dtype).view(SimulatedArray)
     memory: Any = (ctypes.c_char * (math.prod(shape) * dtype.itemsize)).from_address(address)
@@ -160,8 +164,8 @@ def _launch(
     if first:
         for address, layout in outputs:
             _mark(driver, address, layout, stream)
-    arrays = [kernel_array(driver, a, layout) for a, layout in zip(inputs, layouts, strict=True)]
-    arrays += [kernel_array(driver, address, layout) for address, layout in outputs]
+    arrays = [kernel_array(device, a, layout) for a, layout in zip(inputs, layouts, strict=True)]
+    arrays += [kernel_array(device, address, layout) for address, layout in outputs]
     assert call.kernel.cuda is not None
     invoke(call, call.kernel.cuda, arrays, {**call.keywords, "stream": KernelStream(stream)})
     if first:
