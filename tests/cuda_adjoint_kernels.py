@@ -268,6 +268,24 @@ def log_gammas(x, out):
         out[i] = math.lgamma(x[i])
 
 
+# ----- The same element by all threads -----
+
+
+@row((2, 32), (0, 1), values(50, 2), values(3), np.zeros(50))
+@cuda.jit
+def all_pairs(x, w, out):
+    """Whole warps, one of which ends early, and one thread at a time that leaves a turn out."""
+    i = cuda.grid(1)
+    n = x.shape[0]
+    if i < n:
+        total = 0.0
+        for j in range(n):
+            if j != i:
+                dx, dy = x[i, 0] - x[j, 0], x[i, 1] - x[j, 1]
+                total += w[j % 3] / (1.0 + dx * dx + dy * dy)
+        out[i] = total
+
+
 # ----- Checks -----
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numba
@@ -221,14 +222,20 @@ def nvvm_is_installed() -> bool:
 @pytest.mark.skipif(not nvvm_is_installed(), reason="NVVM is not installed")
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.filterwarnings("ignore")
-def test_derivatives_compile_for_gpus(name: str) -> None:
+def test_derivatives_compile_for_gpus(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.cuda import dispatcher
+
     kernels = derived(*examples(name))
     most = CAPABILITIES if name in OFTEN else CAPABILITIES[1:2]
     for kernel, capabilities in zip(kernels, (most, CAPABILITIES[-1:], CAPABILITIES[:1]), strict=True):
         for capability in capabilities:
+            device = SimpleNamespace(compute_capability=capability)
+            monkeypatch.setattr(dispatcher, "get_current_device", lambda device=device: device)
             text, _ = cuda.compile_ptx(kernel.function.py_func, signature(kernel), cc=capability)
             assert f".target sm_{capability[0]}{capability[1]}" in text
-            assert bool(re.search(r"\b(atom|red)\.", text)) == ("atomic.add" in kernel.text)
+            adds = "atomic.add" in kernel.text or "warp_add_" in kernel.text
+            assert bool(re.search(r"\b(atom|red)\.", text)) == adds
+            assert ("shfl.sync" in text) == ("warp_add_" in kernel.text)
 
 
 TEXTS = [
@@ -246,6 +253,8 @@ TEXTS = [
     # Each turn fills its tiles: nothing is logged.
     ("tiled_product", ["rows_b", "cuda.syncthreads()"], ["log", "for k"]),
     ("steps_in_a_tile", ["log_tile"], []),
+    # All threads add to the element of the turn: warps add up first.
+    ("all_pairs", ["warp_add_2(x_b, back_", "cuda.atomic.add(x_b, (i_"], []),
 ]
 
 

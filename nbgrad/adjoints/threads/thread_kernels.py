@@ -28,6 +28,7 @@ from ..reading.plain_form import UnsupportedKernelError
 from ..removal import without_unused
 from ..reverse import Adjoint, reverse
 from ..tangent import dot, tangent
+from .common_additions import functions_in_step
 from .launch_sizes import Launch
 from .thread_arrays import ThreadArrays, origin, with_thread_arrays
 from .thread_counts import Counts
@@ -79,7 +80,8 @@ class ThreadKernel:
     @property
     def source(self) -> str:
         """The text with its decorator."""
-        helpers = [f"@cuda.jit(device=True)\n{text}" for _, text in helpers_of(self.text)]
+        functions = [*helpers_of(self.text), *functions_in_step(self.text, False)]
+        helpers = [f"@cuda.jit(device=True)\n{text}" for _, text in functions]
         return "\n\n".join([*helpers, f"@cuda.jit\n{self.text}"])
 
 
@@ -87,8 +89,9 @@ def compiled(name: str, text: str, objects: Mapping[str, Any], jit: Any = None) 
     """A function of some text that `cuda.jit` compiles."""
     cuda = numba_cuda()
     namespace: dict[str, Any] = {"np": np, "math": math, "cuda": cuda, **objects}
-    helpers: dict[str, Any] = {"math": math}
-    for helper, own in helpers_of(text):
+    helpers: dict[str, Any] = {"math": math, "cuda": cuda}
+    simulated = not hasattr(cuda, "shfl_sync")
+    for helper, own in [*helpers_of(text), *functions_in_step(text, simulated)]:
         exec(own, helpers)
         namespace[helper] = helpers[helper] = cuda.jit(device=True)(helpers[helper])
     return (jit or cuda.jit)(function_of(name, text, namespace))

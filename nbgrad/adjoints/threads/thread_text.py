@@ -12,8 +12,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ..kernel_statements import Atom, New, Statement, Store, atoms_of, is_name, walk
 from ..kernel_text import Writer
+from .common_additions import MOST_AXES, call_in_step, common_names
 from .launch_sizes import Launch
 from .thread_arrays import THREAD, ThreadArrays, origin
+from .thread_ownership import thread_definitions
 
 _ADD = "cuda.atomic.add("
 
@@ -23,11 +25,15 @@ class ThreadWriter(Writer):
 
     common: Collection[str] = ()
     arrays: Mapping[str, object] = {}
+    same: Collection[str] = ()
+    """The numbers that are the same in all threads."""
     atomic = False
 
     def lines(self, statement: Statement, pad: str, depth: int) -> list[str]:
         match statement:
             case Store(array, index, value, True) if origin(array, self.arrays) in self.common:
+                if len(index) <= MOST_AXES and all(not is_name(one) or one in self.same for one in index):
+                    return [f"{pad}{call_in_step(array, [self.index([one]) for one in index], self.atom(value))}"]
                 place = self.index(index) if len(index) == 1 else f"({self.index(index)})"
                 return [f"{pad}{_ADD}{array}, {place}, {self.atom(value)})"]
             case New(array, shape, dtype, fill):
@@ -77,6 +83,7 @@ def thread_text(
     sums = arrays.sums
     writer = ThreadWriter(arrays.body, sums.values())
     writer.common, writer.arrays = common, bases
+    writer.same = common_names(arrays.body, [*numbers], thread_definitions(arrays.body))
     body = writer.block(arrays.body, 1)
     read = {one for statement in walk(arrays.body) for one in _reads(statement)} | {*sums.values()}
     head = [f"def {name}({', '.join([f'{one}_at' if one in numbers else one for one in parameters])}):"]
