@@ -60,7 +60,7 @@ LAYERS = """
     interop
     bench
     ops ops.rarer
-    nn nn.evaluation
+    nn nn.transformers nn.evaluation
     mint mint.nn
     common
     amp

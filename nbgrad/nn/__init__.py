@@ -26,7 +26,10 @@ NAMES: dict[str, str] = {
         "InstanceNorm3d"
     ),
     "recurrent": "RNN LSTM GRU RNNCell LSTMCell GRUCell",
-    "attention_layers": "MultiheadAttention",
+    "transformers.multihead_attention": "MultiheadAttention",
+    "transformers.transformer_layers": (
+        "TransformerEncoderLayer TransformerDecoderLayer TransformerEncoder TransformerDecoder Transformer"
+    ),
     "loss_layers": (
         "LossBase MSELoss L1Loss SmoothL1Loss HuberLoss CrossEntropyLoss NLLLoss BCELoss BCEWithLogitsLoss KLDivLoss "
         "CosineEmbeddingLoss MarginRankingLoss SoftmaxCrossEntropyWithLogits MAELoss RMSELoss SoftMarginLoss DiceLoss"

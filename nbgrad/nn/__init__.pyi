@@ -63,7 +63,12 @@ from .recurrent import GRU as GRU
 from .recurrent import RNNCell as RNNCell
 from .recurrent import LSTMCell as LSTMCell
 from .recurrent import GRUCell as GRUCell
-from .attention_layers import MultiheadAttention as MultiheadAttention
+from .transformers.multihead_attention import MultiheadAttention as MultiheadAttention
+from .transformers.transformer_layers import TransformerEncoderLayer as TransformerEncoderLayer
+from .transformers.transformer_layers import TransformerDecoderLayer as TransformerDecoderLayer
+from .transformers.transformer_layers import TransformerEncoder as TransformerEncoder
+from .transformers.transformer_layers import TransformerDecoder as TransformerDecoder
+from .transformers.transformer_layers import Transformer as Transformer
 from .loss_layers import LossBase as LossBase
 from .loss_layers import MSELoss as MSELoss
 from .loss_layers import L1Loss as L1Loss

@@ -222,6 +222,31 @@ def attentions() -> None:
     case("MultiheadAttention", "nn.MultiheadAttention(4, 2)", [q, k, k], 4, 2, call=call, options=options)
 
 
+def transformers() -> None:
+    """Blocks, stacks and the whole, after the layers of which they are made; masks are booleans and floats."""
+    long, short = ("float", (5, 2, 4)), ("float", (3, 2, 4))
+    padding = [[False, False, True, False, True], [False, True, False, False, False]]
+    above = [[0.0, -1.5, -2.0], [0.3, 0.0, -0.7], [0.0, 0.2, 0.0]]
+    sizes = {"dim_feedforward": 6}
+    padded = {"src_key_padding_mask": padding}
+    masked = {"tgt_mask": above, "memory_key_padding_mask": padding}
+    causal = f"tgt_mask=torch.tensor({above}, dtype=torch.float64)"
+    shown = f"{causal}, memory_key_padding_mask=torch.tensor({padding})"
+    for options in ({}, {"norm_first": True}, {"activation": "gelu"}):
+        text = "".join(f", {name}={value!r}" for name, value in options.items())
+        layer = f"nn.TransformerEncoderLayer(4, 2, 6{text})"
+        call = f"module(*inputs, src_key_padding_mask=torch.tensor({padding}))"
+        case("TransformerEncoderLayer", layer, [long], 4, 2, call=call, options=padded, **sizes, **options)
+        layer, call = f"nn.TransformerDecoderLayer(4, 2, 6{text})", f"module(*inputs, {shown})"
+        case("TransformerDecoderLayer", layer, [short, long], 4, 2, call=call, options=masked, **sizes, **options)
+    first = [("float", (2, 5, 4))]
+    layer = "nn.TransformerEncoderLayer(4, 1, 6, batch_first=True, layer_norm_eps=0.1)"
+    case("TransformerEncoderLayer", layer, first, 4, 1, batch_first=True, layer_norm_eps=0.1, **sizes)
+    case("Transformer", "nn.Transformer(4, 2, 1, 2, 6)", [long, short], 4, 2, 1, 2, **sizes)
+    call, options = f"module(*inputs, {causal})", {"tgt_mask": above}
+    case("Transformer", "nn.Transformer(4, 2, 2, 1, 6)", [long, short], 4, 2, 2, 1, call=call, options=options, **sizes)
+
+
 def losses() -> None:
     pair = [("float", (3, 4)), ("positive", (3, 4))]
     weight = [0.2, 1.5, 0.7]
@@ -298,13 +323,26 @@ def record() -> None:
     def short(values: Any) -> list[float]:
         return [float(f"{v:.13g}") for v in values.detach().ravel().tolist()]
 
-    products(), activations(), convolutions(), pools(), normalisations(), recurrences(), attentions(), losses()
+    (
+        products(),
+        activations(),
+        convolutions(),
+        pools(),
+        normalisations(),
+        recurrences(),
+        attentions(),
+        transformers(),
+        losses(),
+    )
     for entry in CASES:
         torch_layer, call = entry.pop("torch")
         module = eval(torch_layer, {"nn": nn, "torch": torch}).double().train(entry["training"])
         if entry.pop("torch_training", False):
             module.train()
         affine = {"weight": "gamma", "bias": "beta"} if "Norm" in entry["layer"] else {}
+        if "Transformer" in entry["layer"]:
+            norms = [name for name, part in module.named_modules() if isinstance(part, nn.LayerNorm)]
+            affine = {f"{n}.{old}": f"{n}.{new}" for n in norms for old, new in (("weight", "gamma"), ("bias", "beta"))}
         if entry["layer"] in ("PReLU", "Embedding"):
             affine = {"weight": {"PReLU": "w", "Embedding": "embedding_table"}[entry["layer"]]}
         names = {name: affine.get(name, NAMES.get(name, name)) for name in module.state_dict()}

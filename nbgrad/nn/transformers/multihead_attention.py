@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DtypeError, ShapeError
-from ..functions.analysis.statistics import mean
-from ..functions.arrays.creation import eye
-from ..functions.linalg.matrix_products import matmul_node
-from ..graph.builders import cast, reshape, transpose
-from ..graph.ir import BOOL, Node, elementwise
-from ..ops.attention import scaled_dot_product_attention
-from ..record.as_node import as_node, wrap
-from ..record.axes_and_dtypes import cut, inexact, scalar
-from ..record.promotion import promote
-from ..record.tensor import Tensor
-from .cell import Cell
-from .dense import Dense
-from .layer_arguments import default_weight, flag, parameter, part, positive
+from ...errors import ArgumentError, DtypeError, ShapeError
+from ...functions.analysis.statistics import mean
+from ...functions.arrays.creation import eye
+from ...functions.linalg.matrix_products import matmul_node
+from ...graph.builders import cast, reshape, transpose
+from ...graph.ir import BOOL, Node, elementwise
+from ...ops.attention import scaled_dot_product_attention
+from ...record.as_node import as_node, wrap
+from ...record.axes_and_dtypes import cut, inexact, scalar
+from ...record.promotion import promote
+from ...record.tensor import Tensor
+from ..cell import Cell
+from ..dense import Dense
+from ..layer_arguments import default_weight, flag, parameter, part, positive
 
 
 class MultiheadAttention(Cell):
