@@ -154,9 +154,10 @@ def check_systems() -> None:
     def times(k: Any, u: Any, p: Any) -> Any:
         return (4 + k) * u - p[2:, 1:-1] - p[:-2, 1:-1] - p[1:-1, 2:] - p[1:-1, :-2]
 
-    def both(solve: Any, padded: Any, method: str, k: Any, load: Any, seen: Any, v: Any) -> Any:
+    def both(solve: Any, padded: Any, method: str, k: Any, load: Any, seen: Any, v: Any, known: bool = False) -> Any:
         def loss(k: Any, load: Any) -> Any:
-            u = solve(lambda u: times(k, u, padded(u)), load, rtol=1e-14, method=method)
+            more: Any = {"preconditioner": lambda u: u / (4 + k)} if known else {}
+            u = solve(lambda u: times(k, u, padded(u)), load, rtol=1e-14, method=method, **more)
             return np.sum((u - seen) ** 2)
 
         value, slopes = nb.value_and_grad(loss, (0, 1))(k, load)
@@ -168,8 +169,13 @@ def check_systems() -> None:
     value, slopes, moved, curved = dense(k, load, seen, v)
     grid = mpi.Grid(shape, 1)
     part = grid.slices
-    for method, made in (("cg", nb.jit), ("bicgstab", lambda f: f)):
-        found = made(lambda *a, m=method: both(mpi.linear_solve, grid.exchange, m, *a))(
+    for method, made, known in (
+        ("cg", nb.jit, False),
+        ("bicgstab", lambda f: f, False),
+        ("cg", nb.jit, True),
+        ("bicgstab", lambda f: f, True),
+    ):
+        found = made(lambda *a, m=method, known=known: both(mpi.linear_solve, grid.exchange, m, *a, known))(
             k[part], load[part], seen[part], v[part]
         )
         close(WORLD.allreduce(float(found[0])), value, method)
@@ -191,6 +197,20 @@ def check_unequal() -> None:
         return mpi.linear_solve(lambda v: d * v + u[part] * mpi.dot(u[part], v), b, rtol=1e-14, **more)
 
     expected = np.linalg.solve(matrix, b)
+    # The diagonal's inverse: of the scales that it takes away, no more turns are needed than there are other vectors.
+    scales = np.logspace(0, 6, whole)[part]
+
+    def scaled(s: Any, b: Any) -> Any:
+        about: Any = lambda v: v / (s * d[part])  # noqa: E731
+        operator: Any = lambda v: s * d[part] * v + u[part] * mpi.dot(u[part], v)  # noqa: E731
+        return mpi.linear_solve(operator, b, rtol=1e-13, maxiter=6, preconditioner=about)
+
+    all_scales = np.logspace(0, 6, whole)
+    scaled_matrix = np.diag(all_scales * d) + np.outer(u, u)
+    answer = np.linalg.solve(scaled_matrix, b)
+    close(nb.jit(scaled)(scales, b[part]), answer[part], "preconditioned")
+    slope = nb.jit(nb.grad(lambda s: np.sum(w[part] * scaled(s, b[part]))))(scales)
+    close(slope, -(np.linalg.solve(scaled_matrix, w) * answer * d)[part], "its gradient")
     close(solved(d[part], b[part], x0=np.ones(sizes[RANK])), expected[part], "plain")
     close(nb.jit(solved)(d[part], 0 * b[part]), 0 * b[part], "of zeros")
     slope = nb.jit(nb.grad(lambda d: np.sum(w[part] * solved(d, b[part]))))(d[part])
@@ -223,6 +243,8 @@ def check_refused() -> None:
             call()
         assert text in str(caught.value), caught.value
 
+    is_refused(lambda: mpi.linear_solve(times, ones, preconditioner=times), "times(), the preconditioner")
+    is_refused(lambda: mpi.linear_solve(times, ones, preconditioner=lambda v: v * v), "is not linear")
     is_refused(lambda: mpi.linear_solve(times, ones, maxiter=1), "cg has not converged in linear_solve()")
     is_refused(lambda: nb.jit(lambda b: mpi.linear_solve(times, b, maxiter=1))(ones), "has not converged")
     # Only one rank's part is not linear.

@@ -232,6 +232,38 @@ def test_linear_systems(method: str) -> None:
     np.testing.assert_allclose(matrices, -np.outer(np.linalg.solve(a.T, np.ones(4)), np.linalg.solve(a, b)), rtol=1e-8)
 
 
+@pytest.mark.parametrize("method", ["cg", "gmres", "bicgstab", "dense"])
+def test_preconditioned_systems(method: str) -> None:
+    """A hundred unknowns of all magnitudes, of which the diagonal knows most: few turns, and the same derivatives."""
+    rng = np.random.default_rng(3)
+    scales, rest, b = np.logspace(0, 5, 100), 0.02 * rng.normal(size=(100, 100)), rng.normal(size=100)
+    rest = rest + rest.T if method == "cg" else rest
+
+    def matrix(k: Any) -> Any:
+        return np.diag(scales) + k * rest
+
+    def solved(k: Any, b: Any, known: bool = True, maxiter: int = 30) -> Any:
+        options: Any = {"method": method, "rtol": 1e-13, "maxiter": maxiter}
+        inverse = (lambda v: v / (scales + k * np.diag(rest))) if known else None
+        return solvers.linear_solve(lambda v: scales * v + k * (rest @ v), b, preconditioner=inverse, **options)
+
+    x = np.linalg.solve(matrix(2.0), b)
+    np.testing.assert_allclose(solved(2.0, b), x, rtol=1e-9)
+    # dx/dk = -A^-1 rest x, and the second derivative is 2 A^-1 rest A^-1 rest x.
+    slope = np.linalg.solve(matrix(2.0), rest @ x)
+    for transformed in (nb.jacfwd(solved), nb.jit(nb.jacfwd(solved))):
+        np.testing.assert_allclose(transformed(2.0, b), -slope, rtol=1e-8, atol=1e-12)
+    total = nb.grad(lambda k, b: np.sum(solved(k, b) * b), (0, 1))
+    by_k, by_b = total(2.0, b)
+    assert by_k == pytest.approx(-slope @ b, rel=1e-9)
+    np.testing.assert_allclose(by_b, x + np.linalg.solve(matrix(2.0).T, b), rtol=1e-8, atol=1e-12)
+    second = nb.grad(nb.grad(lambda k: np.sum(solved(k, b) * b)))(2.0)
+    assert second == pytest.approx(2 * np.linalg.solve(matrix(2.0), rest @ slope) @ b, rel=1e-8)
+    if method != "dense":
+        with pytest.raises(ConvergenceError):
+            solved(2.0, b, known=False, maxiter=1 if method == "gmres" else 30)
+
+
 @pytest.mark.parametrize("method", ["del2", "iteration"])
 def test_iterations_stop_where_scipys_do(method: str) -> None:
     def cosine(x: Any) -> Any:
@@ -318,6 +350,10 @@ def test_results_have_scipys_fields() -> None:
         _ = plain.roots
 
 
+def squared(v: Any) -> Any:
+    return v * v
+
+
 def _stuck(a: Any) -> Any:
     return solvers.root(lambda x: x**2 + a, [1.0]).x[0]
 
@@ -389,6 +425,16 @@ FAILURES: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (ArgumentError, "not linear", lambda: solvers.linear_solve(lambda v: v * v, np.ones(2))),
     (ArgumentError, "not linear", lambda: solvers.linear_solve(lambda v: v + 1, np.ones(2), method="dense")),
     (ArgumentError, "method must be one of", lambda: solvers.linear_solve(lambda v: v, np.ones(2), method="lu")),
+    (
+        ArgumentError,
+        "squared.. is not linear",
+        lambda: solvers.linear_solve(lambda v: v, np.ones(2), preconditioner=squared),
+    ),
+    (
+        ShapeError,
+        r"returned \(\)",
+        lambda: solvers.linear_solve(lambda v: v, np.ones(2), preconditioner=lambda v: v.sum()),
+    ),
     (ArgumentError, "must be a dict", lambda: solvers.minimize(np.sum, [1.0], constraints=[np.sum])),
     (ArgumentError, "loss of least_squares.* 'cauchy'", lambda: solvers.least_squares(lambda x: x, [1.0], loss="l1")),
     (ArgumentError, "bounds", lambda: solvers.minimize(np.sum, [1.0], method="trust-constr", bounds=[(0, 1)])),

@@ -11,8 +11,8 @@ the cotangents of what the operator closes over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,10 @@ NO_TOKEN = np.zeros(())
 
 @dataclass(frozen=True)
 class DecomposedSystem:
-    """A(p) x = b: the operator, from a vector, a token and p to a vector and a token, and how it is solved."""
+    """A(p) x = b: the operator, from a vector, a token and p to a vector and a token, and how it is solved.
+
+    `inverse` takes the same, and gives about the rank's part of A(p)^-1 times a vector, without messages.
+    """
 
     operator: ClosedFunction
     shape: Shape
@@ -53,6 +56,7 @@ class DecomposedSystem:
     most: int | None
     group: int
     line: str
+    inverse: ClosedFunction | None = None
 
     @staticmethod
     def moved(operator: ClosedFunction) -> ClosedFunction:
@@ -75,8 +79,15 @@ class DecomposedSystem:
             product = zeros(self.shape, FLOAT64) if found is None else found
             return given, [product, given[1] + 0.0 if last is None or last is given[1] else last]
 
+        def about() -> tuple[list[Node], list[Node]]:
+            assert self.inverse is not None
+            given = [like(node) for node in self.inverse.variables]
+            (found,) = vjp(self.inverse.outputs, given[:1], self.inverse.variables[:1])
+            return given, [zeros(self.shape, FLOAT64) if found is None else found]
+
         operator = self.operator.derived("adjoint with messages", how)
-        return DecomposedSystem(operator, self.shape, self.method, self.tolerances, self.most, self.group, self.line)
+        inverse = None if self.inverse is None else self.inverse.derived("adjoint without messages", about)
+        return replace(self, operator=operator, inverse=inverse)
 
     @property
     def size(self) -> int:
@@ -117,10 +128,14 @@ class DecomposedSystem:
         turn, carried = (_cg_turn, [first, rest, rest, square])
         if self.method == "bicgstab":
             turn, carried = _bicgstab_turn, [first, rest, rest, rest, square]
+        elif self.inverse is not None:
+            way = self.inverse.program()(rest, NO_TOKEN, *values)[0]
+            carried = [first, rest, way, *self.sums(float(np.sum(rest * way)))]
+        functions = [self.operator, *([] if self.inverse is None else [self.inverse])]
         end, _, (x, *_) = iterated(
-            [self.operator],
-            (self.method, self.group),
-            lambda value, before, limits: turn(_Products(value, self.group), before, limits),
+            functions,
+            (self.method, self.group, self.inverse),
+            lambda value, before, limits: turn(_Products(value, self.group, len(functions) > 1), before, limits),
             [most, limit],
             carried,
             values,
@@ -139,10 +154,11 @@ class DecomposedSystem:
 
 
 class _Products:
-    """Products by an operator, and sums over ranks, in the turn that is being recorded."""
+    """Products by an operator and by about its inverse, and sums over ranks, in the turn that is being recorded."""
 
-    def __init__(self, value: Callable[..., Any], group: int) -> None:
-        self.value, self.group = value, group
+    def __init__(self, value: Any, group: int, preconditioned: bool) -> None:
+        self.value, self.inverse = value if preconditioned else (value, None)
+        self.group = group
 
     def times(self, v: Any) -> Any:
         """The product; its messages come next."""
@@ -152,6 +168,10 @@ class _Products:
         trace.tokens.append(token._node)
         return found
 
+    def towards(self, rest: Any) -> Any:
+        """The way to go for a residual."""
+        return rest if self.inverse is None else self.inverse(rest, Tensor._of(zeros((), FLOAT64)))
+
     def sums(self, *numbers: Any) -> Any:
         """Sums over all ranks, by one message."""
         return allreduce(np.stack(numbers), comm=groups[self.group].comm)
@@ -159,26 +179,29 @@ class _Products:
 
 def _cg_turn(a: _Products, before: Sequence[Any], limits: Any) -> tuple[list[Any], Any]:
     """Of conjugate gradients: Hestenes and Stiefel, 1952."""
-    x, rest, way, square = before
+    x, rest, way, before_it = before
     product = a.times(way)
     (bend,) = a.sums(np.sum(way * product))
-    step = square / bend
+    step = before_it / bend
     x, rest = x + step * way, rest - step * product
-    (after_it,) = a.sums(np.sum(rest * rest))
-    return [x, rest, rest + (after_it / square) * way, after_it], np.sqrt(after_it) < limits[1]
+    towards = a.towards(rest)
+    after_it, square = a.sums(np.sum(rest * towards), np.sum(rest * rest))
+    return [x, rest, towards + (after_it / before_it) * way, after_it], np.sqrt(square) < limits[1]
 
 
 def _bicgstab_turn(a: _Products, before: Sequence[Any], limits: Any) -> tuple[list[Any], Any]:
     """Of the stabilized biconjugate gradients: van der Vorst, 1992."""
     x, rest, way, shadow, rho = before
-    product = a.times(way)
+    forth = a.towards(way)
+    product = a.times(forth)
     (bend,) = a.sums(np.sum(shadow * product))
     step = rho / bend
     half = rest - step * product
-    turned = a.times(half)
+    aside = a.towards(half)
+    turned = a.times(aside)
     share, square = a.sums(np.sum(turned * half), np.sum(turned * turned))
     damping = np.where(square == 0, 0.0, share / np.where(square == 0, 1.0, square))
-    x, rest = x + step * way + damping * half, half - damping * turned
+    x, rest = x + step * forth + damping * aside, half - damping * turned
     following, square = a.sums(np.sum(shadow * rest), np.sum(rest * rest))
     way = rest + (following / rho) * (step / damping) * (way - damping * product)
     return [x, rest, way, shadow, following], np.sqrt(square) < limits[1]

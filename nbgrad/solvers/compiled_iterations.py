@@ -146,22 +146,34 @@ def conjugate_gradients(
     values: Sequence[np.ndarray],
     limit: float,
     most: int,
+    inverse: ClosedFunction | None = None,
 ) -> tuple[bool, np.ndarray]:
-    """Whether the residual's norm came below a limit, and the solution: Hestenes and Stiefel, 1952."""
+    """Whether the residual's norm came below a limit, and the solution: Hestenes and Stiefel, 1952.
+
+    `inverse` multiplies by about the inverse of the matrix (Saad, Iterative Methods for Sparse Linear Systems, 2nd
+    edition, algorithm 9.1).
+    """
 
     def turn(value: Any, before: Sequence[Any], limits: Any) -> tuple[list[Any], Any]:
+        times, about = (value, None) if inverse is None else value
         x, rest, way, square = before
-        product = value(way)
+        product = times(way)
         step = square / np.sum(way * product)
         x, rest = x + step * way, rest - step * product
-        after = np.sum(rest * rest)
-        return [x, rest, rest + (after / square) * way, after], np.sqrt(after) < limits[1]
+        left = np.sum(rest * rest)
+        towards, after = rest, left
+        if about is not None:
+            towards = about(rest)
+            after = np.sum(rest * towards)
+        return [x, rest, towards + (after / square) * way, after], np.sqrt(left) < limits[1]
 
     if not b.any():
         return True, b
     x = np.zeros(b.shape) if start is None else start
     rest = b if start is None else b - operator.program()(as_float(x), *values)[0]
-    square = np.sum(rest * rest)
-    ended = float(np.sqrt(square) <= limit)
-    end, _, (x, *_) = iterated([operator], "cg", turn, [most, limit], [x, rest, rest, square], values, ended)
+    way = rest if inverse is None else inverse.program()(as_float(rest), *values)[0]
+    functions = [operator] if inverse is None else [operator, inverse]
+    name = "cg" if inverse is None else ("cg", inverse)
+    ended = float(np.sqrt(np.sum(rest * rest)) <= limit)
+    end, _, (x, *_) = iterated(functions, name, turn, [most, limit], [x, rest, way, np.sum(rest * way)], values, ended)
     return bool(end), x

@@ -24,6 +24,7 @@ from .host_solves import ConvergenceError, HostSolve, check_converged
 
 EPS = float(np.finfo(np.float64).eps)
 METHODS = ("cg", "bicgstab", "gmres", "dense")
+Product = Callable[[np.ndarray], np.ndarray]
 
 
 def _refuse_singular(title: str) -> None:
@@ -157,9 +158,9 @@ class Iteration:
             raise ArgumentError(message)
 
     def run(
-        self, title: str, product: Callable[[np.ndarray], np.ndarray], b: np.ndarray, start: Any
+        self, title: str, product: Product, b: np.ndarray, start: Any, inverse: Product | None = None
     ) -> tuple[np.ndarray, int]:
-        """The solution by SciPy, and its `info`, which is 0 for success."""
+        """The solution by SciPy, and its `info`, which is 0 for success; `inverse` multiplies by about the inverse."""
         from scipy.sparse import linalg
 
         routines: Any = linalg
@@ -168,6 +169,8 @@ class Iteration:
             return _solve_matrix(title, matrix, b), 0
         operator = routines.LinearOperator((b.size, b.size), matvec=product, dtype=b.dtype)
         more: dict[str, Any] = {}
+        if inverse is not None:
+            more["M"] = routines.LinearOperator((b.size, b.size), matvec=inverse, dtype=b.dtype)
         if self.method == "gmres":
             more["restart"] = min(b.size, 50)
         found, info = getattr(routines, self.method)(
@@ -178,11 +181,12 @@ class Iteration:
 
 @dataclass(frozen=True)
 class _OperatorRule:
-    """For A(p) x = b: inputs are the value, b, the fields of the run behind A, and p."""
+    """For A(p) x = b: inputs are the value, b, the fields of the run behind A, and p; `inverse` is about A(p)^-1."""
 
     title: str
     operator: ClosedFunction
     iteration: Iteration
+    inverse: ClosedFunction | None = None
     pure = True
 
     def _at(self, x: Node, parameters: Sequence[Node]) -> tuple[list[Node], Node]:
@@ -195,9 +199,9 @@ class _OperatorRule:
         _, _, fields, *parameters = node.inputs
         # Also for conjugate gradients: the matrix may be less symmetric than was thought.
         anywhere = zeros(self.operator.variables[0].shape, node.dtype)
-        moved = solve_operator(
-            self.title, self.operator.cotangent(), [anywhere, *parameters], g, fields, self.iteration
-        )
+        turned = self.operator.cotangent()
+        about = None if self.inverse is None else self.inverse.cotangent()
+        moved = solve_operator(self.title, turned, [anywhere, *parameters], g, fields, self.iteration, None, about)
         inside, product = self._at(node, parameters)
         return [moved, None, *vjp([product], [-moved], inside)]
 
@@ -208,7 +212,7 @@ class _OperatorRule:
         moved = jvp([product], inside, tangents[3:])[0]
         if moved is not None:
             right = right - moved
-        return solve_operator(self.title, self.operator, parameters, right, fields, self.iteration)
+        return solve_operator(self.title, self.operator, parameters, right, fields, self.iteration, None, self.inverse)
 
 
 def solve_operator(
@@ -219,17 +223,23 @@ def solve_operator(
     fields: Node,
     iteration: Iteration,
     start: Node | None = None,
+    inverse: ClosedFunction | None = None,
 ) -> Node:
-    """The solution of A(p) x = b, where `operator` has the one variable x and `parameters` are p."""
+    """The solution of A(p) x = b, where `operator` has the one variable x and `parameters` are p.
+
+    `inverse`, over the same parameters, multiplies by about the inverse.
+    """
 
     def run(b: np.ndarray, fields: np.ndarray, *rest: np.ndarray) -> tuple[Any, dict[str, Any]]:
         check_converged(title, fields)
         given, first = (rest[1:], rest[0]) if start is not None else (rest, None)
-        product, shape = operator.program(), operator.variables[0].shape
+        shape = operator.variables[0].shape
 
-        def multiplied(v: np.ndarray) -> np.ndarray:
-            return product(as_float(v).reshape(shape), *given)[0].reshape(-1)
+        def by(function: ClosedFunction) -> Product:
+            product = function.program()
+            return lambda v: product(as_float(v).reshape(shape), *given)[0].reshape(-1)
 
+        multiplied = by(operator)
         if multiplied(np.zeros(b.shape)).any():
             message = f"The function of {title}() gives other numbers than zeros for zeros: it is not linear."
             raise ArgumentError(message)
@@ -237,10 +247,10 @@ def solve_operator(
             limit = max(iteration.atol, iteration.rtol * float(np.linalg.norm(b)))
             most = iteration.maxiter or 10 * b.size
             start_at = None if first is None else first.reshape(shape)
-            good, found = conjugate_gradients(operator, b.reshape(shape), start_at, given, limit, most)
+            good, found = conjugate_gradients(operator, b.reshape(shape), start_at, given, limit, most, inverse)
             info = 0 if good else most
         else:
-            found, info = iteration.run(title, multiplied, b, first)
+            found, info = iteration.run(title, multiplied, b, first, None if inverse is None else by(inverse))
         if info:
             message = (
                 f"{iteration.method} has not converged in {title}() (SciPy's info {info}): the residual is above "
@@ -250,6 +260,6 @@ def solve_operator(
         return found, {}
 
     inputs = [b, fields, *([] if start is None else [start]), *parameters]
-    key = ("operator", operator, iteration, start is None)
+    key = ("operator", operator, iteration, start is None, inverse)
     value, _ = HostSolve(title, key, [node.ndim for node in inputs], b.shape, (), run).nodes(inputs)
-    return make("custom", (value, b, fields, *parameters), (_OperatorRule(title, operator, iteration), 0))
+    return make("custom", (value, b, fields, *parameters), (_OperatorRule(title, operator, iteration, inverse), 0))

@@ -33,6 +33,7 @@ def linear_solve(
     rtol: float = 1e-10,
     atol: float = 0.0,
     maxiter: int | None = None,
+    preconditioner: Callable[[Any], Any] | None = None,
 ) -> Any:
     """The solution of A x = b, where a function multiplies by A, with derivatives.
 
@@ -51,6 +52,9 @@ def linear_solve(
         The start, without a derivative.
     rtol, atol, maxiter
         As for SciPy: the norm of the residual is at most `max(rtol * norm(b), atol)`.
+    preconditioner : callable, optional
+        `preconditioner(v)` gives about A^-1 v: fewer turns are needed. Linear, and for "cg" symmetric and positive
+        definite. It may close over what `matvec` does. Derivatives use its transposed.
 
     Returns
     -------
@@ -61,7 +65,7 @@ def linear_solve(
     ConvergenceError
         If the iteration does not converge.
     ArgumentError
-        If `matvec` is not linear.
+        If `matvec` or `preconditioner` is not linear.
     MatrixError
         If the matrix is singular, for "dense".
     ShapeError, DtypeError, TracedValueError
@@ -83,6 +87,13 @@ def linear_solve(
     array([0.75, 1.  , 0.75])
     >>> nb.grad(bent)(2.0, np.ones(3)).round(12)
     np.float64(-1.25)
+
+    The diagonal, as a preconditioner:
+
+    >>> weights = np.array([1.0, 100.0, 1e4])
+    >>> nb.solvers.linear_solve(lambda v: weights * v + v.sum(), weights, method="cg",
+    ...                         preconditioner=lambda v: v / (weights + 1.0)).round(3)
+    array([-0.492,  0.985,  1.   ])
     """
     title = "linear_solve"
     check_function(matvec, title)
@@ -94,12 +105,31 @@ def linear_solve(
     iteration = Iteration(method, rtol, atol, maxiter)
     operator, captured = recorded(bound(matvec, args), [right], title, one_output(name, title, right.shape))
     check_linear(operator, name)
+    inverse = None
+    if preconditioner is not None and method != "dense":
+        check_function(preconditioner, title)
+        about = name_of(preconditioner)
+        other, more = recorded(preconditioner, [right], title, one_output(about, title, right.shape))
+        check_linear(other, about)
+        operator, inverse = beside(operator, other)
+        captured = [*captured, *more]
     flat = reshape(right, (right.size,))
     start = None if x0 is None else reshape(float_node(x0, "x0 of linear_solve()"), (right.size,))
     good = constant(np.array([1.0, 0.0, 0.0]))
-    found = solve_operator(title, operator, captured, flat, good, iteration, start)
+    found = solve_operator(title, operator, captured, flat, good, iteration, start, inverse)
     result = reshape(found, right.shape)
     return computed(result)[()] if is_plain([b, x0], [result]) else Tensor._of(result)
+
+
+def beside(one: ClosedFunction, other: ClosedFunction) -> tuple[ClosedFunction, ClosedFunction]:
+    """Two functions over the captured values of both."""
+
+    def how() -> tuple[ClosedFunction, ClosedFunction]:
+        captured = (*one.captured, *other.captured)
+        first, second = [ClosedFunction(f.variables, captured, f.outputs, f.checks) for f in (one, other)]
+        return first, second
+
+    return one.made(("beside", other), how)
 
 
 def check_linear(operator: ClosedFunction, name: str) -> None:
