@@ -7,6 +7,7 @@ rare. Machine code is made where the linker is installed, which reports what it 
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
@@ -282,3 +283,35 @@ def test_what_was_compiled_is_kept_on_disk() -> None:
         raise AssertionError
 
     assert ptx.cubin(DeviceKernel(made.key, fail), (9, 0)) == first
+
+
+@needs_linker
+def test_kernels_that_are_compiled_side_by_side_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = [DeviceKernel(f"ahead {k}", lambda k=k: scaling_by(k)) for k in range(6)]
+    compiled: list[str] = []
+    own = ptx.compile_ptx
+
+    def noted(text: str, capability: tuple[int, int]) -> str:
+        compiled.append(threading.current_thread().name)
+        return own(text, capability)
+
+    monkeypatch.setattr(ptx, "compile_ptx", noted)
+    ptx.compile_ahead([*kernels, kernels[0]], (9, 0), 3)
+    assert len(compiled) == len(kernels) and all(name.startswith("nbgrad compiles") for name in compiled)
+    before = len(compiled)
+    for k, kernel in enumerate(kernels):
+        assert ptx.cubin(kernel, (9, 0)) == ptx.link(own(scaling_by(k), (9, 0)), (9, 0))[0]
+    assert len(compiled) == before, "nothing is compiled twice"
+    assert not ptx._ahead
+
+
+def scaling_by(number: int) -> str:
+    """A kernel that multiplies the first element by a number."""
+    return f"""
+define void @kernel(ptr %p) {{
+  %x = load double, ptr %p
+  %y = fmul double %x, {number}.5
+  store double %y, ptr %p
+  ret void
+}}
+"""

@@ -59,8 +59,8 @@ def run_passes(passes: llvm.ModulePassManager, module: llvm.ModuleRef, builder: 
     passes.close()
 
 
-def emitted(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> bytes:
-    """The object code of a module.
+def emitted(module: llvm.ModuleRef, machine: llvm.TargetMachine, text: bool = False) -> bytes:
+    """The object code of a module, or its assembly as `text`.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def emitted(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> bytes:
         With LLVM's words, if it cannot be made.
     """
     with llvm.ffi.OutputString() as problem:
-        buffer = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, problem)
+        buffer = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, module, int(not text), problem)
         if not buffer:
             raise RuntimeError(str(problem))
     library: Any = llvm.ffi.lib

@@ -7,7 +7,7 @@ through: it has placed all arrays of all turns before, and a turn then takes as 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from ..graph.ir import Node
 from .device_plan import Planned
 from .device_turns import DeviceTurns
 from .front import literal_pool
+from .threads import get_num_threads
 
 MOST_CAPTURED = 20_000
 """Longer programs are no graphs of the driver, which keep some kilobytes for each launch."""
@@ -43,10 +44,15 @@ class Segments:
     ----------
     actions : sequence of Planned
     device : Device
+    prepared : bool
+        Whether the kernels are compiled, or about to be.
     """
 
-    def __init__(self, actions: Sequence[Planned], device: Device) -> None:
+    def __init__(self, actions: Sequence[Planned], device: Device, prepared: bool = False) -> None:
         self.device = device
+        prepare = getattr(device.driver, "prepare", None)
+        if not prepared and prepare is not None:
+            prepare([launch.kernel for launch in _launches(actions)], device.index, get_num_threads())
         self._kept: list[DeviceArray] = []
         self._parts: list[Launches | Turns | Planned] = []
         self._note = getattr(device.driver, "note", None)
@@ -158,7 +164,7 @@ class Turns:
         turns = planned.action
         assert isinstance(turns, DeviceTurns)
         self.turns, self.operands = turns, planned.operands
-        self.segments = Segments(turns.plan.actions, device)
+        self.segments = Segments(turns.plan.actions, device, True)
         self._fixed = [constant_on(node, device) for node in turns.front.constants]
         self._fixed.append(DeviceArray.of(literal_pool(turns.plan.literals), device))
 
@@ -180,6 +186,15 @@ class Turns:
         if last is not None:
             for target, source, nbytes in self.turns.endings(pointers, last):
                 driver.copy(target, source, nbytes, stream)
+
+
+def _launches(actions: Sequence[Planned]) -> Iterator[Launch]:
+    """All launches, with those in the bodies of loops."""
+    for planned in actions:
+        if isinstance(planned.action, Launch):
+            yield planned.action
+        elif isinstance(planned.action, DeviceTurns):
+            yield from _launches(planned.action.plan.actions)
 
 
 def constant_on(node: Node, device: Device) -> DeviceArray:

@@ -13,6 +13,7 @@ import gc
 import os
 import threading
 from collections import deque
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
@@ -274,6 +275,13 @@ class CudaDriver:
             allowed = shared
         functions[kernel.key] = handle, allowed
         return handle
+
+    def prepare(self, kernels: Iterable[DeviceKernel], device: int, threads: int) -> None:
+        """Compile kernels that `function` will be asked for, by several threads."""
+        self.use(device)
+        loaded = self._contexts[device].functions
+        new = [kernel for kernel in kernels if kernel.key not in loaded]
+        ptx.compile_ahead(new, self.properties(device).capability, threads)
 
     def _load(self, kernel: DeviceKernel, device: int) -> int:
         capability = self.properties(device).capability

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 
 from ...compiler import cache as disk
-from ...compiler.passes import parsed, run_passes
+from ...compiler.passes import emitted, parsed, run_passes
 from ...errors import DeviceError
 from ...process.locks import building
 from .dialect import FOR_GPU
@@ -64,12 +66,29 @@ def target_of(capability: tuple[int, int]) -> Target:
 
 
 @cache
-def _machine(target: Target) -> llvm.TargetMachine:
+def _initialize() -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    return llvm.Target.from_triple("nvptx64-nvidia-cuda").create_target_machine(
-        cpu=target.processor, features=f"+ptx{target.version}", opt=3
-    )
+
+
+class _Machines(threading.local):
+    """The machines of a thread: LLVM lets no two threads use one."""
+
+    def __init__(self) -> None:
+        self.made: dict[Target, llvm.TargetMachine] = {}
+
+
+_machines = _Machines()
+
+
+def _machine(target: Target) -> llvm.TargetMachine:
+    found = _machines.made.get(target)
+    if found is None:
+        _initialize()
+        found = _machines.made[target] = llvm.Target.from_triple("nvptx64-nvidia-cuda").create_target_machine(
+            cpu=target.processor, features=f"+ptx{target.version}", opt=3
+        )
+    return found
 
 
 def compile_ptx(text: str, capability: tuple[int, int]) -> str:
@@ -85,13 +104,21 @@ def compile_ptx(text: str, capability: tuple[int, int]) -> str:
     options.loop_vectorization = options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
     run_passes(builder.getModulePassManager(), module, builder)
-    return machine.emit_assembly(module)
+    return emitted(module, machine, text=True).decode()
+
+
+def _name_of_ptx(kernel: DeviceKernel, capability: tuple[int, int]) -> str:
+    return disk.digest("ptx", _sources(), kernel.key, *map(str, target_of(capability)))
+
+
+def _name_of_cubin(kernel: DeviceKernel, capability: tuple[int, int]) -> str:
+    major, minor = capability
+    return disk.digest("cubin", _sources(), kernel.key, f"sm_{major}{minor}")
 
 
 def ptx(kernel: DeviceKernel, capability: tuple[int, int]) -> str:
     """PTX of a kernel: from the disk, or compiled now."""
-    target = target_of(capability)
-    name = disk.digest("ptx", _sources(), kernel.key, *map(str, target))
+    name = _name_of_ptx(kernel, capability)
     found = disk.load_text("ptx", name)
     if found is None:
         with building.held():
@@ -111,13 +138,58 @@ def cubin(kernel: DeviceKernel, capability: tuple[int, int]) -> bytes | str:
     """
     if _linker() is None:
         return ptx(kernel, capability)
-    major, minor = capability
-    name = disk.digest("cubin", _sources(), kernel.key, f"sm_{major}{minor}")
-    found = disk.load("cubin", name)
+    name = _name_of_cubin(kernel, capability)
+    found = _ahead.pop(name, None) or disk.load("cubin", name)
     if found is None:
         found, _ = link(ptx(kernel, capability), capability)
         disk.store("cubin", name, found)
     return found
+
+
+_ahead: dict[str, bytes] = {}
+"""Machine code that was compiled for a program, and not loaded yet."""
+
+
+def compile_ahead(kernels: Iterable[DeviceKernel], capability: tuple[int, int], threads: int) -> None:
+    """Compile what a program needs by several threads; `cubin` finds it then.
+
+    Each thread has contexts and machines of its own, as in nbgrad/compiler/cpu.py. Without nvJitLink, the driver
+    compiles, and nothing is done here.
+    """
+    if threads < 2 or _linker() is None:
+        return
+    missing: dict[str, DeviceKernel] = {}
+    for kernel in dict.fromkeys(kernels):
+        name = _name_of_cubin(kernel, capability)
+        known = _ahead.get(name) or disk.load("cubin", name)
+        if known is None:
+            missing[name] = kernel
+        else:
+            _ahead[name] = known
+    if len(missing) < 2:
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    def compiled(text: str | None, ir: str) -> tuple[str, bytes]:
+        text = compile_ptx(ir, capability) if text is None else text
+        return text, link(text, capability)[0]
+
+    with building.held():
+        pool = ThreadPoolExecutor(min(threads, len(missing)), "nbgrad compiles")
+        try:
+            later = {}
+            for name, kernel in missing.items():
+                text = disk.load_text("ptx", _name_of_ptx(kernel, capability))
+                later[name] = text, pool.submit(compiled, text, kernel.make() if text is None else "")
+            for name, (known, future) in later.items():
+                text, _ahead[name] = future.result()
+                disk.counters["compiled"] += known is None
+                disk.store("cubin", name, _ahead[name])
+                if known is None:
+                    disk.store_text("ptx", _name_of_ptx(missing[name], capability), text)
+        finally:
+            # Threads must not go on after an interrupt, when the lock is open.
+            pool.shutdown(cancel_futures=True)
 
 
 def link(text: str, capability: tuple[int, int]) -> tuple[bytes, str]:
