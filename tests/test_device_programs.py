@@ -311,6 +311,15 @@ def test_calls_at_the_addresses_of_earlier_ones_are_a_graph(simulator: Simulator
         set_allocator(program.device, None)
 
 
+def test_no_block_is_kept_for_the_default_stream_of_each_thread() -> None:
+    """By one handle, 2, threads name streams of their own: work of another thread may still use the block."""
+    blocks = KeptBlocks()
+    blocks.made(512, 512)
+    assert not blocks.given(512, 2)
+    assert not blocks.taken(512, 2)
+    assert not blocks.given(512, 0)
+
+
 def test_arrays_that_do_not_fit_are_missed(simulator: Simulator) -> None:
     x = floats(10)
     program = program_of(lambda x: x * 2, x)
