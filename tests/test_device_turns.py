@@ -156,3 +156,27 @@ def test_many_turns(place: Place) -> None:
         for _ in range(6):  # the later ones by a graph
             close(gradient(on(np.ones(n, dtype)), on(w)), expected, bound)
     assert len(loops_in(gradient)) == 2 or steps < 100
+
+
+class Lent:
+    """Another library's array: elements of a Tensor, from the second one on."""
+
+    def __init__(self, whole: nb.Tensor) -> None:
+        self.whole, pointer = whole, whole.__cuda_array_interface__["data"][0]
+        own = {"shape": (len(whole) - 1,), "typestr": "<f4", "data": (pointer + 4, False), "version": 3}
+        self.__cuda_array_interface__ = {**own, "strides": None, "stream": None}
+
+
+@pytest.mark.parametrize("turns", [1, 150])
+def test_a_constant_may_begin_anywhere(turns: int, simulator: Simulator) -> None:
+    values = np.linspace(0, 1, 65, dtype=np.float32)
+    held = nb.cuda.as_tensor(Lent(on(values)))
+
+    def many(x: Any, held: Any) -> Any:
+        for k in range(turns):
+            x = 0.5 * np.cos(x) + held * held[0] + np.float32(0.01) * k
+        return x
+
+    found = nb.jit(lambda x: many(x, held))
+    close(found(on(values[:64])), many(values[:64], values[1:]), 1e-5)
+    assert bool(loops_in(found)) == (turns > 1)

@@ -33,7 +33,7 @@ from ..process.locks import ForkSafeLock
 from .cpu_program import MISSED, Output
 from .device_plan import DevicePlan, plan
 from .device_segments import Segments, constant_on
-from .device_turns import for_devices
+from .device_turns import anywhere, for_devices
 from .front import front, literal_pool
 from .lifetimes import nbytes
 from .scratch import scratch_of
@@ -98,7 +98,9 @@ class DeviceProgram:
         made = self._front
         self._settings = SETTINGS.state
         with RareCollection():
-            self.plan: DevicePlan = plan(made.fused, made.arguments, made.constants, self.device)
+            self.plan: DevicePlan = plan(
+                made.fused, made.arguments, made.constants, self.device, anywhere(made.constants)
+            )
         self._free_graphs()
         self._seen: dict[tuple[int, ...], int] = {}
         self._place_bases(self._inputs, made.constants)
