@@ -180,3 +180,23 @@ def test_a_constant_may_begin_anywhere(turns: int, simulator: Simulator) -> None
     found = nb.jit(lambda x: many(x, held))
     close(found(on(values[:64])), many(values[:64], values[1:]), 1e-5)
     assert bool(loops_in(found)) == (turns > 1)
+
+
+@pytest.mark.parametrize("turns", [1, 150])
+def test_streams_wait_for_the_stream_of_a_constant(turns: int, simulator: Simulator) -> None:
+    x = on(np.linspace(0, 1, 64))
+    one, other = nb.cuda.Stream(), nb.cuda.Stream()
+    with nb.cuda.stream(one):
+        held = nb.jit(np.sin)(x)
+
+    @nb.jit
+    def found(x: Any) -> Any:
+        for k in range(turns):
+            x = 0.5 * np.cos(x[::-1]) + held + 0.01 * k
+        return x
+
+    for stream, handle in ((None, 0), (other, other.handle)):
+        with nb.cuda.stream(stream):
+            found(x)
+            found(x)
+        assert simulator.waits.count((handle, one.handle)) == 1
