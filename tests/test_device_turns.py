@@ -15,6 +15,7 @@ import pytest
 import nbgrad as nb
 from nbgrad.device.memory.chosen_driver import using
 from nbgrad.device.simulator.simulator import Simulator
+from nbgrad.graph.loops import window
 from nbgrad.runtime import device_turns
 from nbgrad.runtime.device_turns import DeviceTurns
 
@@ -200,3 +201,21 @@ def test_streams_wait_for_the_stream_of_a_constant(turns: int, simulator: Simula
             found(x)
             found(x)
         assert simulator.waits.count((handle, one.handle)) == 1
+
+
+def test_programs_made_while_recording_are_no_turns(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a position is in range is seen at once, by a program for each turn."""
+    monkeypatch.setattr(window, "FIRST", 30)
+    rows = np.random.default_rng(7).integers(0, 7, (60, 7))
+
+    def slope(device: str) -> Any:
+        places = nb.Tensor(rows, device=device)
+
+        def total(x: Any) -> Any:
+            for k in range(60):
+                x = 0.9 * x + 0.1 * x[places[k]]
+            return np.sum(x**3)
+
+        return nb.grad(total)(nb.Tensor(np.linspace(-1, 1, 7), device=device))
+
+    close(slope("cuda"), slope("cpu").asnumpy(), 1e-12)
