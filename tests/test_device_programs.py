@@ -509,3 +509,16 @@ def test_graphs_go_with_their_program() -> None:
         del program
         gc.collect()
         assert [name for name, *_ in recorder.log].count("free_graph") == 1
+
+
+def test_rows_that_are_written_in_parts(simulator: Simulator) -> None:
+    """A row of the stacked array is five parts, each of which begins where the one before ends."""
+
+    def total(x: Any) -> Any:
+        scale, parts = np.ones(3), []
+        for _ in range(5):
+            scale = scale * 0.5 + np.sum(np.cos(x * scale[:, None]), axis=1) * 0.01
+            parts.append(np.sin(x) * scale[:, None])
+        return np.sum(np.stack(parts, axis=1) ** 2, axis=(1, 2))
+
+    check(total, floats(3, 33))
