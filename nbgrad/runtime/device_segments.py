@@ -80,7 +80,7 @@ class Segments:
 
     @property
     def constants(self) -> list[DeviceArray]:
-        """What is read beside the bases."""
+        """Arrays that the work reads beside its bases."""
         found = [*self._kept]
         for part in self._parts:
             if isinstance(part, Turns):
