@@ -311,6 +311,15 @@ def test_calls_at_the_addresses_of_earlier_ones_are_a_graph(simulator: Simulator
         set_allocator(program.device, None)
 
 
+def test_no_block_is_kept_for_the_default_stream_of_each_thread() -> None:
+    """By one handle, 2, threads name streams of their own: work of another thread may still use the block."""
+    blocks = KeptBlocks()
+    blocks.made(512, 512)
+    assert not blocks.given(512, 2)
+    assert not blocks.taken(512, 2)
+    assert not blocks.given(512, 0)
+
+
 def test_arrays_that_do_not_fit_are_missed(simulator: Simulator) -> None:
     x = floats(10)
     program = program_of(lambda x: x * 2, x)
@@ -500,3 +509,16 @@ def test_graphs_go_with_their_program() -> None:
         del program
         gc.collect()
         assert [name for name, *_ in recorder.log].count("free_graph") == 1
+
+
+def test_rows_that_are_written_in_parts(simulator: Simulator) -> None:
+    """A row of the stacked array is five parts, each of which begins where the one before ends."""
+
+    def total(x: Any) -> Any:
+        scale, parts = np.ones(3), []
+        for _ in range(5):
+            scale = scale * 0.5 + np.sum(np.cos(x * scale[:, None]), axis=1) * 0.01
+            parts.append(np.sin(x) * scale[:, None])
+        return np.sum(np.stack(parts, axis=1) ** 2, axis=(1, 2))
+
+    check(total, floats(3, 33))

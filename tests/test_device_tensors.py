@@ -497,6 +497,26 @@ def test_training_is_that_of_the_cpu(make, before):
     assert losses[1][-1] < losses[1][0]
 
 
+@pytest.mark.parametrize("make", [nb.nn.Momentum, nb.nn.Adam])
+def test_the_first_step_of_an_optimizer_may_be_recorded(make):
+    losses = []
+    for device in ("cpu", "cuda"):
+        net = _Net().to(device)
+        optimizer = make(net.trainable_params(), 0.1, 0.9)
+        gradient = nb.value_and_grad(lambda x, net=net: np.mean(net(x) ** 2), None, optimizer.parameters)
+
+        @nb.jit
+        def step(x, gradient=gradient, optimizer=optimizer):
+            loss, slopes = gradient(x)
+            optimizer(slopes)
+            return loss
+
+        x = nb.Tensor(A.astype("f"), device=device)
+        losses.append([float(step(x)) for _ in range(3)])
+        assert all(p.device == device for p in optimizer.get_parameters())
+    np.testing.assert_allclose(losses[0], losses[1], rtol=2e-4)
+
+
 def test_cells_move(tmp_path):
     net = _Net().cuda()
     assert all(p.device == "cuda" for p in net.get_parameters())

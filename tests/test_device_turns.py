@@ -15,6 +15,7 @@ import pytest
 import nbgrad as nb
 from nbgrad.device.memory.chosen_driver import using
 from nbgrad.device.simulator.simulator import Simulator
+from nbgrad.graph.loops import window
 from nbgrad.runtime import device_turns
 from nbgrad.runtime.device_turns import DeviceTurns
 
@@ -176,3 +177,65 @@ def test_many_turns(place: Place) -> None:
         for _ in range(6):  # the later ones by a graph
             close(gradient(on(np.ones(n, dtype)), on(w)), expected, bound)
     assert len(loops_in(gradient)) == 2 or steps < 100
+
+
+class Lent:
+    """Another library's array: elements of a Tensor, from the second one on."""
+
+    def __init__(self, whole: nb.Tensor) -> None:
+        self.whole, pointer = whole, whole.__cuda_array_interface__["data"][0]
+        own = {"shape": (len(whole) - 1,), "typestr": "<f4", "data": (pointer + 4, False), "version": 3}
+        self.__cuda_array_interface__ = {**own, "strides": None, "stream": None}
+
+
+@pytest.mark.parametrize("turns", [1, 150])
+def test_a_constant_may_begin_anywhere(turns: int, simulator: Simulator) -> None:
+    values = np.linspace(0, 1, 65, dtype=np.float32)
+    held = nb.cuda.as_tensor(Lent(on(values)))
+
+    def many(x: Any, held: Any) -> Any:
+        for k in range(turns):
+            x = 0.5 * np.cos(x) + held * held[0] + np.float32(0.01) * k
+        return x
+
+    found = nb.jit(lambda x: many(x, held))
+    close(found(on(values[:64])), many(values[:64], values[1:]), 1e-5)
+    assert bool(loops_in(found)) == (turns > 1)
+
+
+@pytest.mark.parametrize("turns", [1, 150])
+def test_streams_wait_for_the_stream_of_a_constant(turns: int, simulator: Simulator) -> None:
+    x = on(np.linspace(0, 1, 64))
+    one, other = nb.cuda.Stream(), nb.cuda.Stream()
+    with nb.cuda.stream(one):
+        held = nb.jit(np.sin)(x)
+
+    @nb.jit
+    def found(x: Any) -> Any:
+        for k in range(turns):
+            x = 0.5 * np.cos(x[::-1]) + held + 0.01 * k
+        return x
+
+    for stream, handle in ((None, 0), (other, other.handle)):
+        with nb.cuda.stream(stream):
+            found(x)
+            found(x)
+        assert simulator.waits.count((handle, one.handle)) == 1
+
+
+def test_programs_made_while_recording_are_no_turns(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a position is in range is seen at once, by a program for each turn."""
+    monkeypatch.setattr(window, "FIRST", 30)
+    rows = np.random.default_rng(7).integers(0, 7, (60, 7))
+
+    def slope(device: str) -> Any:
+        places = nb.Tensor(rows, device=device)
+
+        def total(x: Any) -> Any:
+            for k in range(60):
+                x = 0.9 * x + 0.1 * x[places[k]]
+            return np.sum(x**3)
+
+        return nb.grad(total)(nb.Tensor(np.linspace(-1, 1, 7), device=device))
+
+    close(slope("cuda"), slope("cpu").asnumpy(), 1e-12)

@@ -287,8 +287,8 @@ class Optimizer(MembersOfOptimizers):
                 for p in self.parameters
             ]
         )
-        self._follow()
-        for parameter in state:
+        for parameter, weight in zip(state, self.parameters, strict=True):
+            parameter._move(weight.device)
             self.insert_param_to_cell(parameter.name, parameter, check_name_contain_dot=False)
         return state
 

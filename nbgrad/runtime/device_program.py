@@ -33,7 +33,7 @@ from ..process.locks import ForkSafeLock
 from .cpu_program import MISSED, Output
 from .device_plan import DevicePlan, plan
 from .device_segments import Segments, constant_on
-from .device_turns import for_devices
+from .device_turns import anywhere, for_devices
 from .front import front, literal_pool
 from .lifetimes import nbytes
 from .scratch import scratch_of
@@ -98,11 +98,14 @@ class DeviceProgram:
         made = self._front
         self._settings = SETTINGS.state
         with RareCollection():
-            self.plan: DevicePlan = plan(made.fused, made.arguments, made.constants, self.device)
+            self.plan: DevicePlan = plan(
+                made.fused, made.arguments, made.constants, self.device, anywhere(made.constants)
+            )
         self._free_graphs()
         self._seen: dict[tuple[int, ...], int] = {}
         self._place_bases(self._inputs, made.constants)
         self._segments = Segments(self.plan.actions, self.device)
+        self._streams: set[int] = set()
         self._missed = 0
         self._capturable = self._segments.capturable
         steps = self._segments.count
@@ -122,12 +125,21 @@ class DeviceProgram:
                 graphs.clear()
 
     def _use(self) -> int:
-        """Make the device current, and the program what the settings ask for; gives the current stream."""
+        """Make the device current, and the program what the settings ask for; gives the current stream.
+
+        Other streams may be at work on the constants still: the first call on each stream lets it wait for them.
+        """
         self.device.driver.use(self.device.index)
         if self._settings != SETTINGS.state:
             with self._lock.held():
                 self._prepare()
-        return self.device.stream
+        stream = self.device.stream
+        if stream not in self._streams:
+            with self._lock.held():
+                for array in (*self._kept, *self._segments.constants):
+                    array.ready_on(stream)
+                self._streams.add(stream)
+        return stream
 
     def _place_bases(self, arguments: Sequence[Node], constants: Sequence[Node]) -> None:
         """The table of bases: scratch, arguments, constants, literals, outputs."""

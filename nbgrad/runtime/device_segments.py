@@ -85,6 +85,15 @@ class Segments:
         return len(self._parts)
 
     @property
+    def constants(self) -> list[DeviceArray]:
+        """Arrays that the work reads beside its bases."""
+        found = [*self._kept]
+        for part in self._parts:
+            if isinstance(part, Turns):
+                found += [*part.fixed, *part.segments.constants]
+        return found
+
+    @property
     def count(self) -> int:
         """How many launches, and calls of other kinds, there are, with all turns of loops."""
         return sum(
@@ -165,8 +174,8 @@ class Turns:
         assert isinstance(turns, DeviceTurns)
         self.turns, self.operands = turns, planned.operands
         self.segments = Segments(turns.plan.actions, device, True)
-        self._fixed = [constant_on(node, device) for node in turns.front.constants]
-        self._fixed.append(DeviceArray.of(literal_pool(turns.plan.literals), device))
+        self.fixed = [constant_on(node, device) for node in turns.front.constants]
+        self.fixed.append(DeviceArray.of(literal_pool(turns.plan.literals), device))
 
     @property
     def count(self) -> int:
@@ -180,7 +189,7 @@ class Turns:
         for target, source, nbytes in self.turns.beginnings(pointers):
             driver.copy(target, source, nbytes, stream)
         last = None
-        for table in self.turns.tables(pointers, [array.pointer for array in self._fixed]):
+        for table in self.turns.tables(pointers, [array.pointer for array in self.fixed]):
             self.segments.run_rows(table, stream)
             last = table[-1]
         if last is not None:

@@ -46,6 +46,11 @@ def for_devices(outputs: Sequence[Node]) -> list[Node]:
     return without_convolutions(written_out(outputs, is_short))
 
 
+def anywhere(constants: Sequence[Node]) -> frozenset[Node]:
+    """Of some constants, other libraries' arrays that begin elsewhere than at a multiple of `TOGETHER`."""
+    return frozenset([node for node in constants if getattr(node.value, "pointer", 0) % TOGETHER])
+
+
 @dataclass
 class DeviceTurns:
     """A loop's body, planned; `plan` is a `DevicePlan`.
@@ -144,7 +149,7 @@ def _apart(
         scans = body.is_scanned(position) and nbytes(node) % TOGETHER > 0
         if carries or scans or source in outside or view.offset * node.dtype.itemsize % TOGETHER:
             found.add(node)
-    return frozenset(found)
+    return frozenset(found) | anywhere(made.constants)
 
 
 def device_turns(kernel: Special, plan: Callable[..., Any], outside: Collection[Node]) -> DeviceTurns:

@@ -28,6 +28,7 @@ from ..graph.ir import (
     CPU_PLACES,
     HOST,
     PRIMITIVES,
+    RECORDED,
     Node,
     elementwise,
     make,
@@ -377,10 +378,15 @@ def _found_and_run(
     """The results of the program with a key, for the values of leaves; without one, it is made of the nodes."""
     entry = _programs.get(key)
     if entry is None:
-        with RareCollection():
-            made = nodes()
-            outputs, arguments = _without_values([node for node in made if node is not None], leaves)
-            program = make_program([Output(node) for node in outputs], arguments, device, budget)
+        # A recorded function may ask for a value: the nodes of the program are none of its operations.
+        token = RECORDED.set(None)
+        try:
+            with RareCollection():
+                made = nodes()
+                outputs, arguments = _without_values([node for node in made if node is not None], leaves)
+                program = make_program([Output(node) for node in outputs], arguments, device, budget)
+        finally:
+            RECORDED.reset(token)
         entry = [next(_uses), program, None if len(outputs) == len(made) else [node and True for node in made]]
         with _lock.held():
             _programs[key] = entry

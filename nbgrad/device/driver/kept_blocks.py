@@ -10,6 +10,8 @@ from __future__ import annotations
 
 SMALL, GRAIN, MOST = 1 << 20, 512, 64
 """Blocks up to so many bytes are kept, in sizes that are multiples of the second number, at most so many of each."""
+PER_THREAD = 2
+"""The handle by which threads name default streams of their own: no block is kept for them."""
 
 
 class KeptBlocks:
@@ -50,7 +52,7 @@ class KeptBlocks:
         if nbytes is None:
             return False
         idle = self._idle.setdefault((stream, nbytes), [])
-        if len(idle) >= MOST:
+        if len(idle) >= MOST or stream == PER_THREAD:
             del self._sizes[pointer]
             return False
         idle.append(pointer)

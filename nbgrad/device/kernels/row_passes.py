@@ -50,7 +50,8 @@ def row_pass(loops: Sequence[Loop], within: frozenset[Node], multiprocessors: in
         threads //= 2
     start = _scratch(loops, group)
     kept: dict[Node, tuple[int, int]] = {}
-    for node in sorted((n for n in within if n.size % rows == 0), key=lambda n: n.size * n.dtype.itemsize):
+    whole = within - _read_from_within(loops)
+    for node in sorted((n for n in whole if n.size % rows == 0), key=lambda n: n.size * n.dtype.itemsize):
         step = node.size // rows
         size = -(-step * node.dtype.itemsize * (threads // group) // 16) * 16
         if start + size > MOST_SHARED:
@@ -58,6 +59,16 @@ def row_pass(loops: Sequence[Loop], within: frozenset[Node], multiprocessors: in
         kept[node] = (start, step)
         start += size
     return RowPass(tuple(loops), threads, group, kept, start)
+
+
+def _read_from_within(loops: Sequence[Loop]) -> set[Node]:
+    """The arrays that a loop reads or writes from a later element on: kernels get the beginning of kept arrays only."""
+    return {
+        loop.buffers[access.buffer]
+        for loop in loops
+        for access in loop.accesses
+        if access.buffer >= 0 and access.view.offset and not access.view.is_masked
+    }
 
 
 def _scratch(loops: Sequence[Loop], group: int) -> int:
