@@ -497,12 +497,14 @@ def test_training_is_that_of_the_cpu(make, before):
     assert losses[1][-1] < losses[1][0]
 
 
+@pytest.mark.parametrize("after", [False, True], ids=["moved before", "moved after"])
 @pytest.mark.parametrize("make", [nb.nn.Momentum, nb.nn.Adam])
-def test_the_first_step_of_an_optimizer_may_be_recorded(make):
+def test_the_first_step_of_an_optimizer_may_be_recorded(make, after):
     losses = []
     for device in ("cpu", "cuda"):
-        net = _Net().to(device)
+        net = _Net().to("cpu" if after else device)
         optimizer = make(net.trainable_params(), 0.1, 0.9)
+        net.to(device)
         gradient = nb.value_and_grad(lambda x, net=net: np.mean(net(x) ** 2), None, optimizer.parameters)
 
         @nb.jit

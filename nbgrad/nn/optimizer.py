@@ -301,9 +301,9 @@ class Optimizer(MembersOfOptimizers):
             if isinstance(value, ParameterTuple) and value is not self.parameters:
                 for state, weight in zip(value, self.parameters, strict=False):
                     shared.discard(state)
-                    state._move(weight.device)
+                    state._move(weight.device, unread=True)
         for parameter in shared:
-            parameter._move(self.parameters[0].device)
+            parameter._move(self.parameters[0].device, unread=True)
 
     def update(self, k: int, weight: Tensor, gradient: Tensor, rate: Tensor) -> Tensor:
         """The new value of weight number `k`; writes its state with `set_data`.
@@ -447,10 +447,10 @@ class Optimizer(MembersOfOptimizers):
             If there are too few or too many, or one does not have the shape of its weight, or holds no floats.
         """
         checked = tuple(self._checked(gradients))
+        self._follow()
         if others:
             super().__call__(checked, *others)
         elif current_trace() is None:
-            self._follow()
             with forgetting() if leaves_made else nullcontext():
                 self._compiled(*checked)
         else:

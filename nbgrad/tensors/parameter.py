@@ -193,18 +193,22 @@ class Parameter(Tensor):
         if other_shape:
             CELLS.token = object()
 
-    def _move(self, device: Any) -> None:
+    def _move(self, device: Any, unread: bool = False) -> None:
         """Go to a device, or to the CPU.
 
         Raises
         ------
         TracedValueError
-            While a function is recorded.
+            While a function is recorded, unless it has not read the Parameter yet (`unread`).
         """
-        if self._leaf.value is None and current_trace() is None:
+        leaf = self._leaf
+        if leaf.value is None and current_trace() is None:
             evaluate.finish_pending()
-        node = moved(self._leaf, device)
-        if node is not self._leaf:
+        if unread and leaf.value is not None:
+            leaf = constant(leaf.value)  # which is no part of the recording
+            leaf.place = self._leaf.place
+        node = moved(leaf, device)
+        if node is not leaf:
             self._hold(node.value)
             CELLS.token = object()
 
