@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -286,7 +287,8 @@ def test_what_was_compiled_is_kept_on_disk() -> None:
 
 
 @needs_linker
-def test_kernels_that_are_compiled_side_by_side_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_that_are_compiled_side_by_side_are_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NBGRAD_CACHE_DIR", str(tmp_path))
     kernels = [DeviceKernel(f"ahead {k}", lambda k=k: scaling_by(k)) for k in range(6)]
     compiled: list[str] = []
     own = ptx.compile_ptx

@@ -497,6 +497,16 @@ def test_training_is_that_of_the_cpu(make, before):
     assert losses[1][-1] < losses[1][0]
 
 
+@pytest.mark.parametrize("transform", [lambda f: f, nb.jit], ids=["plain", "jit"])
+def test_gradients_of_what_is_not_used_are_where_it_is(transform):
+    gradient = transform(nb.grad(lambda x, y: np.sum(x * 2), (0, 1)))
+    here, there = nb.Tensor(A), nb.Tensor(A, device="cuda")
+    for x, y in ((here, there), (there, here), (there, there), (here, here)):
+        by_x, by_y = gradient(x, y)
+        assert (by_x.device, by_y.device) == (x.device, y.device)
+        assert np.all(by_x.asnumpy() == 2) and not by_y.asnumpy().any()
+
+
 @pytest.mark.parametrize("after", [False, True], ids=["moved before", "moved after"])
 @pytest.mark.parametrize("make", [nb.nn.Momentum, nb.nn.Adam])
 def test_the_first_step_of_an_optimizer_may_be_recorded(make, after):

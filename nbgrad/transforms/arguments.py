@@ -17,7 +17,7 @@ import numpy as np
 import optree
 
 from ..errors import ArgumentError, DtypeError
-from ..graph.builders import beside, users_constant
+from ..graph.builders import placed, users_constant
 from ..graph.ir import PRIMITIVES, Node, constant, on_host, zeros
 from ..graph.trace import current_trace, depends_on_recording
 from ..process.modes import KEEPS, TRACED, leaves_made, mode
@@ -495,7 +495,11 @@ class _Slot(int):
 def with_zeros(derivatives: Sequence[Node | None], nodes: Sequence[Node]) -> list[Node]:
     """Derivatives that have the shapes, dtypes and devices of `nodes`, with zeros for those that are structurally zero.
 
-    A derivative that is the same everywhere comes from no array, and so from no device.
+    A derivative that is the same everywhere comes from no array, and so from no device; beside others, it belongs to
+    the CPU if its argument does.
     """
     pairs = zip(derivatives, nodes, strict=True)
-    return [beside(zeros(node.shape, node.dtype) if found is None else found, node) for found, node in pairs]
+    complete = [zeros(node.shape, node.dtype) if found is None else found for found, node in pairs]
+    if all(node.device is None for node in nodes):
+        return complete
+    return [placed(one, node.place) if one.place is None else one for one, node in zip(complete, nodes, strict=True)]
