@@ -118,42 +118,35 @@ def test_sum_of_warps_by_shuffles(order: str) -> None:
     np.testing.assert_array_equal(y, np.repeat(x.reshape(8, 32).sum(1), 32))
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_ballot(order: str) -> None:
-    votes = kernel(
-        "ballot",
-        """
+def of_words(function: str) -> DeviceKernel:
+    """A function of the dialect from a word to a word, applied to each element."""
+    return kernel(
+        function,
+        f"""
   %p = getelementptr i32, ptr %x, i32 %i
   %v = load i32, ptr %p
-  %w = call i32 @nbgrad.ballot(i32 %v)
+  %w = call i32 @nbgrad.{function}(i32 %v)
   %q = getelementptr i32, ptr %y, i32 %i
   store i32 %w, ptr %q
   ret void
 """,
     )
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_ballot(order: str) -> None:
     x = np.random.default_rng(1).integers(-1, 2, 128).astype(np.int32)
-    _, y = run(votes, x, np.zeros_like(x), blocks=1, threads=128, order=order)
+    _, y = run(of_words("ballot"), x, np.zeros_like(x), blocks=1, threads=128, order=order)
     expected = ((x.reshape(4, 32) != 0).astype(np.uint32) << np.arange(32, dtype=np.uint32)).sum(1, dtype=np.uint32)
     np.testing.assert_array_equal(y.view(np.uint32), np.repeat(expected, 32))
 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_match(order: str) -> None:
-    matches = kernel(
-        "match",
-        """
-  %p = getelementptr i32, ptr %x, i32 %i
-  %v = load i32, ptr %p
-  %w = call i32 @nbgrad.match(i32 %v)
-  %q = getelementptr i32, ptr %y, i32 %i
-  store i32 %w, ptr %q
-  ret void
-""",
-    )
     rng = np.random.default_rng(1)
     x = rng.choice([0, 1, 2, 4, 8, 16, 32, 64, 128, 255, -1, 256, 511], 256).astype(np.int32)
     x[:32], x[32:64] = 7, np.arange(32)
-    _, y = run(matches, x, np.zeros_like(x), blocks=2, threads=128, order=order)
+    _, y = run(of_words("match"), x, np.zeros_like(x), blocks=2, threads=128, order=order)
     lanes = (x & 255).reshape(8, 32)
     same = lanes[:, :, None] == lanes[:, None, :]
     expected = (same.astype(np.uint32) << np.arange(32, dtype=np.uint32)).sum(2, dtype=np.uint32)

@@ -76,7 +76,7 @@ class DeviceMemory:
 
     def may_write(self, given: Any, held: Any, others: Iterable[Any], strides: Any) -> bool:
         """Whether nothing else has the array's memory, and it is aligned."""
-        from ..runtime.device_program import ALIGNMENT
+        from ..runtime.device_turns import ALIGNMENT
 
         if isinstance(given, Tensor) and not is_sole(given, _ALONE_IN_CALL):
             return False

@@ -2,10 +2,11 @@
 
 In: a simplified graph, and its leaves that vary from call to call. Out: the same graph, or one in which `host` nodes,
 or on devices "sort" nodes, stand for elements gathered by the positions that sort them. Called by cpu_program.py and
-device_program.py. A function of the library
-nbgrad.functions sorts by `argsort` and a gather, so that it differentiates; a program that needs no derivative does not
-need the positions either, and NumPy's sorts of numbers alone use the widest vectors of the machine. Where few places of
-the sorted rows are read, as by a median, a selection does.
+device_turns.py.
+
+A function of the library nbgrad.functions sorts by `argsort` and a gather, so that it differentiates; a program that
+needs no derivative does not need the positions either, and NumPy's sorts of numbers alone use the widest vectors of the
+machine. Where few places of the sorted rows are read, as by a median, a selection does.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from typing import Any
 from ..errors import ArgumentError
 from ..graph.builders import reshape
 from ..graph.ir import Node, topological, zeros
-from ..graph.simplify import simplify
 from ..graph.trace import current_trace
 from ..process.modes import KEEPS
 from ..record.call_order import FLOAT64, after, first_token, last_token
@@ -114,7 +113,7 @@ def linear_solve(
         message = f"x0 of linear_solve() has shape {start.shape}, but b has {right.shape}."
         raise ArgumentError(message)
     operator, captured = _operator(matvec, args, right)
-    _check_linear(operator, name_of(matvec))
+    check_linear(operator, name_of(matvec), DecomposedSystem.moved, advice="")
     number = _group(operator, comm).number
     inverse = None
     if preconditioner is not None:
@@ -190,14 +189,6 @@ def _tokens() -> list[Node]:
 def after_all(token: Node) -> Node:
     """A node of its own for a token, which may be an argument of the function."""
     return token + 0.0 if not token.inputs else token
-
-
-def _check_linear(operator: ClosedFunction, name: str) -> None:
-    """Raise if the derivative depends on where it is taken. (The value at zero is looked at in each run.)"""
-    slope = DecomposedSystem.moved(operator)
-    if operator.variables[0] in topological(simplify(list(slope.outputs))):
-        message = f"{name}() is not linear in its vector, but linear_solve() solves linear systems."
-        raise ArgumentError(message)
 
 
 def _group(operator: ClosedFunction, comm: Any) -> Group:

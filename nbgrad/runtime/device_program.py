@@ -1,7 +1,7 @@
 """Programs for devices: a graph compiled for given shapes and dtypes, whose arrays are in a GPU's memory.
 
 In: output nodes, the leaves that vary from call to call, and a device. Out: a `DeviceProgram`, which takes and gives
-`DeviceArray`s. Called by evaluate.py and device_calls.py where values live on a device; the counterpart of
+`DeviceArray`s. Called by evaluate.py where values live on a device; the counterpart of
 cpu_program.py.
 
 A call makes the outputs, fills in addresses, and hands all launches to the driver in one native call (launcher.py),
@@ -17,14 +17,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..compiler.sorted_values import sorted_on_device
 from ..device.kernels.settings import SETTINGS
-from ..device.kernels.sorts import by_digits
 from ..device.memory.arrays import Device, DeviceArray, Memory
 from ..errors import DeviceError
 from ..graph.ir import Node
@@ -32,14 +29,11 @@ from ..process.gc_pause import RareCollection
 from ..process.locks import ForkSafeLock
 from .cpu_program import MISSED, Output
 from .device_plan import DevicePlan, plan
-from .device_segments import Segments, constant_on
-from .device_turns import anywhere, for_devices
-from .front import front, literal_pool
+from .device_segments import Segments, fixed_on
+from .device_turns import ALIGNMENT, anywhere, device_front
 from .lifetimes import nbytes
 from .scratch import scratch_of
 
-ALIGNMENT = 16
-"""Kernels expect the address of an argument to be a multiple of this many bytes."""
 SMALL_RESULT, RESULT_ALIGNMENT = 1 << 14, 256
 """Results of at most this many bytes share a block; there each begins at a multiple of the second number."""
 SLOT = 16
@@ -71,9 +65,7 @@ class DeviceProgram:
         self.device = device
         device.driver.use(device.index)
         with RareCollection():
-            results = for_devices([output.node for output in outputs])
-            in_order = partial(sorted_on_device, by_digits=by_digits)
-            self._front = front(results, arguments, in_order, copies=False)
+            self._front = device_front([output.node for output in outputs], arguments)
         self.graph = self._front.graph
         self._inputs = arguments
         self.outputs = outputs
@@ -144,13 +136,8 @@ class DeviceProgram:
     def _place_bases(self, arguments: Sequence[Node], constants: Sequence[Node]) -> None:
         """The table of bases: scratch, arguments, constants, literals, outputs."""
         self._arguments = len(arguments)
-        self._kept: list[DeviceArray] = []
-        fixed: list[int] = []
-        for node in constants:
-            self._kept.append(constant_on(node, self.device))
-            fixed.append(self._kept[-1].pointer)
-        self._kept.append(DeviceArray.of(literal_pool(self.plan.literals), self.device))
-        fixed.append(self._kept[-1].pointer)
+        self._kept = fixed_on(constants, self.plan.literals, self.device)
+        fixed = [array.pointer for array in self._kept]
         self._bases = np.zeros(1 + self._arguments + len(fixed) + len(self.outputs), np.int64)
         self._bases[1 + self._arguments : 1 + self._arguments + len(fixed)] = fixed
         self._first_output = 1 + self._arguments + len(fixed)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..device.driver.launcher import Launches
 from ..device.kernels import launch_parameters as parameters
-from ..device.kernels.launches import Fill, Launch, Routine
+from ..device.kernels.launches import DeviceKernel, Fill, Launch, Routine
 from ..device.memory.arrays import Device, DeviceArray
 from ..errors import DeviceError
 from ..graph.ir import Node
@@ -52,7 +52,7 @@ class Segments:
         self.device = device
         prepare = getattr(device.driver, "prepare", None)
         if not prepared and prepare is not None:
-            prepare([launch.kernel for launch in _launches(actions)], device.index, get_num_threads())
+            prepare(map(_as_launched, _launches(actions)), device.index, get_num_threads())
         self._kept: list[DeviceArray] = []
         self._parts: list[Launches | Turns | Planned] = []
         self._note = getattr(device.driver, "note", None)
@@ -78,8 +78,7 @@ class Segments:
             return launch
         numbers = DeviceArray.of(np.array(launch.numbers, np.int64), self.device)
         self._kept.append(numbers)
-        kernel = parameters.with_numbers_in_memory(launch.kernel)
-        return launch._replace(kernel=kernel, numbers=(numbers.pointer,))
+        return launch._replace(kernel=_as_launched(launch), numbers=(numbers.pointer,))
 
     def __len__(self) -> int:
         return len(self._parts)
@@ -174,8 +173,7 @@ class Turns:
         assert isinstance(turns, DeviceTurns)
         self.turns, self.operands = turns, planned.operands
         self.segments = Segments(turns.plan.actions, device, True)
-        self.fixed = [constant_on(node, device) for node in turns.front.constants]
-        self.fixed.append(DeviceArray.of(literal_pool(turns.plan.literals), device))
+        self.fixed = fixed_on(turns.front.constants, turns.plan.literals, device)
 
     @property
     def count(self) -> int:
@@ -206,8 +204,16 @@ def _launches(actions: Sequence[Planned]) -> Iterator[Launch]:
             yield from _launches(planned.action.plan.actions)
 
 
-def constant_on(node: Node, device: Device) -> DeviceArray:
-    """The value of a constant on a device."""
-    value: Any = node.value
-    assert value is not None, node
-    return value if isinstance(value, DeviceArray) else DeviceArray.of(np.asarray(value), device)
+def _as_launched(launch: Launch) -> DeviceKernel:
+    """The kernel that the driver gets for a launch."""
+    return launch.kernel if parameters.fits(launch) else parameters.with_numbers_in_memory(launch.kernel)
+
+
+def fixed_on(constants: Sequence[Node], literals: Sequence[Node], device: Device) -> list[DeviceArray]:
+    """The values of constants on a device, and a pool of literals."""
+    arrays: list[DeviceArray] = []
+    for node in constants:
+        value: Any = node.value
+        assert value is not None, node
+        arrays.append(value if isinstance(value, DeviceArray) else DeviceArray.of(np.asarray(value), device))
+    return [*arrays, DeviceArray.of(literal_pool(literals), device)]

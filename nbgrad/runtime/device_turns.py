@@ -3,7 +3,7 @@
 In: a `Special` whose node is a loop. Out: a `DeviceTurns`: the plan of the body, the scratch memory of the loop, and
 tables of addresses, a row for each turn. Called by device_plan.py, which passes its own function for bodies;
 device_segments.py runs the turns. The counterpart of loop_plan.py, which says what goes where. Nothing here touches
-memory.
+memory. `device_front`, which chooses what becomes a loop, is for device_program.py too.
 
 A loop of few operations in all turns together is written out instead: then turns are fused, and more kernels may run
 as one.
@@ -13,11 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..compiler.fuse import Special
+from ..compiler.sorted_values import sorted_on_device
+from ..device.kernels.sorts import by_digits
 from ..graph.ir import Node
 from ..graph.loops.loop_body import Body, is_reversed, turns_of
 from ..graph.loops.loop_rewrites import written_out
@@ -26,7 +29,7 @@ from .front import Front, front
 from .lifetimes import aligned, nbytes
 from .loop_plan import Written, what_turns_write
 
-TOGETHER = 16
+ALIGNMENT = 16
 """Kernels may read several elements at once of arrays that begin at multiples of this many bytes."""
 WRITTEN_OUT, FUSED = 100, 400
 """A loop is written out up to this many nodes in all turns; up to the second number if they become one kernel."""
@@ -41,14 +44,15 @@ def is_short(loop: Node) -> bool:
     return turns_of(loop) * max(1, len(body.nodes)) <= (FUSED if fused else WRITTEN_OUT)
 
 
-def for_devices(outputs: Sequence[Node]) -> list[Node]:
-    """A graph for the same values of what devices have kernels for."""
-    return without_convolutions(written_out(outputs, is_short))
+def device_front(outputs: Sequence[Node], arguments: Sequence[Node]) -> Front:
+    """The kernels of a graph of what devices have kernels for: of a program, or of the body of a loop."""
+    graph = without_convolutions(written_out(outputs, is_short))
+    return front(graph, arguments, partial(sorted_on_device, by_digits=by_digits), copies=False)
 
 
 def anywhere(constants: Sequence[Node]) -> frozenset[Node]:
-    """Of some constants, other libraries' arrays that begin elsewhere than at a multiple of `TOGETHER`."""
-    return frozenset([node for node in constants if getattr(node.value, "pointer", 0) % TOGETHER])
+    """Of some constants, other libraries' arrays that begin elsewhere than at a multiple of `ALIGNMENT`."""
+    return frozenset([node for node in constants if getattr(node.value, "pointer", 0) % ALIGNMENT])
 
 
 @dataclass
@@ -134,20 +138,20 @@ class DeviceTurns:
 def _apart(
     kernel: Special, made: Front, written: Sequence[Written], carried: Sequence[int], outside: Collection[Node]
 ) -> frozenset[Node]:
-    """The arrays of a body that may begin elsewhere than at a multiple of `TOGETHER`, as those `outside` do."""
+    """The arrays of a body that may begin elsewhere than at a multiple of `ALIGNMENT`, as those `outside` do."""
     body: Body = kernel.node.params[0]
     first = len(kernel.reads) + 1
     given = {first + k for k, node in enumerate(kernel.targets) if node in outside}
     moving = [
-        (max(one.every, one.before) >= 0 and nbytes(one.node) % TOGETHER > 0)
+        (max(one.every, one.before) >= 0 and nbytes(one.node) % ALIGNMENT > 0)
         or not given.isdisjoint((one.every, one.before, one.last))
         for one in written
     ]
     found = {node for node, moves in zip(made.fused.outputs, moving, strict=True) if moves}
     for position, (node, source, view) in enumerate(zip(made.arguments, kernel.reads, kernel.views, strict=True)):
         carries = position < len(carried) and moving[carried[position]]
-        scans = body.is_scanned(position) and nbytes(node) % TOGETHER > 0
-        if carries or scans or source in outside or view.offset * node.dtype.itemsize % TOGETHER:
+        scans = body.is_scanned(position) and nbytes(node) % ALIGNMENT > 0
+        if carries or scans or source in outside or view.offset * node.dtype.itemsize % ALIGNMENT:
             found.add(node)
     return frozenset(found) | anywhere(made.constants)
 
@@ -165,7 +169,7 @@ def device_turns(kernel: Special, plan: Callable[..., Any], outside: Collection[
     """
     body: Body = kernel.node.params[0]
     written, carried, copies, firsts = what_turns_write(kernel, body)
-    made = front(for_devices([one.node for one in written]), body.inputs, copies=False)
+    made = device_front([one.node for one in written], body.inputs)
     end = 0
     for number in set(carried):
         one = written[number]

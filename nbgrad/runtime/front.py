@@ -1,7 +1,7 @@
 """The front end of programs: from a graph to fused kernels, whatever the target is.
 
 In: output nodes, and the leaves that vary from call to call. Out: a `Front`: the kernels, and their leaves; also the
-numbers that kernels read from memory. Called by cpu_program.py and device_program.py; the plans then place every
+numbers that kernels read from memory. Called by cpu_program.py and device_turns.py; the plans then place every
 array.
 """
 

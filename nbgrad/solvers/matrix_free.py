@@ -132,13 +132,17 @@ def beside(one: ClosedFunction, other: ClosedFunction) -> tuple[ClosedFunction, 
     return one.made(("beside", other), how)
 
 
-def check_linear(operator: ClosedFunction, name: str) -> None:
+def check_linear(
+    operator: ClosedFunction,
+    name: str,
+    tangent: Callable[[ClosedFunction], ClosedFunction] = ClosedFunction.tangent,
+    advice: str = " Use root() instead.",
+) -> None:
     """Raise if a function's derivative depends on where it is taken. (Its value at zero is looked at in each run.)"""
 
     def constant_slope() -> bool:
-        made = operator.tangent()
-        return operator.variables[0] not in topological(simplify(list(made.outputs)))
+        return operator.variables[0] not in topological(simplify(list(tangent(operator).outputs)))
 
     if not operator.made("constant slope", constant_slope):
-        message = f"{name}() is not linear in its vector, but linear_solve() solves linear systems. Use root() instead."
+        message = f"{name}() is not linear in its vector, but linear_solve() solves linear systems.{advice}"
         raise ArgumentError(message)

@@ -1,7 +1,7 @@
 """Recipes of sorting: the positions that bring the last axis into order, and the elements in order.
 
 In: a `Special` whose node is an "argsort" or a "sort", or what `sorting` is told. Out: its recipe, or launches. Called
-by recipes.py and scatters.py; device_program.py asks for `by_digits`. Kernels: kernels/gpu/device_radix.py for long
+by recipes.py and scatters.py; device_turns.py asks for `by_digits`. Kernels: kernels/gpu/device_radix.py for long
 rows, kernels/gpu/device_sort.py for others.
 """
 
