@@ -5,7 +5,7 @@
     differentiate  graph -> graph, from one table of derivatives                  graph/differentiate.py
     simplify       graph -> graph: equal nodes, constants, algebra                graph/simplify.py
     fuse           graph -> loop nests and special kernels                        compiler/fuse.py
-    emit           loop nest -> LLVM IR -> machine code, cached on disk           compiler/emit.py, cpu.py, cache.py
+    emit           loop nest -> LLVM IR -> machine code, cached on disk           compiler/emitters, cpu.py, cache.py
     plan           what runs together; buffers: lifetimes, one arena              runtime/stages.py, cpu_plan.py
     run            guards, pointers, threads, call                                runtime/cpu_program.py, native.py
 

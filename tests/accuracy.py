@@ -274,9 +274,9 @@ def compiled_loops() -> dict[str, tuple[int, list[str], bool]]:
     import llvmlite.binding as llvm
 
     from nbgrad.compiler import cpu
+    from nbgrad.compiler.emitters.loop_ir import emit
     from nbgrad.compiler.fuse import fuse
     from nbgrad.compiler.loops import Loop
-    from nbgrad.compiler.tiles import emit
     from nbgrad.graph.ir import placeholder
     from nbgrad.graph.simplify import simplify
     from nbgrad.record.tensor import Tensor

@@ -50,6 +50,8 @@ TESTS: dict[str, str] = {
     "graph/differentiate": "masks conventions quotients pieces custom_rules complex transforms structural_primitives "
     "random_slopes",
     "graph/simplify": "simplify_patterns simplify fuse products quotients masks structural_primitives random_graphs",
+    "graph/rules/elementwise_rules": "simplify_patterns simplify fuse products quotients masks random_graphs",
+    "graph/rules/structural_rules": "simplify_patterns simplify fuse products structural_primitives random_graphs",
     "graph/loops/follower": "followed_calls",
     "graph/loops/repetition": "random_loops rolling",
     "graph/loops/rolling": "random_loops rolling",

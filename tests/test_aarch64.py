@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from nbgrad.compiler import cpu, special
+from nbgrad.compiler.emitters.loop_ir import emit
 from nbgrad.compiler.fuse import fuse
 from nbgrad.compiler.loops import Loop
 from nbgrad.compiler.lowering import kernel_module
 from nbgrad.compiler.matrices.matmul import matmul_ir
 from nbgrad.compiler.multiply_add import without_library_calls
 from nbgrad.compiler.register_tiles import registers, tiles_ir
-from nbgrad.compiler.tiles import emit
 from nbgrad.graph.builders import cast
 from nbgrad.graph.ir import PRIMITIVES, Node, make, placeholder
 from nbgrad.graph.simplify import simplify

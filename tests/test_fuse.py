@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from nbgrad.compiler.emitters.loop_ir import emit
 from nbgrad.compiler.fuse import Special, fuse
 from nbgrad.compiler.loops import Loop
-from nbgrad.compiler.tiles import emit
 from nbgrad.graph.builders import cast, concatenate, gather, iota, matmul, pad, reduce, reshape, slice_axes, transpose
 from nbgrad.graph.formulas import unslice
 from nbgrad.graph.ir import Node, broadcast, elementwise, literal, placeholder

@@ -11,9 +11,9 @@ import pytest
 import nbgrad as nb
 from nbgrad import config
 from nbgrad.compiler import cache, cpu
+from nbgrad.compiler.emitters.loop_ir import emit
 from nbgrad.compiler.fuse import fuse
 from nbgrad.compiler.loops import Loop
-from nbgrad.compiler.tiles import emit
 from nbgrad.graph.builders import reduce
 from nbgrad.graph.ir import elementwise, placeholder
 from nbgrad.graph.simplify import simplify

@@ -6,7 +6,7 @@ matrices/ for small matrices.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
@@ -68,6 +68,16 @@ class IRText:
         self.store("i64", self.let(f"add nsw i64 {index}, {stride}"), variable)
         self.put(f"br label %{mark}.test{hint}")
         self.label(f"{mark}.done")
+
+    def branch(self, condition: str, inside: Callable[[], object]) -> None:
+        """`if condition: inside()`."""
+        self.counter += 1
+        mark = f"I{self.counter}"
+        self.put(f"br i1 {condition}, label %{mark}.yes, label %{mark}.on")
+        self.label(f"{mark}.yes")
+        inside()
+        self.put(f"br label %{mark}.on")
+        self.label(f"{mark}.on")
 
     def clamped(self, value: str, low: str, high: str) -> str:
         """A bound moved into a range."""

@@ -27,6 +27,11 @@ GRAIN = 1 << 14
 MOST_CHUNKS = 64
 MEMO = 1 << 12
 """The number of texts of values that are remembered: unrolled graphs repeat their kernels."""
+SHORT_ROW = 64
+"""The longest rows of which several are reduced together."""
+FEWEST_ROWS = 4
+SIMPLE = 16
+"""The fewest rows, and the most values at a point, of such loops."""
 BORDER = 16
 """A border of this many elements, or of an eighth of an axis, is short."""
 
@@ -150,6 +155,56 @@ class Loop:
         return found
 
     @computed_once
+    def shared_by_row(self) -> frozenset[int]:
+        """The values that are the same at all points of a row of the innermost loop."""
+        found: set[int] = set()
+        for position, (operation, _, operands, access, _) in enumerate(self.values):
+            if operation in ("iota", "inside", "gather"):
+                continue
+            if self.accesses[access].kind == "b" if operation == "load" else found.issuperset(operands):
+                found.add(position)
+        return frozenset(found)
+
+    def choice_of_row(self, reduction: Reduction) -> tuple[int, bool] | None:
+        """The condition, shared by a row, and its value where a sum is of more than zeros; None: there is none."""
+        chosen = self.values[reduction.value]
+        if reduction.kind != "sum" or chosen.operation != "select" or chosen.operands[0] not in self.shared_by_row:
+            return None
+        for wanted, other in ((True, chosen.operands[2]), (False, chosen.operands[1])):
+            value = self.values[other]
+            if value.operation == "literal" and not np.frombuffer(value.literal, value.dtype)[0]:
+                return chosen.operands[0], wanted
+        return None
+
+    @computed_once
+    def short_rows(self) -> bool:
+        """Whether it is of reductions along short rows alone, of which several go together (short_rows.py)."""
+        return (
+            len(self.shape) > 1
+            and self.shape[-1] <= SHORT_ROW
+            and self.shape[-2] >= FEWEST_ROWS
+            and not self.stores
+            and len(self.values) <= SIMPLE
+            and all(r.axes[-1] and not r.axes[-2] for r in self.reductions)
+            and not any(any(access.view.valid) for access in self.accesses)
+        )
+
+    @computed_once
+    def shared_rows(self) -> frozenset[int]:
+        """The accesses that do not move from row to row."""
+        still = [a for a, (_, view, _) in enumerate(self.accesses) if view.strides[-2:-1] == (0,)]
+        return frozenset(still) - self.gathered
+
+    @computed_once
+    def shared_values(self) -> frozenset[int]:
+        """The values that are the same at a point of several rows."""
+        found: set[int] = set()
+        for position, (_, _, operands, access, _) in enumerate(self.values):
+            if found.issuperset(operands) and (access < 0 or access in self.shared_rows):
+                found.add(position)
+        return frozenset(found)
+
+    @computed_once
     def turned(self) -> frozenset[int]:
         """The arrays that a map reads across: side by side along the axis before the last one, far apart along that.
 
@@ -222,9 +277,12 @@ class Loop:
             accesses[position] += f" after {first}"
         for position in self.turned:
             accesses[position] += " turned"
+        if self.short_rows:
+            for position in self.shared_rows:
+                accesses[position] += " shared"
         stores = [f"{s.value}>{s.access}" for s in self.stores]
         reductions = [f"{r.kind}:{r.value}>{r.access}:{r.axes}" for r in self.reductions]
-        axes = "single" if self.is_single else str(len(self.shape))
+        axes = "single" if self.is_single else f"{len(self.shape)}{' short' * self.short_rows}"
         return "|".join([axes, *values, "/", *accesses, "/", *stores, "/", *reductions])
 
     def arguments(self, step: int = 0, apart: Sequence[int] = ()) -> list[tuple[str, int]]:

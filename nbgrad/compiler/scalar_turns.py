@@ -20,7 +20,7 @@ from ..graph.loops.loop_body import LOOP, Body, is_reversed, turns_of
 from ..graph.loops.loop_rewrites import written_out
 from ..graph.loops.loop_rows import EVERY, LAST
 from ..graph.simplify import simplify
-from .emit import Emitter, memory_type, register_type
+from .emitters.emit import Emitter, memory_type, register_type
 from .fuse import LIGHT, Special
 from .loop_builder import SAME, baked
 from .loops import Value

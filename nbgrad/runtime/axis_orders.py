@@ -19,8 +19,8 @@ from typing import NamedTuple
 from ..graph.builders import reduce, reshape, slice_axes, transpose
 from ..graph.ir import PRIMITIVES, Node, broadcast, placeholder, topological
 from ..graph.loops.origins import walked
+from ..graph.rules.structural_rules import reshape_leading
 from ..graph.shapes import Shape
-from ..graph.simplify import reshape_leading
 from .memory_order import contiguous, order_of_pieces
 
 Order = tuple[int, ...]

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..compiler import cpu
+from ..compiler.emitters.loop_ir import emit
 from ..compiler.loops import Loop
 from ..compiler.scalar_turns import ScalarTurns
 from ..compiler.special import special_address, special_function, special_sizes
-from ..compiler.tiles import emit
 from . import native
 from .cpu_plan import Plan, Step, combining_loops
 from .loop_plan import TurnPlan

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..emit import number
+from ..emitters.emit import number
 from ..ir_text import IRText, kernel_text
 from ..scalars import LLVM_TYPES
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ...compiler.emit import memory_type, number, register_type
+from ...compiler.emitters.emit import memory_type, number, register_type
 from ...compiler.loops import Loop, Reduction
 from .emitter import DeviceEmitter, Variant, text_of, weight
 

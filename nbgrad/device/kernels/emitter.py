@@ -2,7 +2,7 @@
 
 In: a `Loop` and a `Variant`, which says how threads share its points. Out: IR text of a kernel. Called by
 grid_loops.py; the kernels that reduce are in block_reductions.py. Points, values, masks and casts are written by the
-CPU's emitter (compiler/emit.py), of which this one is a kind: one table of operations for both targets.
+CPU's emitter (compiler/emitters/emit.py), of which this one is a kind: one table of operations for both targets.
 
 A thread finds its point by dividing its number by the extents of the axes. Numbers below 2**31 are divided by
 multiplying (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994); the multiplier and
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...compiler.emit import Emitter, memory_type
+from ...compiler.emitters.emit import Emitter, memory_type
 from ...compiler.fuse import HEAVY_WEIGHT, LIGHT
 from ...compiler.loops import Access, Loop, Value
 from ...graph.ir import Node
@@ -314,16 +314,6 @@ class DeviceEmitter(Emitter):
         self.label(f"{mark}.on")
         pairs = zip(found, exact, strict=True)
         return [self.let(f"phi {kind} [ {value}, %{before} ], [ {other}, %{rare} ]") for value, other in pairs]
-
-    def branch(self, condition: str, inside: Callable[[], object]) -> None:
-        """`if condition: inside()`."""
-        self.counter += 1
-        mark = f"I{self.counter}"
-        self.put(f"br i1 {condition}, label %{mark}.yes, label %{mark}.on")
-        self.label(f"{mark}.yes")
-        inside()
-        self.put(f"br label %{mark}.on")
-        self.label(f"{mark}.on")
 
     def position(self) -> str:
         """The number of this thread in the grid."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...compiler.emit import identity_element
+from ...compiler.emitters.emit import identity_element
 from ...compiler.loops import Access, Loop, Reduction, Store, Value, normalise
 from ...compiler.views import View, contiguous_strides
 from ...graph.ir import Node

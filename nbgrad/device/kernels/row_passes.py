@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...compiler.emit import memory_type
+from ...compiler.emitters.emit import memory_type
 from ...compiler.loops import Loop
 from ...graph.ir import Node
 from .block_reductions import WARP, ReductionEmitter, shared_bytes

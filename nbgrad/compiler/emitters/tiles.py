@@ -1,6 +1,6 @@
 """Loops that read arrays across, in tiles: the IR of transposes within maps.
 
-In: a `Loop`, as emit.py takes it. Out: its IR. Called by step_tables.py. An array whose elements lie side by side along
+In: a `Loop`, as emit.py takes it. Out: its IR. Called by loop_ir.py. An array whose elements lie side by side along
 the axis before the last one is read in tiles of 8 rows and columns, which vector instructions turn; the loop then reads
 the turned tile along the last axis, as all its other arrays. What is left over at the ends of rows and columns is read
 element by element.
@@ -8,16 +8,11 @@ element by element.
 
 from __future__ import annotations
 
+from ..loops import TILE, Access, Loop
 from .emit import Emitter, memory_type
-from .loops import TILE, Access, Loop
 
 BAND = 32
 """Rows that go through all columns together: so many elements are read from memory in a row."""
-
-
-def emit(loop: Loop) -> str:
-    """The IR of a loop nest."""
-    return (TileEmitter if loop.turned else Emitter)(loop).run()
 
 
 class TileEmitter(Emitter):

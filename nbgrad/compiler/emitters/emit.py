@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from .ir_text import IRText
-from .loops import Access, Loop, Reduction, Value
-from .scalars import LLVM_TYPES, convert, kernel_module, merge, scalar_ir
-from .views import Range
+from ..ir_text import IRText
+from ..loops import Access, Loop, Reduction, Value
+from ..scalars import LLVM_TYPES, convert, kernel_module, merge, scalar_ir
+from ..views import Range
 
 BLOCK = 512
 """Elements of the innermost axis that are summed without an error term."""
@@ -207,14 +207,49 @@ class Emitter(IRText):
             else:
                 self.counted(variable, first, stop, self.point, self.hint())
 
+        def row() -> None:
+            if loop.interior is None:
+                points(low, high)
+            else:
+                self.apart(low, high, loop.interior, points)
+
+        some = self.row_adds()
         if loop.is_single:
             self.point("0")
-        elif loop.interior is None:
-            points(low, high)
+        elif some is None:
+            row()
         else:
-            self.apart(low, high, loop.interior, points)
+            self.branch(some, row)
         for r in inner:
             self.finish(r, totals.get(r.access))
+
+    def row_adds(self) -> str | None:
+        """Whether a row of the innermost loop adds anything but zero, or is the first of a sum; None: unknown.
+
+        It does not where each sum is of values chosen against zero by a condition that the whole row shares, such as a
+        mask of nearest neighbours. Adding a zero changes no sum, because none is minus zero.
+        """
+        loop = self.loop
+        conditions = [loop.choice_of_row(r) for r in loop.reductions]
+        if loop.stores or not conditions or None in conditions:
+            return None
+        names: list[str] = []
+        for position, value in enumerate(loop.values):
+            names.append(self.value(value, names, "0") if position in loop.shared_by_row else "")
+        found: list[str] = []
+        for choice, r in zip(conditions, loop.reductions, strict=True):
+            assert choice is not None
+            condition, wanted = choice
+            found.append(names[condition] if wanted else self.let(f"xor i1 {names[condition]}, true"))
+            if not r.axes[self.last]:
+                first = self.first_visit(r)
+                if first is None:
+                    return None
+                found.append(first)
+        some = found[0]
+        for other in dict.fromkeys(found[1:]):
+            some = self.let(f"or i1 {some}, {other}")
+        return some
 
     def apart(self, low: str, high: str, interior: Sequence[Range | None], points: Callable[[str, str], None]) -> None:
         """The two borders, with their masks, and the points between them, where every mask is known."""

@@ -1,0 +1,18 @@
+"""The IR of a loop nest, by the emitter that suits it.
+
+In: a `Loop`. Out: its IR. Called by step_tables.py. Maps that read arrays across go in tiles, reductions of short rows
+in groups of rows, all others as they are written.
+"""
+
+from __future__ import annotations
+
+from ..loops import Loop
+from .emit import Emitter
+from .short_rows import ShortRowEmitter
+from .tiles import TileEmitter
+
+
+def emit(loop: Loop) -> str:
+    """The IR of a loop nest."""
+    kind = TileEmitter if loop.turned else ShortRowEmitter if loop.short_rows else Emitter
+    return kind(loop).run()
