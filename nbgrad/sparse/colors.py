@@ -87,13 +87,13 @@ def plan(pattern: Any, outputs: Shape | None = None, inputs: Shape | None = None
     best: tuple[int, np.ndarray, np.ndarray] | None = None
     for bound, apart in candidates:
         if best is None or bound < best[0]:
-            column_colors = _column_colors(pattern[~apart] if apart.any() else pattern, inputs)
+            by_columns = column_colors(pattern[~apart] if apart.any() else pattern, inputs)
             row_colors = np.full(rows, -1)
             if apart.any():
-                row_colors[apart] = _column_colors(pattern[apart].T.tocsr(), outputs if apart.all() else None)
-            count = int(column_colors.max(initial=-1)) + int(row_colors.max(initial=-1)) + 2
+                row_colors[apart] = column_colors(pattern[apart].T.tocsr(), outputs if apart.all() else None)
+            count = int(by_columns.max(initial=-1)) + int(row_colors.max(initial=-1)) + 2
             if best is None or count < best[0]:
-                best = count, column_colors, row_colors
+                best = count, by_columns, row_colors
     assert best is not None
     return _located(pattern, best[1], best[2])
 
@@ -107,7 +107,7 @@ def _dense_rows(by_row: np.ndarray) -> np.ndarray:
     return order[: int(np.argmin(bounds))]
 
 
-def _column_colors(pattern: Any, shape: Shape | None) -> np.ndarray:
+def column_colors(pattern: Any, shape: Shape | None) -> np.ndarray:
     """Colors of columns such that no row has two columns of one color; -1 for empty columns."""
     columns = pattern.shape[1]
     lengths = np.diff(pattern.indptr)
@@ -117,6 +117,9 @@ def _column_colors(pattern: Any, shape: Shape | None) -> np.ndarray:
         full = pattern.indices[np.repeat(lengths == bound, lengths)][:bound]
         colors = np.full(columns, -1)
         colors[full] = np.arange(bound)
+        return colors
+    colors = _by_rank(pattern)
+    if colors.max() + 1 == bound and _apart(pattern, colors[pattern.indices]):
         return colors
     turned = pattern.tocsc()
     met = _lists(turned)
@@ -130,6 +133,15 @@ def _column_colors(pattern: Any, shape: Shape | None) -> np.ndarray:
     if colors.max() >= bound and shape:
         other = _linear_colors(pattern, shape, int(colors.max()))
         colors = colors if other is None else other
+    return colors
+
+
+def _by_rank(pattern: Any) -> np.ndarray:
+    """For each column its highest place among the entries of a row; -1 for empty columns. Where rows are alike, these
+    are colors, and no others are fewer."""
+    rank = np.arange(pattern.indices.size) - np.repeat(pattern.indptr[:-1], np.diff(pattern.indptr))
+    colors = np.full(pattern.shape[1], -1)
+    np.maximum.at(colors, pattern.indices, rank)
     return colors
 
 
@@ -205,7 +217,7 @@ def symmetric_plan(pattern: Any, shape: Shape | None = None) -> Plan:
     """The products J @ s for a symmetric matrix, of which each entry may be read in place of its mirror image."""
     n = pattern.shape[0]
     none = np.full(n, -1)
-    colors = _column_colors(pattern, shape)
+    colors = column_colors(pattern, shape)
     if colors.max(initial=-1) + 1 >= FEWEST_FOR_STAR:
         star = _star_colors(pattern)
         colors = star if star.max() < colors.max() else colors

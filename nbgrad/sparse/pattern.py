@@ -84,6 +84,7 @@ class _Sets:
         self.starts = np.array([0, 0, count, *range(count + 1, 2 * count + 1)], np.int32)
         self.members = np.tile(np.arange(count, dtype=np.int32), 2)
         self.number = count + 2
+        self.ones = np.ones(2 * count, np.bool_)
 
     def single(self, offset: int, shape: tuple[int, ...]) -> Ids:
         """A set of its own for each element of a source."""
@@ -99,7 +100,9 @@ class _Sets:
         import scipy.sparse
 
         members = self.members[: self.starts[self.number]]
-        rows = (np.ones(members.size, np.bool_), members, self.starts[: self.number + 1])
+        if members.size > self.ones.size:
+            self.ones = np.ones(2 * members.size, np.bool_)
+        rows = (self.ones[: members.size], members, self.starts[: self.number + 1])
         return scipy.sparse.csr_array(rows, shape=(self.number, self.count))
 
     def joined(self, rows: np.ndarray, ids: Ids, count: int) -> Ids:
@@ -229,14 +232,14 @@ class _Walk:
         for position, (source, ids) in enumerate(zip(node.inputs, operands, strict=True)):
             other = operands[1 - position]
             if ids is None and other is not None:
-                factor = _constant(source)
+                factor = constant_value(source)
                 if factor is not None and not factor.all():
                     return np.where(factor != 0, other, EMPTY)
         return self._elementwise(operands)
 
     def _select(self, node: Node, operands: list[Ids | None]) -> Ids | None:
         yes, no = operands[1:]
-        condition = _constant(node.inputs[0])
+        condition = constant_value(node.inputs[0])
         if condition is None:
             return self._elementwise([yes, no])
         return np.where(condition, EMPTY if yes is None else yes, EMPTY if no is None else no).astype(np.int32)
@@ -304,7 +307,7 @@ class _Walk:
                 # A product with the tangent on the right is the transpose of one with it on the left.
                 other = node.inputs[1 - position]
                 if operands[1 - position] is None:
-                    matrix = _constant(other)
+                    matrix = constant_value(other)
                     if matrix is not None and position:
                         matrix = matrix.swapaxes(1, 2)
                 else:
@@ -334,7 +337,7 @@ class _Walk:
         factors, ids = operands
         if ids is None or factors is not None:
             return self._everything(node, operands)
-        constant = _constant(node.inputs[0])
+        constant = constant_value(node.inputs[0])
         return self._running(ids, constant, node.params[0])
 
     def _running(self, ids: Ids, factors: np.ndarray | None, reverse: bool) -> Ids:
@@ -408,7 +411,7 @@ _RULES: dict[str, Any] = {
 }
 
 
-def _constant(node: Node) -> np.ndarray | None:
+def constant_value(node: Node) -> np.ndarray | None:
     """The value of a node that has the same value in all calls; None for others."""
     trace = current_trace()
     if trace is not None and trace.varies(node):

@@ -30,6 +30,7 @@ from ..transforms.arguments import name_of, output_nodes, prepare, with_zeros
 from ..transforms.grad import split_aux
 from .colors import Plan, plan, symmetric_plan
 from .pattern import dependencies
+from .read_elements import Reads, read_elements, read_plan
 from .whole_blocks import checked, order_in_blocks, whole_blocks
 
 MOST_ELEMENTS = 1 << 31
@@ -38,14 +39,16 @@ MOST_RECORDINGS = 16
 """At most this many recordings for one signature are kept."""
 
 
-@dataclass(frozen=True, eq=False)
 class _Layout:
-    """The pattern of a matrix, and how its entries are found."""
+    """The pattern of a matrix, and how its entries are found; it never changes, so callers share it."""
 
-    pattern: Any
-    plan: Plan
-    blocks: Any = None
-    """The bsr_array of the entries' numbers, where they are given in blocks."""
+    def __init__(self, pattern: Any, plan: Plan, blocks: Any = None) -> None:
+        self.pattern, self.plan = pattern, plan
+        self.blocks = blocks
+        """The bsr_array of the entries' numbers, where they are given in blocks."""
+
+    def __deepcopy__(self, memo: Any) -> _Layout:
+        return self
 
 
 class SparseMatrixOf(NamedObject):
@@ -141,23 +144,39 @@ class SparseMatrixOf(NamedObject):
                 raise DtypeError(message)
             if self._symmetric:
                 outputs = _gradient(fn, outputs, call.nodes)
-            tangents = _Linear(outputs, call.nodes, forward=True)
-            pattern = dependencies(tangents.results, tangents.stand_ins)
-            if self._symmetric:
-                # The pattern may have more than there is, but its mirror image may not.
-                pattern = (pattern * pattern.T).tocsr()
-                pattern.sort_indices()
-            if self._block is not None:
-                pattern = whole_blocks(pattern, self._block)
-            shapes = [_joint_shape(nodes) for nodes in (outputs, call.nodes)]
-            if self._symmetric:
-                found = symmetric_plan(pattern, shapes[1])
-            else:
-                # A cotangent of complex numbers is no row of the matrix.
-                found = plan(pattern, *shapes, only_columns=any(node.dtype.kind == "c" for node in outputs))
-            layout = _Layout(pattern, found, self._block and order_in_blocks(pattern, self._block))
-            entries = _entries(layout, outputs, call.nodes, tangents, fn)
-        return Tensor._of(entries), layout, aux
+            found = self._by_reads(outputs, call.nodes) or self._by_columns(outputs, call.nodes)
+            entries = found.entries(name_of(fn))
+        return Tensor._of(entries), found.layout, aux
+
+    def _by_reads(self, outputs: Sequence[Node], wrt: Sequence[Node]) -> _Products | None:
+        """The products by elements as they are read, if these are fewer."""
+        if self._symmetric or self._block is not None or any(node.dtype.kind == "c" for node in outputs):
+            return None
+        reads = read_elements(outputs, wrt)
+        if reads is None:
+            return None
+        tangents = _Linear(reads.outputs, reads.nodes, forward=True)
+        planned = read_plan(dependencies(tangents.results, tangents.stand_ins), reads, sum(node.size for node in wrt))
+        return None if planned is None else _Products(_Layout(*planned), reads.outputs, reads.nodes, reads=reads)
+
+    def _by_columns(self, outputs: Sequence[Node], wrt: Sequence[Node]) -> _Products:
+        """The products by columns and rows of the matrix."""
+        tangents = _Linear(outputs, wrt, forward=True)
+        pattern = dependencies(tangents.results, tangents.stand_ins)
+        if self._symmetric:
+            # The pattern may have more than there is, but its mirror image may not.
+            pattern = (pattern * pattern.T).tocsr()
+            pattern.sort_indices()
+        if self._block is not None:
+            pattern = whole_blocks(pattern, self._block)
+        shapes = [_joint_shape(nodes) for nodes in (outputs, wrt)]
+        if self._symmetric:
+            found = symmetric_plan(pattern, shapes[1])
+        else:
+            # A cotangent of complex numbers is no row of the matrix.
+            found = plan(pattern, *shapes, only_columns=any(node.dtype.kind == "c" for node in outputs))
+        layout = _Layout(pattern, found, self._block and order_in_blocks(pattern, self._block))
+        return _Products(layout, outputs, wrt, tangents)
 
 
 def _gradient(fn: Callable[..., Any], outputs: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
@@ -206,29 +225,46 @@ class _Linear:
         return reshape(whole, (whole.size,))
 
 
-def _entries(
-    layout: _Layout, outputs: Sequence[Node], wrt: Sequence[Node], tangents: _Linear, fn: Callable[..., Any]
-) -> Node:
-    """The entries of the pattern, in its order."""
-    dtype = np.result_type(*[node.dtype for node in outputs])
-    found = layout.plan
-    rows, columns = layout.pattern.shape
-    if not found.place.size:
-        return zeros((0,), dtype)
-    elements = found.forward * rows + found.reverse * columns
-    if elements > MOST_ELEMENTS:
-        message = (
-            f"The matrix of derivatives of {name_of(fn)}(), of shape {layout.pattern.shape}, takes "
-            f"{found.forward + found.reverse} products: that is not sparse. Use jvp, vjp or hvp for products with it."
-        )
-        raise ArgumentError(message)
-    parts: list[Node] = []
-    if found.forward:
-        parts.append(tangents.products(found.columns, found.forward, dtype))
-    if found.reverse:
-        parts.append(_Linear(outputs, wrt, forward=False).products(found.rows, found.reverse, dtype))
-    place = found.place if layout.blocks is None else found.place[layout.blocks.data.ravel()]
-    return gather(concatenate(parts, 0), constant(place.astype(INT64)))
+@dataclass(frozen=True, eq=False)
+class _Products:
+    """The products of which the entries are taken."""
+
+    layout: _Layout
+    outputs: Sequence[Node]
+    wrt: Sequence[Node]
+    tangents: _Linear | None = None
+    reads: Reads | None = None
+    """Where `wrt` stands for elements of the arguments as they are read."""
+
+    def entries(self, name: str) -> Node:
+        """The entries of the pattern of the derivatives of the function of that name, in their order."""
+        dtype = np.result_type(*[node.dtype for node in self.outputs])
+        found = self.layout.plan
+        if not found.place.size:
+            return zeros((0,), dtype)
+        width = sum(node.size for node in self.wrt)
+        elements = found.forward * self.layout.pattern.shape[0] + found.reverse * width
+        if elements > MOST_ELEMENTS:
+            message = (
+                f"The matrix of derivatives of {name}(), of shape {self.layout.pattern.shape}, takes "
+                f"{found.forward + found.reverse} products: that is not sparse. Use jvp, vjp or hvp for products "
+                "with it."
+            )
+            raise ArgumentError(message)
+        parts: list[Node] = []
+        if found.forward and self.tangents is not None:
+            parts.append(self.tangents.products(found.columns, found.forward, dtype))
+        if found.reverse:
+            parts.append(_Linear(self.outputs, self.wrt, forward=False).products(found.rows, found.reverse, dtype))
+        place = found.place
+        if self.layout.blocks is not None:
+            place = place[self.layout.blocks.data.ravel()]
+        if self.reads is None:
+            return gather(concatenate(parts, 0), constant(place.astype(INT64)))
+        # Behind the products is a zero, for what is read less often than other elements.
+        whole = concatenate([*parts, zeros((1,), dtype)], 0) if len(place) > 1 else parts[0]
+        terms = [gather(whole, constant(line.astype(INT64))) for line in place]
+        return functools.reduce(lambda one, other: one + other, terms)
 
 
 @with_positions
@@ -274,7 +310,9 @@ def sparse_jacobian(
     recorded again.
 
     Columns without common rows are found by one product (Curtis, Powell and Reid 1974); rows, or some rows, are used
-    where that takes fewer. See Gebremedhin, Manne and Pothen, "What color is your Jacobian?", SIAM Review 47, 2005.
+    where that takes fewer. A function that takes elements of its arguments before it computes, by slices or positions,
+    is differentiated by these elements, each of which few rows read: one product is enough for a stencil. See
+    Gebremedhin, Manne and Pothen, "What color is your Jacobian?", SIAM Review 47, 2005.
 
     Examples
     --------
@@ -285,7 +323,7 @@ def sparse_jacobian(
            [ 0., -1.,  6.,  0.],
            [ 0.,  0., -1.,  8.]])
     >>> jacobian.products(np.zeros(100_000))
-    2
+    1
     >>> pairs = nb.sparse_jacobian(lambda x: x * x[::-1].reshape(2, 2)[:, ::-1].ravel(), block=2)
     >>> pairs(np.array([1.0, 2.0, 3.0, 4.0])).blocksize
     (2, 2)
