@@ -70,7 +70,7 @@ def ba(options):
         arguments = np.tile(camera, (n, 1)), np.tile(point, (m, 1)), np.full(p, float(weight))
         data = {"n": n, "m": m, "p": p, "cam": camera, "x": point, "w": float(weight), "feat": feature}
 
-        def expected(found, n=n, m=m):
+        def expected(found, n=n, m=m, p=p):
             """The first two rows and the last one, as they are written out."""
             dense = np.zeros((3, 11 * n + 3 * m + p))
             for row in range(2):
