@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..graph.ir import Node
+from ..graph.primitives import PRIMITIVES
 from ..graph.shapes import Shape
 from ..process.once import computed_once
 from .views import Range, View
@@ -27,6 +28,10 @@ GRAIN = 1 << 14
 MOST_CHUNKS = 64
 MEMO = 1 << 12
 """The number of texts of values that are remembered: unrolled graphs repeat their kernels."""
+NARROW = 32
+"""Rows of fewer elements may be made one row."""
+FLAT, ROW, COLUMN = "flat", "row", "column"
+"""Accesses whose rows follow one another, that have one element for a row, or the same row for all."""
 SHORT_ROW = 64
 """The longest rows of which several are reduced together."""
 FEWEST_ROWS = 4
@@ -189,6 +194,37 @@ class Loop:
             and not any(any(access.view.valid) for access in self.accesses)
         )
 
+    @property
+    def left_over(self) -> bool:
+        """Whether an extremum of short rows, which takes many instructions, leaves half a row over by vectors."""
+        return self.short_rows and 4 < self.shape[-1] < 8 and any(r.kind in ("max", "min") for r in self.reductions)
+
+    @computed_once
+    def lying(self) -> tuple[str, ...]:
+        """For each access how its elements lie along the last two axes; "" if in no way of these."""
+        found: list[str] = []
+        for position, (buffer, view, _) in enumerate(self.accesses):
+            way = ""
+            if buffer >= 0 and position not in self.gathered and not any(view.valid):
+                beside, below = view.strides[-1], view.strides[-2]
+                way = ROW if beside == 0 else {self.shape[-1]: FLAT, 0: COLUMN}.get(below, "") if beside == 1 else ""
+            found.append(way)
+        return tuple(found)
+
+    @computed_once
+    def narrow(self) -> bool:
+        """Whether its rows are short and leave much over by vectors, and a value costs so much that it matters."""
+        return (
+            len(self.shape) > 1
+            and self.shape[-1] < NARROW
+            and self.shape[-1] % 8 != 0
+            and self.shape[-2] >= FEWEST_ROWS
+            and any(v.operation in PRIMITIVES and not PRIMITIVES[v.operation].light for v in self.values)
+            and all(self.lying)
+            and all(self.lying[s.access] == FLAT for s in self.stores)
+            and all(r.axes[-1] and not r.axes[-2] for r in self.reductions)
+        )
+
     @computed_once
     def shared_rows(self) -> frozenset[int]:
         """The accesses that do not move from row to row."""
@@ -277,12 +313,15 @@ class Loop:
             accesses[position] += f" after {first}"
         for position in self.turned:
             accesses[position] += " turned"
+        if self.narrow:
+            accesses = [f"{access} {way}" for access, way in zip(accesses, self.lying, strict=True)]
         if self.short_rows:
             for position in self.shared_rows:
                 accesses[position] += " shared"
         stores = [f"{s.value}>{s.access}" for s in self.stores]
         reductions = [f"{r.kind}:{r.value}>{r.access}:{r.axes}" for r in self.reductions]
-        axes = "single" if self.is_single else f"{len(self.shape)}{' short' * self.short_rows}"
+        axes = "single" if self.is_single else f"{len(self.shape)}{' narrow' * self.narrow}{' short' * self.short_rows}"
+        axes += " left over" * self.left_over
         return "|".join([axes, *values, "/", *accesses, "/", *stores, "/", *reductions])
 
     def arguments(self, step: int = 0, apart: Sequence[int] = ()) -> list[tuple[str, int]]:

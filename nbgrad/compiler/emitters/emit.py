@@ -155,15 +155,17 @@ class Emitter(IRText):
         """
         summed = any(r.axes[self.last] for r in self.loop.reductions)
         if self.part == "border":
-            told = BORDER
-        elif self.part == "interior" and self.last > 0:
-            told = INTERIOR
-        elif self.last > 0 and summed and len(self.loop.values) <= SHORT_BODY:
-            told = SUM
-        else:
-            return ""
+            return self.told(BORDER)
+        if self.part == "interior" and self.last > 0:
+            return self.told(INTERIOR)
+        if self.last > 0 and summed and len(self.loop.values) <= SHORT_BODY:
+            return self.told(SUM)
+        return ""
+
+    def told(self, hint: str) -> str:
+        """The metadata of a loop's last branch that give LLVM a hint."""
         name = f"!{10 + len(self.hints)}"
-        self.hints.append(f"{name} = distinct !{{{name}, {told}}}")
+        self.hints.append(f"{name} = distinct !{{{name}, {hint}}}")
         return f", !llvm.loop {name}"
 
     def nest(self, axis: int, low: str, high: str) -> None:

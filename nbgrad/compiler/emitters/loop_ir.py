@@ -1,18 +1,23 @@
 """The IR of a loop nest, by the emitter that suits it.
 
 In: a `Loop`. Out: its IR. Called by step_tables.py. Maps that read arrays across go in tiles, reductions of short rows
-in groups of rows, all others as they are written.
+in groups of rows, expensive
+functions on short rows as on one long row, all others as they are written.
 """
 
 from __future__ import annotations
 
 from ..loops import Loop
 from .emit import Emitter
+from .narrow_maps import NarrowEmitter
 from .short_rows import ShortRowEmitter
 from .tiles import TileEmitter
 
 
 def emit(loop: Loop) -> str:
     """The IR of a loop nest."""
-    kind = TileEmitter if loop.turned else ShortRowEmitter if loop.short_rows else Emitter
-    return kind(loop).run()
+    if loop.turned:
+        return TileEmitter(loop).run()
+    if loop.narrow:
+        return NarrowEmitter(loop).run()
+    return (ShortRowEmitter if loop.short_rows else Emitter)(loop).run()

@@ -9,7 +9,7 @@ or overlap. Rows that are left over go one by one.
 from __future__ import annotations
 
 from ..loops import Loop
-from .emit import Emitter, register_type
+from .emit import INTERIOR, Emitter, register_type
 
 ROWS = 4
 """Rows that go together."""
@@ -24,6 +24,10 @@ class ShortRowEmitter(Emitter):
         """For each row of a group, where its accesses begin."""
         self.totals: list[dict[int, str]] = []
         """For each row of a group, the register of each reduction, by its access."""
+
+    def hint(self) -> str:
+        """The hint to LLVM: what is left over at the end of a row is a vector with a mask, where that pays."""
+        return self.told(INTERIOR) if self.loop.left_over else super().hint()
 
     def nest(self, axis: int, low: str, high: str) -> None:
         """The loops from `axis` inwards; the last but one goes through groups of rows."""
