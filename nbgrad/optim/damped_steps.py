@@ -15,6 +15,9 @@ import numpy as np
 
 from .endings import FLAT, LOWEST, SHORT, SMALL_GRADIENT, STEPS
 
+MOST_UNROLLED = 8
+"""The most unknowns whose decomposition is a text of its own in the loop; for more, it is LAPACK's."""
+
 
 class State(NamedTuple):
     """The point, the residuals and their Jacobian, the scales of the unknowns, the damping (or the length of the trial
@@ -126,10 +129,33 @@ def _solved(matrix: Any, right: Any) -> Any:
     """The solution of a least-squares problem by a QR decomposition of the matrix with columns of length one."""
     sizes = np.sqrt(np.sum(matrix**2, axis=0))
     sizes = np.where(sizes == 0, 1.0, sizes)
-    q, r = np.linalg.qr(matrix / sizes)
+    n = matrix.shape[1]
+    if n <= MOST_UNROLLED:
+        r, turned = _orthogonalised(matrix / sizes, right)
+    else:
+        q, r = np.linalg.qr(matrix / sizes)
+        turned = right @ q
     diagonal = np.abs(np.diagonal(r))
     # A column that depends on the others gets no part.
     weak = diagonal <= 1e-15 * np.max(diagonal)
-    n = r.shape[0]
     regular = np.where(weak[:, None] & (np.eye(n) > 0), 1.0, np.where(weak[:, None], 0.0, r))
-    return np.linalg.solve(regular, np.where(weak, 0.0, right @ q)) / sizes
+    return np.linalg.solve(regular, np.where(weak, 0.0, turned)) / sizes
+
+
+def _orthogonalised(matrix: Any, right: Any) -> tuple[Any, Any]:
+    """R, and Q^T times the right-hand side, by modified Gram-Schmidt, in operations that all are compiled.
+
+    With the right-hand side as a further column this is as stable as Householder's reflections: A. Bjorck, "Solving
+    linear least squares problems by Gram-Schmidt orthogonalization", 1967.
+    """
+    n = matrix.shape[1]
+    rest = np.concatenate([matrix.T, right[None]])
+    rows: list[Any] = []
+    for k in range(n):
+        length = np.sqrt(np.sum(rest[0] ** 2))
+        unit = rest[0] / np.where(length == 0, 1.0, length)
+        parts = rest[1:] @ unit
+        rest = rest[1:] - parts[:, None] * unit
+        rows.append(np.concatenate([np.zeros(k), length[None], parts]))
+    whole = np.stack(rows)
+    return whole[:, :n], whole[:, n]

@@ -21,6 +21,7 @@ from ..graph.ir import Node, broadcast, make, zeros
 from .closed_functions import ClosedFunction, as_float
 from .compiled_iterations import conjugate_gradients
 from .host_solves import ConvergenceError, HostSolve, check_converged
+from .krylov import gmres
 
 EPS = float(np.finfo(np.float64).eps)
 METHODS = ("cg", "bicgstab", "gmres", "dense")
@@ -160,19 +161,21 @@ class Iteration:
     def run(
         self, title: str, product: Product, b: np.ndarray, start: Any, inverse: Product | None = None
     ) -> tuple[np.ndarray, int]:
-        """The solution by SciPy, and its `info`, which is 0 for success; `inverse` multiplies by about the inverse."""
-        from scipy.sparse import linalg
-
-        routines: Any = linalg
+        """The solution, and SciPy's `info`, which is 0 for success; `inverse` multiplies by about the inverse."""
         if self.method == "dense":
             matrix = np.stack([product(unit) for unit in np.eye(b.size)], axis=1)
             return _solve_matrix(title, matrix, b), 0
+        if self.method == "gmres":
+            limit = max(self.atol, self.rtol * float(np.linalg.norm(b)))
+            most = 10 * b.size if self.maxiter is None else self.maxiter
+            return gmres(product, b, start, limit, min(b.size, 50), most, inverse)
+        from scipy.sparse import linalg
+
+        routines: Any = linalg
         operator = routines.LinearOperator((b.size, b.size), matvec=product, dtype=b.dtype)
         more: dict[str, Any] = {}
         if inverse is not None:
             more["M"] = routines.LinearOperator((b.size, b.size), matvec=inverse, dtype=b.dtype)
-        if self.method == "gmres":
-            more["restart"] = min(b.size, 50)
         found, info = getattr(routines, self.method)(
             operator, b, x0=start, rtol=self.rtol, atol=self.atol, maxiter=self.maxiter, **more
         )
