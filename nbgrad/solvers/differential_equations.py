@@ -25,6 +25,7 @@ from ..runtime.evaluate import computed, concrete
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
 from .closed_functions import FLOAT, ClosedFunction, as_float, bound, one_output, recorded
+from .collocation_steps import ordinary_steps, takes
 from .host_solves import HostSolve, said
 from .implicit import (
     ELEMENTWISE,
@@ -42,6 +43,8 @@ from .stepping import explicit_steps
 from .tableaus import EXPLICIT, IMPLICIT, RADAU_NODES
 
 FIELDS = ("success", "status", "message", "nfev", "njev", "nlu", "nit")
+NOT_STIFF, MOST_ATTEMPTS = "DOP853", 1000
+"""The method that stands for LSODA's where the equations are not stiff, and the attempts at steps that it is given."""
 MOST_BYTES = 1 << 26
 MOST_KEPT = 256
 """Bytes and number of the steps that are remembered for derivatives of the same values."""
@@ -53,6 +56,7 @@ class Integration:
     def __init__(self, function: ClosedFunction, method: str, options: dict[str, Any]) -> None:
         self.function, self.method, self.options = function, method, options
         self._known: OrderedDict[bytes, Steps] = OrderedDict()
+        self._bytes = 0
         self._lock = ForkSafeLock()
 
     def scipys(self, first: Any, last: Any, y0: np.ndarray, values: Sequence[np.ndarray], **more: Any) -> Any:
@@ -76,31 +80,33 @@ class Integration:
         if known is None:
             known = self._found(float(first), float(last), y0, values)
             with self._lock.held():
+                self._bytes += known.bytes
                 self._known[key] = known
-                sizes = sum(one.stages.nbytes + one.fractions.nbytes for one in self._known.values())
-                while len(self._known) > 1 and (sizes > MOST_BYTES or len(self._known) > MOST_KEPT):
-                    _, old = self._known.popitem(last=False)
-                    sizes -= old.stages.nbytes + old.fractions.nbytes
+                while len(self._known) > 1 and (self._bytes > MOST_BYTES or len(self._known) > MOST_KEPT):
+                    self._bytes -= self._known.popitem(last=False)[1].bytes
         return known
 
     def _found(self, first: float, last: float, y0: np.ndarray, values: Sequence[np.ndarray]) -> Steps:
-        if self.method in EXPLICIT:
+        scale = (last - first) or 1.0
+        own = takes(self.options, y0.size)
+        if self.method in EXPLICIT or own:
             self._check_start(first, y0, values)
-            known = explicit_steps(self.function, self.method, self.options, first, last, y0, values)
-            status, message = 0 if known.reached else -1, known.message
-            counts = {"nfev": known.evaluations, "njev": 0, "nlu": 0}
-            ends, stages, solution = known.ends, np.zeros((len(known.ends) - 1, 0, 0)), None
-        else:
-            found = self.scipys(first, last, y0, values, dense_output=True)
-            status, message, solution = int(found.status), found.message, found.sol
-            counts = {name: float(found[name]) for name in ("nfev", "njev", "nlu")}
-            ends = np.asarray(solution.ts)
-            places = ends[:-1, None] + np.diff(ends)[:, None] * RADAU_NODES
-            inside = solution(places.reshape(-1)).T.reshape(len(places), 3, y0.size)
-            stages = inside - solution(ends[:-1]).T[:, None]
-        fields = {"success": status == 0, "status": status, "message": message, "nit": len(ends) - 1, **counts}
-        at = None if solution is None else lambda times: solution(times).T
-        return Steps((ends - first) / ((last - first) or 1.0), stages, at, fields)
+        if self.method in EXPLICIT or (self.method == "LSODA" and own):
+            method, most = (self.method, None) if self.method in EXPLICIT else (NOT_STIFF, MOST_ATTEMPTS)
+            known = explicit_steps(self.function, method, self.options, first, last, y0, values, most)
+            if known.reached or self.method in EXPLICIT:
+                return Steps((known.ends - first) / scale, known.no_stages, None, known.fields, method)
+        if own:
+            run = ordinary_steps(self.function, self.options, first, last, y0, values)
+            return Steps((run.ends - first) / scale, run.stages, None, run.fields)
+        found = self.scipys(first, last, y0, values, dense_output=True)
+        counts = {name: float(found[name]) for name in ("nfev", "njev", "nlu")}
+        ends, status = np.asarray(found.sol.ts), int(found.status)
+        places = ends[:-1, None] + np.diff(ends)[:, None] * RADAU_NODES
+        inside = found.sol(places.reshape(-1)).T.reshape(len(places), 3, y0.size)
+        stages = inside - found.sol(ends[:-1]).T[:, None]
+        fields = {"success": status == 0, "status": status, "message": found.message, "nit": len(ends) - 1, **counts}
+        return Steps((ends - first) / scale, stages, lambda times: found.sol(times).T, fields)
 
     def _check_start(self, first: float, y0: np.ndarray, values: Sequence[np.ndarray]) -> None:
         """Raise where SciPy's choice of the first step would not end."""
@@ -116,8 +122,9 @@ class _Trajectory:
         self.integration, self.function, self.inputs = integration, integration.function, list(inputs)
         self.options_key = key
         self.key = ("ivp", key, self.function)
+        rough = not takes(integration.options, inputs[2].size)
         self.problem = self.function.made(
-            ("problem", key), lambda: Problem(self.function, integration.method, integration.steps)
+            ("problem", key), lambda: Problem(self.function, integration.steps, rough)
         )
 
     @property
@@ -146,7 +153,8 @@ class _Trajectory:
         host = HostSolve(TITLE, self.key, [node.ndim for node in inputs], (times.size * self.states,), FIELDS, run)
         value, row = host.nodes(inputs)
         replayed = self.function.made(
-            (self.key, layouts), lambda: replayed_solution((self.key, layouts), self.problem, inputs)
+            (self.key, layouts),
+            lambda: replayed_solution((self.key, layouts), self.problem, inputs, times.size * self.states),
         )
         found = make("custom", (value, *inputs, row), (ReplayRule(replayed), 0))
         return reshape(found, (times.size, self.states)), row

@@ -37,6 +37,17 @@ class Found:
     evaluations: int
     message: str
 
+    @property
+    def no_stages(self) -> np.ndarray:
+        """The stages, which follow from the ends."""
+        return np.zeros((len(self.ends) - 1, 0, 0))
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """SciPy's facts about a run."""
+        counts = {"nfev": self.evaluations, "njev": 0, "nlu": 0, "nit": len(self.ends) - 1}
+        return {"success": self.reached, "status": 0 if self.reached else -1, "message": self.message, **counts}
+
 
 def explicit_steps(
     function: ClosedFunction,
@@ -46,8 +57,9 @@ def explicit_steps(
     last: float,
     y0: np.ndarray,
     values: Sequence[np.ndarray],
+    most: int | None = None,
 ) -> Found:
-    """The accepted steps between two times."""
+    """The accepted steps between two times; those of the first attempts at steps, if there are most."""
     from scipy import integrate
 
     def slope(t: float, y: np.ndarray) -> np.ndarray:
@@ -61,13 +73,13 @@ def explicit_steps(
     state = np.array([first, solver.h_abs, 0.0, 0.0])
     y, ends, attempts = y0, [np.array([first])], 0
     limits = np.array([last, solver.max_step, solver.rtol])
-    while state[0] != last and not state[3]:
+    while state[0] != last and not state[3] and (most is None or attempts < most):
         (row,) = program(state, y, limits, as_float(absolute), *values)
         state, y = row[:4].copy(), row[4 : 4 + n].copy()
         times, kinds = row[4 + n :].reshape(2, TURNS)
         ends.append(times[kinds == 1])
         attempts += int((kinds >= 0).sum())
-    reached = not state[3]
+    reached = bool(state[0] == last)
     said = "The solver successfully reached the end of the integration interval." if reached else solver.TOO_SMALL_STEP
     return Found(np.concatenate(ends), reached, solver.nfev + attempts * solver.n_stages, said)
 
