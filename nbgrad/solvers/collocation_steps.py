@@ -88,15 +88,17 @@ class Residual:
 
 
 def corrected(residual: Residual, z: Any, t: Any, h: Any, y: Any) -> Any:
-    """The stages after one of Newton's iterations."""
+    """The stages after one of Newton's iterations; those of a step of no length stay."""
     n = y.shape[0]
-    length = np.where(h == 0, 1.0, h)
+    rests = h == 0
+    length = np.where(rests, 1.0, h)
     given = t + RADAU_NODES * h, y + z, (RADAU_INVERSE @ z) / length
     rest = vmap(residual.value)(*given)
     by_state, by_slope = vmap(residual.by_state)(*given), vmap(residual.by_slope)(*given)
     blocks = np.eye(3)[:, None, :, None] * by_state[:, :, None, :]
     blocks = blocks + RADAU_INVERSE[:, None, :, None] * by_slope[:, :, None, :] / length
-    return z - linalg.solve(blocks.reshape(3 * n, 3 * n), rest.reshape(3 * n)).reshape(3, n)
+    matrix = np.where(rests, np.eye(3 * n), blocks.reshape(3 * n, 3 * n))
+    return z - linalg.solve(matrix, np.where(rests, 0.0, rest.reshape(3 * n))).reshape(3, n)
 
 
 def collocated_steps(
@@ -195,7 +197,8 @@ def _turn(residual: Residual, carry: Any, limits: Any, absolute: Any) -> tuple[A
     tried = running & (size >= least)
     target = t + sign * size
     target = np.where(sign * (target - last) > 0, last, target)
-    h = np.where(tried, target - t, sign)
+    h = np.where(tried, target - t, 0.0)
+    length = np.where(tried, h, 1.0)
     z = np.where(begins, _guess(before, h, old_size, slope), before)
     found = corrected(residual, z, t, h, y)
     scale = absolute + relative * np.abs(y)
@@ -227,7 +230,7 @@ def _turn(residual: Residual, carry: Any, limits: Any, absolute: Any) -> tuple[A
         np.where(running & ~tried, 1.0, over),
         turns + np.where(tried, 1.0, 0.0),
         np.where(accepted, y + found[2], y),
-        np.where(accepted, (RADAU_INVERSE[2] @ found) / h, slope),
+        np.where(accepted, (RADAU_INVERSE[2] @ found) / length, slope),
         np.where(tried, found, before),
     )
     return carried, (carried[0], np.where(accepted, 1.0, 0.0), found)
@@ -245,8 +248,9 @@ def _error(
 ) -> Any:
     """The estimate of a step's error, in units of what is allowed; where it is doubtful, filtered once more."""
     by_slope = residual.by_slope(t, y, slope)
-    matrix = _POLE / h * by_slope + residual.by_state(t, y, slope)
-    right = by_slope @ (slope + (_ERROR @ z) / h)
+    length = np.where(h == 0, 1.0, h)
+    matrix = np.where(h == 0, np.eye(y.shape[0]), _POLE / length * by_slope + residual.by_state(t, y, slope))
+    right = by_slope @ (slope + (_ERROR @ z) / length)
     error = linalg.solve(matrix, right)
     scale = absolute + relative * np.maximum(np.abs(y), np.abs(y + z[2]))
     size = _norm(error / scale)

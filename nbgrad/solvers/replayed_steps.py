@@ -112,9 +112,7 @@ class Problem:
         if method in EXPLICIT:
             states, weighted, dense = _explicit(slope, method, ends, lengths, y0)
         else:
-            states, weighted, dense = _implicit(
-                *(slope, ends, lengths, stages, y0, self._jacobian(given), iterations)
-            )
+            states, weighted, dense = _implicit(*(slope, ends, lengths, stages, y0, self._jacobian(given), iterations))
         length = lengths[positions]
         part = (times - ends[positions]) / np.where(length == 0, 1.0, length)
         powers = part[:, None] ** np.arange(1, dense.shape[1] + 1)
@@ -252,9 +250,7 @@ class Replayed:
 
         return self._derived(moved, [*self.inputs, *[self.inputs[k] for k in moved]], self.size, graph)
 
-    def _derived(
-        self, way: Any, inputs: Sequence[Node], size: int, graph: Callable[[Way], ClosedFunction]
-    ) -> Replayed:
+    def _derived(self, way: Any, inputs: Sequence[Node], size: int, graph: Callable[[Way], ClosedFunction]) -> Replayed:
         if way not in self._derivatives:
             key = (self.key, way)
             self._derivatives[way] = Replayed(key, self.problem, self.base, inputs, size, graph, self.order + 1)
