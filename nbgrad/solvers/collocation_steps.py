@@ -68,16 +68,18 @@ class Collocated:
         return {"success": self.reached, "status": 0 if self.reached else -1, "message": message, **counts}
 
 
+def turned(function: ClosedFunction) -> ClosedFunction:
+    """F of the slope, the state and the time."""
+    y, slope, t = function.variables
+    inputs = (slope, y, t), function.captured
+    return function.made("by the slope", lambda: ClosedFunction(*inputs, function.outputs, function.checks))
+
+
 class Residual:
     """F, with its Jacobians by the state and by its slope, each of Tensors: `value(t, y, slope)`."""
 
     def __init__(self, function: ClosedFunction, given: Sequence[Any]) -> None:
-        y, slope, t = function.variables
-        turned = function.made(
-            "by the slope",
-            lambda: ClosedFunction((slope, y, t), function.captured, function.outputs, function.checks),
-        )
-        by_state, by_slope = function.jacobian(), turned.jacobian()
+        by_state, by_slope = function.jacobian(), turned(function).jacobian()
 
         def at(made: ClosedFunction, *variables: Any) -> Tensor:
             return Tensor._of(made.at([*[one._node for one in variables], *given])[0])

@@ -1,7 +1,7 @@
 """Generalised minimal residuals, with restarts, for a matrix that is a function of plain arrays.
 
-In: a function that multiplies by the matrix, a right-hand side, and limits. Out: the solution and SciPy's `info`. Called
-by linear_solves.py. Y. Saad and M. H. Schultz, "GMRES: a generalized minimal residual algorithm for solving
+In: a function that multiplies by the matrix, a right-hand side, and limits. Out: the solution and SciPy's `info`.
+Called by linear_solves.py. Y. Saad and M. H. Schultz, "GMRES: a generalized minimal residual algorithm for solving
 nonsymmetric linear systems", 1986; preconditioned from the right, so that the residual is that of the system itself
 (Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd edition, algorithm 9.5).
 """

@@ -174,7 +174,8 @@ def _implicit(
 class Replayed:
     """A vector that is computed along the steps of a problem, from inputs of given shapes and dtypes.
 
-    `graph(way)` gives its graph: over fractions, stages, positions, and the inputs. The first inputs are times, the ends, the first state, and the parameters, from which the steps follow.
+    `graph(way)` gives its graph: over fractions, stages, positions, and the inputs. The first inputs are times, the
+    ends, the first state, and the parameters, from which the steps follow.
     """
 
     def __init__(

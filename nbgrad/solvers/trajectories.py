@@ -110,16 +110,21 @@ class Integration:
 class Trajectory:
     """The solution for nodes of the ends, the first state and the parameters."""
 
+    title, fields = TITLE, FIELDS
+
     def __init__(self, integration: Integration, key: Any, inputs: Sequence[Node]) -> None:
         self.integration, self.function, self.inputs = integration, integration.function, list(inputs)
         self.options_key = key
-        self.key = ("ivp", key, self.function)
-        rough = not takes(integration.options, inputs[2].size)
-        self.problem = self.function.made(("problem", key), lambda: Problem(self.function, integration.steps, rough))
+        self.key = (self.title, key, self.function)
+        self.problem = self.function.made(("problem", key), self._problem)
+
+    def _problem(self) -> Problem:
+        rough = not takes(self.integration.options, self.inputs[2].size)
+        return Problem(self.function, self.integration.steps, rough)
 
     @property
     def states(self) -> int:
-        """The number of elements of the state."""
+        """The number of elements of the solution at a time."""
         return self.inputs[2].size
 
     def at(self, times: Node) -> tuple[Node, Node]:
@@ -130,9 +135,11 @@ class Trajectory:
         def run(times: np.ndarray, first: np.ndarray, last: np.ndarray, *rest: np.ndarray) -> tuple[Any, Any]:
             low, high = min(first, last), max(first, last)
             if not ((times >= low) & (times <= high)).all():
-                message = f"{said(TITLE, host.place)}: times of the result lie outside of t_span ({first:g}, {last:g})."
+                message = (
+                    f"{said(self.title, host.place)}: times of the result lie outside of t_span ({first:g}, {last:g})."
+                )
                 raise ArgumentError(message)
-            steps = as_scipy(TITLE, host.place, lambda: self.integration.steps(first, last, *rest))
+            steps = as_scipy(self.title, host.place, lambda: self.integration.steps(first, last, *rest))
             if steps.values is None:
                 found = replayed.values(steps, [times, first, last, *rest]).reshape(times.size, -1)
             else:
@@ -140,7 +147,9 @@ class Trajectory:
             found[(times - first) / ((last - first) or 1.0) > steps.fractions[-1]] = np.nan
             return found, steps.fields
 
-        host = HostSolve(TITLE, self.key, [node.ndim for node in inputs], (times.size * self.states,), FIELDS, run)
+        host = HostSolve(
+            self.title, self.key, [node.ndim for node in inputs], (times.size * self.states,), self.fields, run
+        )
         value, row = host.nodes(inputs)
         replayed = self.function.made(
             (self.key, layouts),
@@ -168,7 +177,7 @@ class Trajectory:
         try:
             return [np.asarray(concrete(node, "array")) for node in self.inputs]
         except TracedValueError as error:
-            message = f"In jit and vmap, solve_ivp() {why}."
+            message = f"In jit and vmap, {self.title}() {why}."
             raise TracedValueError(message) from error
 
     def plain(self, times: Node | None, dense_output: bool, events: Events) -> Any:
