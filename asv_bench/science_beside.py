@@ -4,8 +4,8 @@
 
 In: an interpreter that has JAX and these, if it is not this one. Out: a table of processor times on one CPU: the first
 gradient in a fresh process with an empty cache (without imports), the first in a second process, and a later call: both
-libraries stay alive and are called in turns, each time with another number, and medians are taken. Values and gradients are compared. Minimisers and
-descents alone are in optim_beside.py.
+libraries stay alive and are called in turns, each time with another number, and medians are taken. Values and gradients
+are compared. Minimisers and descents alone are in optim_beside.py.
 """
 
 import argparse

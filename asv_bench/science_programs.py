@@ -128,8 +128,8 @@ def by_nbgrad(name):
         found = solvers.fixed_point
         return lambda p: np.sum(found(lambda x: layer(np, x, p), np.zeros(50), xtol=1e-10, method="iteration") ** 2)
     if name == "fit":
-        found = optim.levenberg_marquardt
-        return lambda data: np.sum(found(lambda x: residuals(np, x, data), np.ones(3)).x ** 2)
+        found, tight = optim.levenberg_marquardt, {"gtol": 1e-10, "ftol": 1e-10, "xtol": 1e-10}
+        return lambda data: np.sum(found(lambda x: residuals(np, x, data), np.ones(3), **tight).x ** 2)
     return lambda k: np.sum(solvers.linear_solve(lambda v: LINEAR[name](np, v, k), LOAD, method=name) ** 2)
 
 

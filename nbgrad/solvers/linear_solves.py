@@ -7,6 +7,7 @@ derivatives of all orders exist. Called by implicit.py and matrix_free.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,21 +47,24 @@ def _refuse_infinite(title: str) -> None:
 
 def _solve_matrix(title: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """LU with partial pivoting; a reciprocal condition number at the level of rounding is a singular matrix."""
-    if not np.isfinite(a).all():
-        _refuse_infinite(title)
     n = len(a)
     if n == 1:
+        if not np.isfinite(a[0, 0]):
+            _refuse_infinite(title)
         if a[0, 0] == 0:
             _refuse_singular(title)
         return b / a[0, 0]
     from scipy.linalg import lapack
 
     routines: Any = lapack
-    factors, pivots, info = routines.dgetrf(a)
-    norm = np.abs(a).sum(axis=0).max()
+    turned = a.T  # in Fortran's order, so that nothing is copied to turn it
+    norm = routines.dlange("1", turned)
+    if not math.isfinite(norm) and not np.isfinite(a).all():
+        _refuse_infinite(title)
+    factors, pivots, info = routines.dgetrf(turned)
     if info > 0 or routines.dgecon(factors, norm)[0] < n * EPS:
         _refuse_singular(title)
-    return routines.dgetrs(factors, pivots, b)[0]
+    return routines.dgetrs(factors, pivots, b, trans=1)[0]
 
 
 @dataclass(frozen=True)
