@@ -13,10 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..control.scan import scan
 from .endings import FLAT, LOWEST, SHORT, SMALL_GRADIENT, STEPS
-
-MOST_UNROLLED = 8
-"""The most unknowns whose decomposition is a text of its own in the loop; for more, it is LAPACK's."""
 
 
 class State(NamedTuple):
@@ -130,11 +128,7 @@ def _solved(matrix: Any, right: Any) -> Any:
     sizes = np.sqrt(np.sum(matrix**2, axis=0))
     sizes = np.where(sizes == 0, 1.0, sizes)
     n = matrix.shape[1]
-    if n <= MOST_UNROLLED:
-        r, turned = _orthogonalised(matrix / sizes, right)
-    else:
-        q, r = np.linalg.qr(matrix / sizes)
-        turned = right @ q
+    r, turned = _orthogonalised(matrix / sizes, right)
     diagonal = np.abs(np.diagonal(r))
     # A column that depends on the others gets no part.
     weak = diagonal <= 1e-15 * np.max(diagonal)
@@ -143,19 +137,21 @@ def _solved(matrix: Any, right: Any) -> Any:
 
 
 def _orthogonalised(matrix: Any, right: Any) -> tuple[Any, Any]:
-    """R, and Q^T times the right-hand side, by modified Gram-Schmidt, in operations that all are compiled.
+    """R, and Q^T times the right-hand side, by modified Gram-Schmidt, a loop in which all is compiled.
 
     With the right-hand side as a further column this is as stable as Householder's reflections: A. Bjorck, "Solving
     linear least squares problems by Gram-Schmidt orthogonalization", 1967.
     """
     n = matrix.shape[1]
-    rest = np.concatenate([matrix.T, right[None]])
-    rows: list[Any] = []
-    for k in range(n):
-        length = np.sqrt(np.sum(rest[0] ** 2))
-        unit = rest[0] / np.where(length == 0, 1.0, length)
-        parts = rest[1:] @ unit
-        rest = rest[1:] - parts[:, None] * unit
-        rows.append(np.concatenate([np.zeros(k), length[None], parts]))
-    whole = np.stack(rows)
-    return whole[:, :n], whole[:, n]
+
+    def column(rest: Any, of: Any) -> tuple[Any, Any]:
+        place, later = of
+        one = place @ rest
+        length = np.sqrt(np.sum(one**2))
+        unit = one / np.where(length == 0, 1.0, length)
+        parts = later * (rest @ unit)
+        return rest - parts[:, None] * unit, parts + length * place
+
+    later = np.triu(np.ones((n, n + 1)), 1)
+    _, rows = scan(column, np.concatenate([matrix.T, right[None]]), (np.eye(n, n + 1), later))
+    return rows[:, :n], rows[:, n]
