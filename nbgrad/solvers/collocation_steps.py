@@ -1,8 +1,8 @@
 """Steps of Radau's collocation of fifth order through F(t, y, y') = 0, found by a compiled loop.
 
 In: a residual as a `ClosedFunction` over the state, its slope and the time; tolerances; plain arrays. Out: the ends of
-the accepted steps with their stages. Called by differential_algebraic.py, and by differential_equations.py for Radau's
-method, where only the steps are wanted: the solution follows from them.
+the accepted steps with their stages. Called by differential_algebraic.py, and by trajectories.py for SciPy's implicit
+methods, where only the steps are wanted: the solution follows from them.
 
 Estimate of the error and control of the step's size are those of RADAU5, as SciPy's are: E. Hairer and G. Wanner,
 "Solving Ordinary Differential Equations II", 1996, IV.8 and VI.1. Other than there, stages are found by Newton's method
@@ -133,7 +133,7 @@ _OPTIONS = frozenset(["rtol", "atol", "max_step", "first_step"])
 
 def takes(options: Mapping[str, Any], states: int) -> bool:
     """Whether steps for SciPy's implicit methods with such options are found here."""
-    return states <= MOST_STATES and _OPTIONS.issuperset(options)
+    return states <= MOST_STATES and _OPTIONS.issuperset(options) and np.ndim(options.get("rtol", 0.0)) == 0
 
 
 def ordinary_steps(

@@ -72,7 +72,7 @@ def gmres(
 def _cycle(
     product: Product, rest: np.ndarray, size: float, limit: float, restart: int, inverse: Product | None
 ) -> np.ndarray | None:
-    """What a cycle adds to the solution, given the residual and its norm; None where the matrix is singular."""
+    """The part of the solution that a cycle adds, given the residual and its norm; None for a singular matrix."""
     basis = np.empty((restart + 1, rest.size))
     basis[0] = rest / size
     triangle = np.zeros((restart, restart))

@@ -79,7 +79,7 @@ class Problem:
     """
 
     title = TITLE
-    """What messages say."""
+    """For messages."""
 
     def __init__(self, function: ClosedFunction, find: Callable[..., Steps], rough: bool) -> None:
         self.function, self.find, self.rough = function, find, rough

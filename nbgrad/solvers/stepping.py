@@ -1,8 +1,8 @@
 """The steps of SciPy's explicit Runge-Kutta methods, found by a compiled loop.
 
 In: a right-hand side as a `ClosedFunction` over the state and the time, a method, SciPy's options, and plain arrays.
-Out: the ends of the accepted steps, and whether they reach the last time. Called by differential_equations.py, where
-only the steps are wanted: the solution follows from them (replayed_steps.py), which takes the stages from here.
+Out: the ends of the accepted steps, and whether they reach the last time. Called by trajectories.py, where only
+the steps are wanted: the solution follows from them (replayed_steps.py), which takes the stages from here.
 
 The control of the step's size is that of SciPy, and so are the steps, up to rounding: E. Hairer, S. P. Norsett and G.
 Wanner, "Solving Ordinary Differential Equations I", 1993, II.4. A turn of the loop is an attempt at a step; a program
@@ -59,7 +59,11 @@ def explicit_steps(
     values: Sequence[np.ndarray],
     most: int | None = None,
 ) -> Found:
-    """The accepted steps between two times; those of the first attempts at steps, if there are most."""
+    """The accepted steps between two times.
+
+    With `most`, steps end before the last time if there are more attempts than that for next to no part of the span,
+    and 20 times as many for all of it.
+    """
     from scipy import integrate
 
     def slope(t: float, y: np.ndarray) -> np.ndarray:
@@ -73,7 +77,8 @@ def explicit_steps(
     state = np.array([first, solver.h_abs, 0.0, 0.0])
     y, ends, attempts = y0, [np.array([first])], 0
     limits = np.array([last, solver.max_step, solver.rtol])
-    while state[0] != last and not state[3] and (most is None or attempts < most):
+    allowed = np.inf if most is None else most
+    while state[0] != last and not state[3] and attempts < allowed * (1 + 20 * (state[0] - first) / (last - first)):
         (row,) = program(state, y, limits, as_float(absolute), *values)
         state, y = row[:4].copy(), row[4 : 4 + n].copy()
         times, kinds = row[4 + n :].reshape(2, TURNS)
