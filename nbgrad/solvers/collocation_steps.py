@@ -126,7 +126,7 @@ def collocated_steps(
     return Collocated(np.concatenate(ends), np.concatenate(stages), not row[7], int(row[8]))
 
 
-MOST_STATES = 16
+MOST_STATES = 32
 """The most elements of a state for which one system of all stages, anew in each iteration, is a good way."""
 _OPTIONS = frozenset(["rtol", "atol", "max_step", "first_step"])
 
