@@ -80,13 +80,15 @@ def solve_ivp(
 
     Notes
     -----
-    Derivatives are those of SciPy's accepted steps, a discrete adjoint or tangent. For RK23, RK45 and DOP853 they are
-    exact for the numbers that were computed, for steps that are fixed parts of the span: the derivative of the step
-    sizes is left away, which is of the order of the tolerance. For Radau, BDF and LSODA they are those of Radau's fifth
-    order collocation over SciPy's steps, which differs from SciPy's values by an error of the order of the tolerance.
-    Systems of n equations take 3n times 3n matrices there. Reverse mode stores the stages of all steps. See E. Hairer,
-    S. P. Norsett and G. Wanner, "Solving Ordinary Differential Equations I", 1993, and R. Serban and A. C. Hindmarsh,
-    "CVODES", 2005, for the continuous adjoint, which is not used.
+    Derivatives are those of the accepted steps, a discrete adjoint or tangent. They are exact for the numbers that were
+    computed, for steps that are fixed parts of the span: the derivative of the step sizes is left away, which is of the
+    order of the tolerance. The steps of RK23, RK45 and DOP853 are SciPy's. For the other methods steps in recorded
+    functions are Radau's collocation of fifth order, for LSODA those of DOP853 where the equations are not stiff; values
+    differ from SciPy's by the order of the tolerance. Systems of n equations take 3n times 3n matrices there. For more
+    than 32 equations, or with options that not all of these methods have, the steps are SciPy's, and derivatives those
+    of Radau's collocation over them. Reverse mode stores the stages of all steps. See E. Hairer, S. P. Norsett and G.
+    Wanner, "Solving Ordinary Differential Equations I", 1993, and R. Serban and A. C. Hindmarsh, "CVODES", 2005, for
+    the continuous adjoint, which is not used.
 
     A time or state at which `fun` jumps must not depend on recorded values: the derivative by it would be left away,
     without notice. Make the time the end of one span and the start of another; for a state, by a terminal event.
@@ -182,8 +184,8 @@ def odeint(
 
     Notes
     -----
-    The integrator is LSODA, as SciPy's, called by `solve_ivp`: values agree with SciPy's to the tolerance. The
-    derivatives are those of `solve_ivp` for implicit methods.
+    The integrator is `solve_ivp` with LSODA: where nothing is recorded SciPy's, else compiled loops. Values agree with
+    SciPy's to the tolerance.
 
     Examples
     --------
