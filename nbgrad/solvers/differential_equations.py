@@ -82,8 +82,8 @@ def solve_ivp(
     -----
     Derivatives are those of the accepted steps, a discrete adjoint or tangent. They are exact for the numbers that were
     computed, for steps that are fixed parts of the span: the derivative of the step sizes is left away, which is of the
-    order of the tolerance. The steps of RK23, RK45 and DOP853 are SciPy's. For the other methods steps in recorded
-    functions are Radau's collocation of fifth order, for LSODA those of DOP853 where the equations are not stiff; values
+    order of the tolerance. The steps of RK23, RK45 and DOP853 are SciPy's. Those of the other methods, in recorded
+    functions, are Radau's collocation of fifth order, or for LSODA DOP853's where the equations are not stiff; values
     differ from SciPy's by the order of the tolerance. Systems of n equations take 3n times 3n matrices there. For more
     than 32 equations, or with options that not all of these methods have, the steps are SciPy's, and derivatives those
     of Radau's collocation over them. Reverse mode stores the stages of all steps. See E. Hairer, S. P. Norsett and G.
