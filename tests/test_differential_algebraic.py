@@ -215,3 +215,36 @@ def test_an_end_that_is_not_reached() -> None:
     assert not found.success and found.status == -1 and "too small at 1" in found.message and np.isnan(found.y).all()
     with pytest.raises(ConvergenceError, match=r"solve_dae\(\) has not converged"):
         nb.grad(lambda v: last(v).y[0, 0])(1.0)
+
+
+def test_events() -> None:
+    """A ball on a spring, whose pull is an algebraic element: times of rest, and of a terminal crossing."""
+
+    def residual(t: Any, y: Any, yp: Any, k: Any) -> Any:
+        return [yp[0] - y[1], yp[1] - y[2], y[2] + k * y[0]]
+
+    def rests(t: Any, y: Any, yp: Any, k: Any) -> Any:
+        return y[1]
+
+    def crosses(t: Any, y: Any, yp: Any, k: Any) -> Any:
+        return yp[1]  # the pull, zero where the place is
+
+    crosses.direction, crosses.terminal = -1, 1  # type: ignore[attr-defined]
+
+    def found(k: Any, t_eval: Any = None) -> Any:
+        start = [np.stack([1.0, 0.0, -k]), np.stack([0.0, -k, 0.0])]
+        return solvers.solve_dae(residual, (0.0, 20.0), *start, t_eval, [rests, crosses], (k,), **TIGHT)
+
+    k = 4.0
+    plain = found(k)
+    assert plain.status == 1 and plain.success and "termination" in plain.message
+    # The place is cos(sqrt(k) t); the pull falls through zero at three quarters of the period.
+    np.testing.assert_allclose(plain.t_events[0], np.array([0.0, np.pi]) / 2.0, atol=1e-8)
+    np.testing.assert_allclose(plain.t_events[1], [1.5 * np.pi / 2.0], atol=1e-8)
+    np.testing.assert_allclose(plain.y_events[1], [[0.0, 2.0, 0.0]], atol=1e-7)
+    assert float(plain.t[-1]) == pytest.approx(1.5 * np.pi / 2.0)
+    assert found(k, [0.0, 1.0, 3.0]).t.tolist() == [0.0, 1.0]
+    slope = nb.grad(lambda k: found(k).t_events[1][0])(k)
+    assert float(slope) == pytest.approx(-1.5 * np.pi / (2 * k**1.5), rel=1e-6)
+    with pytest.raises(TracedValueError, match="takes no events"):
+        nb.jit(lambda k: found(k).t_events[1][0])(k)

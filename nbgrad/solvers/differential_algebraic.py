@@ -10,6 +10,7 @@ Steps are those of collocation_steps.py. A solution along them is done again as 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,10 @@ import numpy as np
 from ..control.scan import scan
 from ..errors import ArgumentError, ShapeError
 from ..functions.linalg.matrix_batches import MatrixError
-from ..graph.builders import reshape
+from ..graph.builders import concatenate, reshape
 from ..graph.ir import Node
 from ..record.tensor import Tensor
-from ..runtime.evaluate import computed
+from ..runtime.evaluate import computed, concrete
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
 from .closed_functions import as_float, bound, one_output, recorded
@@ -28,7 +29,7 @@ from .collocation_steps import Limits, Residual, collocated_steps, corrected, tu
 from .implicit import Solution, flat_start, float_node, is_plain, option_key, recorded_fields
 from .replayed_steps import Problem, Steps
 from .tableaus import RADAU_DENSE
-from .trajectories import FIELDS, Integration, Trajectory
+from .trajectories import FIELDS, Events, Integration, Trajectory, last_event
 
 TITLE = "solve_dae"
 
@@ -92,6 +93,56 @@ class AlgebraicRuns(Integration):
                 "first time. Each element of y must be in an equation, and no equation may follow from others."
             )
             raise MatrixError(message)
+
+
+@dataclass(frozen=True)
+class Located:
+    """The times of events, by event; the times that are known of, the last of which is the end; and SciPy's status."""
+
+    t_events: list[np.ndarray]
+    t: np.ndarray
+    status: int
+
+
+def located(
+    steps: Steps,
+    first: float,
+    last: float,
+    y0: np.ndarray,
+    slope0: np.ndarray,
+    events: Sequence[Callable[..., float]],
+) -> Located:
+    """The zeros of functions of the time and of the state with its slope, along steps, by SciPy's rules for events."""
+    from scipy.optimize import brentq
+
+    ends = first + (last - first) * steps.fractions
+    states = y0 + np.concatenate([np.zeros((1, y0.size)), np.cumsum(steps.stages[:, 2], axis=0)])
+
+    def at(k: int, t: float) -> np.ndarray:
+        length = ends[k + 1] - ends[k]
+        x = (t - ends[k]) / length
+        weights = np.array([[x, x**2, x**3], [1 / length, 2 * x / length, 3 * x**2 / length]]) @ RADAU_DENSE
+        return np.concatenate([states[k], np.zeros(y0.size)]) + (weights @ steps.stages[k]).reshape(-1)
+
+    found: list[list[float]] = [[] for _ in events]
+    before = [event(first, np.concatenate([y0, slope0])) for event in events]
+    for k in range(len(ends) - 1):
+        after = [event(ends[k + 1], at(k, ends[k + 1])) for event in events]
+        seen: list[tuple[float, int]] = []
+        for which, event in enumerate(events):
+            up, down = before[which] <= 0 <= after[which], before[which] >= 0 >= after[which]
+            direction = getattr(event, "direction", 0)
+            if (up and direction >= 0) or (down and direction <= 0):
+                zero = brentq(
+                    lambda t, k=k, event=event: event(t, at(k, t)), ends[k], ends[k + 1], xtol=1e-15, rtol=1e-15
+                )
+                seen.append((zero, which))
+        for zero, which in sorted(seen, key=lambda one: abs(one[0] - first)):
+            found[which].append(zero)
+            if len(found[which]) == int(getattr(events[which], "terminal", None) or 0):
+                return Located([np.array(one) for one in found], np.array([zero]), 1)
+        before = after
+    return Located([np.array(one) for one in found], ends, 0)
 
 
 def _is_singular(matrix: np.ndarray) -> bool:
@@ -158,17 +209,47 @@ class AlgebraicTrajectory(Trajectory):
         """The numbers of the solution at a time."""
         return 2 * self.inputs[2].size
 
-    def found(self, times: Node | None) -> Solution:
+    def found(self, times: Node | None, events: Events) -> Solution:
         """The result as recorded values."""
-        n = self.inputs[2].size
+        n, path, more = self.inputs[2].size, self, {}
+        if events:
+            first, last, y0, slope0, *values = self.known("takes no events: their number is not known")
+            own = [np.asarray(concrete(node, "array")) for node in events.captured]
+            steps = self.integration.steps(first, last, y0, slope0, *values)
+            run = located(steps, float(first), float(last), y0, slope0, events.functions(own) or ())
+            if run.status == 1:
+                path = self._until(run.t[-1])
+                more = {"status": 1, "message": "A termination event occurred."}
+            more["t_events"], both = path.events(events, run.t_events)
+            more["y_events"] = [one[:, :n] if len(one) else one for one in both]
+            if run.status == 1:
+                times = path.times_before(times, last_event(more["t_events"], run))
         if times is None:
-            times = self.ends("needs t_eval: the number of its steps is not known")
-            node, row = self.at_any(times)
+            times = path.ends("needs t_eval: the number of its steps is not known")
+            node, row = path.at_any(times)
         else:
-            node, row = self.at(times)
+            node, row = path.at(times)
         both = Tensor._of(node).T
         values = {"t": Tensor._of(times), "y": both[:n], "yp": both[n:]}
-        return Solution(TITLE, {**values, **recorded_fields(row, FIELDS)})
+        return Solution(TITLE, {**values, **recorded_fields(row, FIELDS), **more})
+
+
+def _events_of(events: Any, args: Any, start: Node, slope: Node, first: Node) -> Events:
+    """Events as functions of the time, and of the state and the slope in one array."""
+    n = start.size
+
+    def joined(event: Callable[..., Any]) -> Callable[..., Any]:
+        check_function(event, TITLE)
+
+        def of_both(t: Any, both: Any, *rest: Any) -> Any:
+            return event(t, both[:n], both[n:], *rest)
+
+        of_both.__name__ = name_of(event)
+        vars(of_both).update({k: getattr(event, k) for k in ("terminal", "direction") if hasattr(event, k)})
+        return of_both
+
+    given = [] if events is None else list(events) if isinstance(events, list | tuple) else [events]
+    return Events.of([joined(event) for event in given], args, concatenate([start, slope], 0), first, TITLE)
 
 
 def solve_dae(
@@ -177,6 +258,7 @@ def solve_dae(
     y0: Any,
     yp0: Any,
     t_eval: Any = None,
+    events: Any = None,
     args: Any = (),
     rtol: float = 1e-3,
     atol: Any = 1e-6,
@@ -198,8 +280,11 @@ def solve_dae(
     t_eval : array_like, optional
         The times of the result. They may be recorded values. Without them, those of all steps, which are not known in
         `jit` and `vmap`.
+    events : callable or list of callables, optional
+        `event(t, y, yp, *args)` gives a number; its attributes `terminal` and `direction` are SciPy's. Times and states
+        of events have derivatives; there must be `grad` around, not `jit`.
     args : tuple
-        Further arguments of `fun`.
+        Further arguments of `fun` and of events.
     rtol, atol : float, array_like
         The error of a step is at most about `atol + rtol * abs(y)` for each element.
     max_step, first_step : float, optional
@@ -209,7 +294,7 @@ def solve_dae(
     -------
     Solution
         With `t`; `y` and `yp`, of shape (states, times); `success`, `status`, `message`, and the counts `nfev`,
-        `njev`, `nlu` and `nit`.
+        `njev`, `nlu` and `nit`; with events, `t_events` and `y_events`.
 
     Raises
     ------
@@ -268,12 +353,17 @@ def solve_dae(
         message = f"t_eval of {TITLE}() must have one axis with a time or more, but has shape {times.shape}."
         raise ShapeError(message)
     path = AlgebraicTrajectory(runs, key, [first, last, start, slope, *captured])
-    found = path.found(times)
-    if not is_plain([*t_span, y0, yp0, t_eval], path.inputs):
+    ask = _events_of(events, args, start, slope, first)
+    found = path.found(times, ask)
+    if not is_plain([*t_span, y0, yp0, t_eval], [*path.inputs, *ask.captured]):
         return found
     return Solution(TITLE, {name: _plain(name, value) for name, value in found.items()})
 
 
-def _plain(name: str, value: Tensor) -> Any:
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(name, one) for one in value]
+    if not isinstance(value, Tensor):
+        return value
     array = np.asarray(computed(value._node))
     return array if array.ndim else bool(array) if name == "success" else int(array)

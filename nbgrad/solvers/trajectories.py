@@ -200,7 +200,7 @@ class Trajectory:
                 path = self._until(scipys.t[-1])
             found["t_events"], found["y_events"] = path.events(events, scipys.t_events)
             if scipys.status == 1:
-                times = path.times_before(times, _last_event(found["t_events"], scipys))
+                times = path.times_before(times, last_event(found["t_events"], scipys))
         if times is None:
             times = path.ends("needs t_eval: the number of its steps is not known")
         states, row = path.at(times) if said_times else path.at_any(times)
@@ -252,16 +252,17 @@ class Trajectory:
                 return [event(t[k], states[k]) for k in range(count)]
 
             start = constant(np.array(values, FLOAT))
-            residual, captured = recorded(along, [start], "An event of solve_ivp", one_output("event", TITLE, (count,)))
+            title = f"An event of {self.title}"
+            residual, captured = recorded(along, [start], title, one_output("event", self.title, (count,)))
             row = self.at(start)[1]
-            rule = ImplicitRule("An event of solve_ivp", residual, ELEMENTWISE)
+            rule = ImplicitRule(title, residual, ELEMENTWISE)
             time = make("custom", (start, *captured, row), (rule, 0))
             found[0].append(Tensor._of(time))
             found[1].append(Tensor._of(self.at(time)[0]))
         return found
 
 
-def _last_event(times: Sequence[Any], scipys: Any) -> Node:
+def last_event(times: Sequence[Any], scipys: Any) -> Node:
     """The time of the terminal event, along one axis."""
     which = next(k for k, some in enumerate(scipys.t_events) if scipys.t[-1] in some)
     event = times[which]._node
@@ -279,19 +280,19 @@ class Events:
         return bool(self.given)
 
     @staticmethod
-    def of(events: Any, args: Any, y0: Node, first: Node) -> Events:
+    def of(events: Any, args: Any, y0: Node, first: Node, title: str = TITLE) -> Events:
         """The events of a call."""
         functions = [] if events is None else list(events) if isinstance(events, list | tuple) else [events]
         given: list[Callable[..., Any]] = []
         closed: list[tuple[ClosedFunction, list[Node]]] = []
         for function in functions:
-            check_function(function, TITLE)
+            check_function(function, title)
             one = bound(function, args)
             made = recorded(
                 lambda y, t, one=one: one(t, y),
                 [y0, first],
-                "An event of solve_ivp",
-                one_output(name_of(function), TITLE, ()),
+                f"An event of {title}",
+                one_output(name_of(function), title, ()),
             )
             given.append(one)
             closed.append(made)
