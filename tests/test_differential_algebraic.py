@@ -245,6 +245,6 @@ def test_events() -> None:
     assert float(plain.t[-1]) == pytest.approx(1.5 * np.pi / 2.0)
     assert found(k, [0.0, 1.0, 3.0]).t.tolist() == [0.0, 1.0]
     slope = nb.grad(lambda k: found(k).t_events[1][0])(k)
-    assert float(slope) == pytest.approx(-1.5 * np.pi / (2 * k**1.5), rel=1e-6)
+    assert float(slope) == pytest.approx(-1.5 * np.pi / (2 * k**1.5), rel=1e-5)  # `yp` is of third order
     with pytest.raises(TracedValueError, match="takes no events"):
         nb.jit(lambda k: found(k).t_events[1][0])(k)
