@@ -113,8 +113,9 @@ def located(
     events: Sequence[Callable[..., float]],
 ) -> Located:
     """The zeros of functions of the time and of the state with its slope, along steps, by SciPy's rules for events."""
-    from scipy.optimize import brentq
+    from scipy import optimize
 
+    root: Any = optimize.brentq
     ends = first + (last - first) * steps.fractions
     states = y0 + np.concatenate([np.zeros((1, y0.size)), np.cumsum(steps.stages[:, 2], axis=0)])
 
@@ -133,7 +134,7 @@ def located(
             up, down = before[which] <= 0 <= after[which], before[which] >= 0 >= after[which]
             direction = getattr(event, "direction", 0)
             if (up and direction >= 0) or (down and direction <= 0):
-                zero = brentq(
+                zero = root(
                     lambda t, k=k, event=event: event(t, at(k, t)), ends[k], ends[k + 1], xtol=1e-15, rtol=1e-15
                 )
                 seen.append((zero, which))
