@@ -326,3 +326,71 @@ def test_an_integration_that_ends_early_gives_scipys_status() -> None:
     assert plain.status == -1 and plain.t.tolist() == [0.5]
     values = nb.jit(_exploding)(1.0)
     assert values[0] == pytest.approx(2.0, rel=1e-2) and np.isnan(values[1])
+
+
+STIFF = {"not stiff": 2.0, "stiff": 1e5}
+
+
+@pytest.mark.parametrize("name", STIFF)
+@pytest.mark.parametrize("method", IMPLICIT)
+def test_steps_of_compiled_loops_beside_scipys(name: str, method: str) -> None:
+    """A fast element follows a slow one, cos(t): recorded values agree with SciPy's, whichever loop finds the steps."""
+    rate = STIFF[name]
+
+    def slope(t: Any, y: Any, rate: Any = rate) -> Any:
+        return np.stack([-np.sin(t) + 0.0 * y[0], -rate * (y[1] - y[0])])
+
+    options: dict[str, Any] = {"method": method, "t_eval": [1.0, 3.0], "rtol": 1e-8, "atol": 1e-10}
+    plain = scipy.integrate.solve_ivp(slope, (0.0, 3.0), [1.0, 1.0], **options).y
+    times = np.array([1.0, 3.0])
+    # The solution of y' = -r (y - cos t), y(0) = 1.
+    exact = (rate**2 * np.cos(times) + rate * np.sin(times) + np.exp(-rate * times)) / (1 + rate**2)
+
+    def fast(rate: Any) -> Any:
+        return solvers.solve_ivp(lambda t, y: slope(t, y, rate), (0.0, 3.0), [1.0, 1.0], **options).y
+
+    recorded = nb.jit(fast)(rate)
+    np.testing.assert_allclose(recorded, plain, atol=1e-5 if method == "BDF" else 1e-6)
+    np.testing.assert_allclose(recorded, [np.cos(times), exact], atol=1e-6)
+    moved = np.imag(
+        ((rate + 1e-30j) ** 2 * np.cos(times) + (rate + 1e-30j) * np.sin(times) + np.exp(-(rate + 1e-30j) * times))
+        / (1 + (rate + 1e-30j) ** 2)
+    )
+    np.testing.assert_allclose(nb.jacfwd(fast)(rate)[1], moved / 1e-30, rtol=2e-3, atol=1e-9)
+
+
+def test_many_steps_that_are_not_stiff_stay_explicit() -> None:
+    """500 turns of a spring take more attempts than what is given without progress."""
+
+    def last(w: Any) -> Any:
+        found = solvers.odeint(lambda y, t: [y[1], -(w**2) * y[0]], [1.0, 0.0], [0.0, 1.0], rtol=1e-10, atol=1e-10)
+        return found[-1, 0]
+
+    w = 2 * np.pi * 500
+    value, slope = nb.jit(nb.value_and_grad(last))(w)
+    assert float(value) == pytest.approx(np.cos(w), abs=1e-5)
+    assert float(slope) == pytest.approx(-np.sin(w), abs=1e-5)
+
+
+@pytest.mark.parametrize(("method", "count", "rtol"), [("Radau", 40, 1e-9), ("LSODA", 3, np.full(3, 1e-9))])
+def test_tolerances_and_sizes_that_scipys_integrators_take(method: str, count: int, rtol: Any) -> None:
+    """More elements than the compiled loop takes, and a relative tolerance for each, are SciPy's."""
+    rates = np.linspace(0.5, 2.0, count)
+    options: dict[str, Any] = {"method": method, "t_eval": [1.0], "rtol": rtol, "atol": 1e-12}
+
+    def last(p: Any) -> Any:
+        return solvers.solve_ivp(lambda t, y: -p * y, (0, 1), np.ones(count), **options).y[:, 0]
+
+    np.testing.assert_allclose(nb.jit(last)(rates), np.exp(-rates), atol=1e-7)
+    np.testing.assert_allclose(np.diag(nb.jacrev(last)(rates)), -np.exp(-rates), atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["Radau", "DOP853"])
+def test_third_derivatives(method: str) -> None:
+    """Newton's iterations at the stages are as many as the order needs."""
+
+    def last(rate: Any) -> Any:
+        return solvers.solve_ivp(lambda t, y: -rate * y, (0, 2), [1.0], method, [2.0], **TIGHT).y[0, 0]
+
+    third = nb.jit(nb.grad(nb.grad(nb.grad(last))))
+    assert float(third(0.5)) == pytest.approx(-8 * np.exp(-1.0), rel=1e-6)

@@ -6,6 +6,7 @@ by users.
 """
 
 from .curve_fits import curve_fit as curve_fit
+from .differential_algebraic import solve_dae as solve_dae
 from .differential_equations import odeint as odeint
 from .differential_equations import solve_ivp as solve_ivp
 from .implicit import custom_root as custom_root
@@ -32,5 +33,6 @@ __all__ = [
     "quad",
     "root",
     "root_scalar",
+    "solve_dae",
     "solve_ivp",
 ]

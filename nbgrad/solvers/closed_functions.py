@@ -49,6 +49,8 @@ LOSSES: dict[str, Callable[[Node], Node]] = {
 
 def as_float(x: Any) -> np.ndarray:
     """An array as the programs of solvers take it: of float64, in C order."""
+    if type(x) is np.ndarray and x.dtype is FLOAT and x.flags.c_contiguous:
+        return x
     return np.ascontiguousarray(x, FLOAT).reshape(np.shape(x))
 
 

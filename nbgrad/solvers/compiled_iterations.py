@@ -7,6 +7,7 @@ few turns, and is called until an iteration has ended: a turn after that changes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -53,16 +54,24 @@ def iterated(
         That a program has.
     """
     parts, structure = flatten(carried)
-    parts = [as_float(part) for part in parts]
-    state, given = np.array([ended, 0.0]), np.array(limits, FLOAT)
-    program = _program(functions, (name, turns), turn, [part.shape for part in parts], structure, given.size, turns)
-    while not state[0] and state[1] < given[0]:
-        (row,) = program(state, given, *parts, *values)
-        state, start = row[:2], 2
-        for position, part in enumerate(parts):
-            parts[position] = row[start : start + part.size].reshape(part.shape)
-            start += part.size
-    return float(state[0]), int(state[1]), _trees.tree_unflatten(structure, parts)
+    parts = [np.asarray(part, FLOAT) for part in parts]
+    row = np.concatenate([np.array([ended, 0.0]), *[part.reshape(-1) for part in parts]])
+    given = np.array(limits, FLOAT)
+    shapes = [part.shape for part in parts]
+    program = _program(functions, (name, turns), turn, shapes, structure, given.size, turns)
+    while not row[0] and row[1] < given[0]:
+        (row,) = program(row, given, *values)
+    return float(row[0]), int(row[1]), _trees.tree_unflatten(structure, _split(row[2:], shapes))
+
+
+def _split(row: Any, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    """The arrays that lie in a row one after the other."""
+    found, start = [], 0
+    for shape in shapes:
+        size = math.prod(shape)
+        found.append(row[start : start + size].reshape(shape))
+        start += size
+    return found
 
 
 def _program(
@@ -76,14 +85,13 @@ def _program(
 ) -> HostProgram:
     """A program of some turns.
 
-    It takes how the iteration has ended and the number of turns, limits, carried values, and parameters. It gives a row
-    of the first two and the carried values.
+    It takes and gives a row of how the iteration has ended, the number of turns, and the carried values; it also takes
+    limits, and parameters.
     """
     function = functions[0]
-    given = [*[placeholder(shape, FLOAT) for shape in ((2,), (limit_count,), *shapes)], *function.captured]
 
-    def turns(state: Tensor, limits: Tensor, *rest: Tensor) -> Any:
-        nodes = [one._node for one in rest[len(shapes) :]]
+    def turns(row: Tensor, limits: Tensor, *parameters: Tensor) -> Any:
+        nodes = [one._node for one in parameters]
 
         def evaluation(function: ClosedFunction) -> Callable[..., Any]:
             def evaluate(*variables: Any) -> Any:
@@ -101,10 +109,12 @@ def _program(
             kept = [np.where(going, new, old) for new, old in zip(flatten(after)[0], before, strict=True)]
             return (np.where(going, end * 1.0, done), count + np.where(going, 1.0, 0.0), *kept), None
 
-        (done, count, *last), _ = scan(one, (state[0], state[1], *rest[: len(shapes)]), length=length)
+        (done, count, *last), _ = scan(one, (row[0], row[1], *_split(row[2:], shapes)), length=length)
         return np.concatenate([np.stack([done, count]), *[part.reshape(-1) for part in last]])
 
     def how() -> HostProgram:
+        size = 2 + sum(map(math.prod, shapes))
+        given = [placeholder((size,), FLOAT), placeholder((limit_count,), FLOAT), *function.captured]
         made, outside = recorded(turns, given, str(name), _as_given)
         return HostProgram(made.at([*made.variables, *outside]), made.variables)
 

@@ -137,6 +137,9 @@ _lock = ForkSafeLock()
 
 def number_of(text: Any) -> int:
     """The number of a message."""
+    found = _texts.get(text) if isinstance(text, str) else None
+    if found is not None:
+        return found
     shown = " ".join(str(text).split())
     with _lock.held():
         return _texts.setdefault(shown, len(_texts)) if len(_texts) < MOST_TEXTS else _texts.get(shown, 0)

@@ -7,6 +7,7 @@ derivatives of all orders exist. Called by implicit.py and matrix_free.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from ..graph.ir import Node, broadcast, make, zeros
 from .closed_functions import ClosedFunction, as_float
 from .compiled_iterations import conjugate_gradients
 from .host_solves import ConvergenceError, HostSolve, check_converged
+from .krylov import gmres
 
 EPS = float(np.finfo(np.float64).eps)
 METHODS = ("cg", "bicgstab", "gmres", "dense")
@@ -45,21 +47,24 @@ def _refuse_infinite(title: str) -> None:
 
 def _solve_matrix(title: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """LU with partial pivoting; a reciprocal condition number at the level of rounding is a singular matrix."""
-    if not np.isfinite(a).all():
-        _refuse_infinite(title)
     n = len(a)
     if n == 1:
+        if not np.isfinite(a[0, 0]):
+            _refuse_infinite(title)
         if a[0, 0] == 0:
             _refuse_singular(title)
         return b / a[0, 0]
     from scipy.linalg import lapack
 
     routines: Any = lapack
-    factors, pivots, info = routines.dgetrf(a)
-    norm = np.abs(a).sum(axis=0).max()
+    turned = a.T  # in Fortran's order, so that nothing is copied to turn it
+    norm = routines.dlange("1", turned)
+    if not math.isfinite(norm) and not np.isfinite(a).all():
+        _refuse_infinite(title)
+    factors, pivots, info = routines.dgetrf(turned)
     if info > 0 or routines.dgecon(factors, norm)[0] < n * EPS:
         _refuse_singular(title)
-    return routines.dgetrs(factors, pivots, b)[0]
+    return routines.dgetrs(factors, pivots, b, trans=1)[0]
 
 
 @dataclass(frozen=True)
@@ -160,19 +165,21 @@ class Iteration:
     def run(
         self, title: str, product: Product, b: np.ndarray, start: Any, inverse: Product | None = None
     ) -> tuple[np.ndarray, int]:
-        """The solution by SciPy, and its `info`, which is 0 for success; `inverse` multiplies by about the inverse."""
-        from scipy.sparse import linalg
-
-        routines: Any = linalg
+        """The solution, and SciPy's `info`, which is 0 for success; `inverse` multiplies by about the inverse."""
         if self.method == "dense":
             matrix = np.stack([product(unit) for unit in np.eye(b.size)], axis=1)
             return _solve_matrix(title, matrix, b), 0
+        if self.method == "gmres":
+            limit = max(self.atol, self.rtol * float(np.linalg.norm(b)))
+            most = 10 * b.size if self.maxiter is None else self.maxiter
+            return gmres(product, b, start, limit, min(b.size, 50), most, inverse)
+        from scipy.sparse import linalg
+
+        routines: Any = linalg
         operator = routines.LinearOperator((b.size, b.size), matvec=product, dtype=b.dtype)
         more: dict[str, Any] = {}
         if inverse is not None:
             more["M"] = routines.LinearOperator((b.size, b.size), matvec=inverse, dtype=b.dtype)
-        if self.method == "gmres":
-            more["restart"] = min(b.size, 50)
         found, info = getattr(routines, self.method)(
             operator, b, x0=start, rtol=self.rtol, atol=self.atol, maxiter=self.maxiter, **more
         )

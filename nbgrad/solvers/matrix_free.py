@@ -1,7 +1,7 @@
 """Linear systems whose matrix is a function: `linear_solve`.
 
-In: a linear function of a vector, which may close over recorded values, and a right-hand side. Out: the solution by one
-of SciPy's iterations, differentiated by the right-hand side and by all that the function closes over. Called by users.
+In: a linear function of a vector, which may close over recorded values, and a right-hand side. Out: the solution by an
+iteration, differentiated by the right-hand side and by all that the function closes over. Called by users.
 """
 
 from __future__ import annotations

@@ -9,14 +9,15 @@ The steps are one loop. It is compiled for a number of turns, which is the next 
 length. So another parameter, which takes other steps, compiles nothing.
 
 Explicit methods do the same arithmetic as SciPy. For implicit ones a step is one of Radau IIA with three stages, of
-fifth order, from SciPy's own values by two of Newton's iterations, which makes derivatives of up to the third order
-exact.
+fifth order, from stages that are known, by Newton's iterations: k of them make derivatives of up to the order 2^k - 1
+exact. Stages that are SciPy's, which other methods have found, get one more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,20 +36,28 @@ from .tableaus import EXPLICIT, RADAU_DENSE, RADAU_MATRIX, RADAU_NODES, tableau
 
 TITLE = "solve_ivp"
 FEWEST_STEPS = 16
+Way = tuple[int, str, int]
+"""The number of steps, their method, and the number of Newton's iterations."""
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
     """Accepted steps: `fractions` of the whole at which they end, and, for implicit methods, the stages of each.
 
-    `values` gives the solution at times, or is None where it is that
-    of the steps done again; `fields` are those of the run.
+    `values` gives the solution at times, or is None where it is that of the steps done again; `fields` are those of
+    the run; `method` is an explicit one, or Radau's.
     """
 
     fractions: np.ndarray
     stages: np.ndarray
     values: Callable[[np.ndarray], np.ndarray] | None
     fields: dict[str, Any]
+    method: str = "Radau"
+
+    @property
+    def bytes(self) -> int:
+        """The memory of the arrays."""
+        return self.stages.nbytes + self.fractions.nbytes
 
     def padded(self) -> list[np.ndarray]:
         """Fractions and stages of as many steps as a program has turns; those at the end have no length."""
@@ -64,13 +73,25 @@ class Steps:
 
 
 class Problem:
-    """A right-hand side, a method, and a way to find the steps: `find(t0, t1, y0, *parameters)`."""
+    """A right-hand side, and a way to find the steps: `find(t0, t1, y0, *parameters)`.
 
-    def __init__(self, function: ClosedFunction, method: str, find: Callable[..., Steps]) -> None:
-        self.function, self.method, self.find = function, method, find
+    `rough`: stages are those of another method than Radau's.
+    """
+
+    title = TITLE
+    """For messages."""
+
+    def __init__(self, function: ClosedFunction, find: Callable[..., Steps], rough: bool) -> None:
+        self.function, self.find, self.rough = function, find, rough
+
+    def iterations(self, method: str, order: int) -> int:
+        """Newton's iterations for a derivative."""
+        return 0 if method in EXPLICIT else max(order.bit_length(), 1) + self.rough
 
     def replay(
         self,
+        method: str,
+        iterations: int,
         fractions: Tensor,
         stages: Tensor,
         positions: Tensor,
@@ -88,10 +109,10 @@ class Problem:
 
         ends = first + (last - first) * fractions
         lengths = ends[1:] - ends[:-1]
-        if self.method in EXPLICIT:
-            states, weighted, dense = _explicit(slope, self.method, ends, lengths, y0)
+        if method in EXPLICIT:
+            states, weighted, dense = _explicit(slope, method, ends, lengths, y0)
         else:
-            states, weighted, dense = _implicit(slope, ends, lengths, stages, y0, self._jacobian(given))
+            states, weighted, dense = _implicit(*(slope, ends, lengths, stages, y0, self._jacobian(given), iterations))
         length = lengths[positions]
         part = (times - ends[positions]) / np.where(length == 0, 1.0, length)
         powers = part[:, None] ** np.arange(1, dense.shape[1] + 1)
@@ -117,7 +138,13 @@ def _explicit(slope: Callable[..., Any], method: str, ends: Any, lengths: Any, y
 
 
 def _implicit(
-    slope: Callable[..., Any], ends: Any, lengths: Any, stages: Any, y0: Any, jacobian: Callable[..., Any]
+    slope: Callable[..., Any],
+    ends: Any,
+    lengths: Any,
+    stages: Any,
+    y0: Any,
+    jacobian: Callable[..., Any],
+    iterations: int,
 ) -> tuple[Any, Any, np.ndarray]:
     """States before the steps, the stages' distances from them, and the collocation polynomial's coefficients."""
     n = y0.shape[0]
@@ -133,7 +160,7 @@ def _implicit(
 
     def step(y: Any, of: Any) -> tuple[Any, Any]:
         t, h, z = of
-        for _ in range(2):
+        for _ in range(iterations):
             z = corrected(z, t, h, y)
         return y + z[2], (y, z)
 
@@ -147,8 +174,8 @@ def _implicit(
 class Replayed:
     """A vector that is computed along the steps of a problem, from inputs of given shapes and dtypes.
 
-    `graph(steps)` gives its graph for a number of steps: over fractions, stages, positions, and the inputs. The first
-    inputs are times, the ends, the first state, and the parameters, from which the steps follow.
+    `graph(way)` gives its graph: over fractions, stages, positions, and the inputs. The first inputs are times, the
+    ends, the first state, and the parameters, from which the steps follow.
     """
 
     def __init__(
@@ -158,38 +185,40 @@ class Replayed:
         base: int,
         inputs: Sequence[Node],
         size: int,
-        graph: Callable[[int], ClosedFunction],
+        graph: Callable[[Way], ClosedFunction],
+        order: int = 0,
     ) -> None:
-        self.key, self.problem, self.base, self.size = key, problem, base, size
+        self.key, self.problem, self.base, self.size, self.order = key, problem, base, size, order
         self.inputs = [placeholder(node.shape, node.dtype) for node in inputs]
         self._graph = graph
-        self._graphs: dict[int, ClosedFunction] = {}
+        self._graphs: dict[Way, ClosedFunction] = {}
         self._derivatives: dict[Any, Replayed] = {}
 
-    def graph(self, steps: int) -> ClosedFunction:
-        """The graph for a number of steps."""
-        if steps not in self._graphs:
-            self._graphs[steps] = self._graph(steps)
-        return self._graphs[steps]
+    def graph(self, way: Way) -> ClosedFunction:
+        """The graph for a number of steps of a method."""
+        if way not in self._graphs:
+            self._graphs[way] = self._graph(way)
+        return self._graphs[way]
 
     def values(self, steps: Steps, given: Sequence[np.ndarray]) -> np.ndarray:
         """The vector for plain arrays of the inputs."""
         times, first, last = given[:3]
         fractions, stages = steps.padded()
         positions = steps.positions((times - first) / ((last - first) or 1.0))
-        return self.graph(len(fractions) - 1).program()(fractions, stages, positions, *given)[0]
+        way = (len(fractions) - 1, steps.method, self.problem.iterations(steps.method, self.order))
+        return self.graph(way).program()(fractions, stages, positions, *given)[0]
 
     def node(self, inputs: Sequence[Node], fields: Node) -> Node:
         """The vector for nodes of the inputs; `fields` say whether SciPy has found the solution."""
 
         def run(*arrays: np.ndarray) -> tuple[Any, dict[str, Any]]:
             *given, state = arrays
-            check_converged(TITLE, state)
+            check_converged(self.problem.title, state)
             first, last, *rest = given[1 : self.base]
             return self.values(self.problem.find(first, last, *rest), given), {}
 
         nodes = [*inputs, fields]
-        host = HostSolve(TITLE, self.key, [node.ndim for node in nodes], (self.size,), (), run)
+        host = HostSolve(self.problem.title, self.key, [node.ndim for node in nodes], (self.size,), (), run)
         return make("custom", (host.nodes(nodes)[0], *inputs, fields), (ReplayRule(self), 0))
 
     def floats(self) -> list[int]:
@@ -200,8 +229,8 @@ class Replayed:
         """The cotangents of the inputs of floats, one after the other; the vector's cotangent is a further input."""
         wanted = self.floats()
 
-        def graph(steps: int) -> ClosedFunction:
-            made = self.graph(steps)
+        def graph(way: Way) -> ClosedFunction:
+            made = self.graph(way)
             given = placeholder((self.size,), FLOAT)
             found = vjp(made.outputs, [given], [made.variables[3 + k] for k in wanted])
             return ClosedFunction((*made.variables, given), (), [_joined(found, [self.inputs[k] for k in wanted])])
@@ -213,8 +242,8 @@ class Replayed:
     def tangent(self, moved: tuple[int, ...]) -> Replayed:
         """The vector's tangent; the tangents of the inputs at positions are further inputs."""
 
-        def graph(steps: int) -> ClosedFunction:
-            made = self.graph(steps)
+        def graph(way: Way) -> ClosedFunction:
+            made = self.graph(way)
             moves = [placeholder(self.inputs[k].shape, self.inputs[k].dtype) for k in moved]
             found = jvp(made.outputs, [made.variables[3 + k] for k in moved], moves)[0]
             result = zeros((self.size,), FLOAT) if found is None else found
@@ -222,9 +251,10 @@ class Replayed:
 
         return self._derived(moved, [*self.inputs, *[self.inputs[k] for k in moved]], self.size, graph)
 
-    def _derived(self, way: Any, inputs: Sequence[Node], size: int, graph: Callable[[int], ClosedFunction]) -> Replayed:
+    def _derived(self, way: Any, inputs: Sequence[Node], size: int, graph: Callable[[Way], ClosedFunction]) -> Replayed:
         if way not in self._derivatives:
-            self._derivatives[way] = Replayed((self.key, way), self.problem, self.base, inputs, size, graph)
+            key = (self.key, way)
+            self._derivatives[way] = Replayed(key, self.problem, self.base, inputs, size, graph, self.order + 1)
         return self._derivatives[way]
 
 
@@ -261,16 +291,16 @@ class ReplayRule:
         return self.replayed.tangent(tuple(moves)).node([*inputs, *moves.values()], fields)
 
 
-def replayed_solution(key: Any, problem: Problem, inputs: Sequence[Node]) -> Replayed:
+def replayed_solution(key: Any, problem: Problem, inputs: Sequence[Node], size: int) -> Replayed:
     """The solution at times, flat, for inputs such as these: times, the ends, the first state, the parameters."""
     times, _, _, y0, *_ = inputs
-    size = times.size * y0.size
 
-    def graph(steps: int) -> ClosedFunction:
-        shapes = [(steps + 1,), (steps, 3, y0.size) if problem.method not in EXPLICIT else (steps, 0, 0)]
+    def graph(way: Way) -> ClosedFunction:
+        steps, method, iterations = way
+        shapes = [(steps + 1,), (steps, 0, 0) if method in EXPLICIT else (steps, 3, y0.size)]
         given = [placeholder(shape, FLOAT) for shape in shapes]
         given += [placeholder(times.shape, np.dtype(np.int64)), *inputs]
-        made, outside = recorded(problem.replay, given, TITLE, lambda nodes: nodes)
+        made, outside = recorded(partial(problem.replay, method, iterations), given, problem.title, lambda nodes: nodes)
         values = [node if node.value is None else constant(node.value) for node in outside]
         return made if not outside else ClosedFunction(made.variables, (), made.at([*made.variables, *values]))
 

@@ -111,10 +111,13 @@ def root(
         def value(x: np.ndarray) -> np.ndarray:
             return function.call(as_float(x), *values)[0]
 
-        def slope(x: np.ndarray) -> np.ndarray:
-            return function.jacobian().program()(as_float(x), *values)[0]
+        jacobian = function.jacobian().program() if method in WITH_JACOBIAN else None
 
-        own = slope if method in WITH_JACOBIAN else None
+        def slope(x: np.ndarray) -> np.ndarray:
+            assert jacobian is not None
+            return jacobian(as_float(x), *values)[0]
+
+        own = None if jacobian is None else slope
         found = as_scipy(
             title,
             host.place,

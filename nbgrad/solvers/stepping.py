@@ -1,8 +1,8 @@
 """The steps of SciPy's explicit Runge-Kutta methods, found by a compiled loop.
 
 In: a right-hand side as a `ClosedFunction` over the state and the time, a method, SciPy's options, and plain arrays.
-Out: the ends of the accepted steps, and whether they reach the last time. Called by differential_equations.py, where
-only the steps are wanted: the solution follows from them (replayed_steps.py), which takes the stages from here.
+Out: the ends of the accepted steps, and whether they reach the last time. Called by trajectories.py, where only
+the steps are wanted: the solution follows from them (replayed_steps.py), which takes the stages from here.
 
 The control of the step's size is that of SciPy, and so are the steps, up to rounding: E. Hairer, S. P. Norsett and G.
 Wanner, "Solving Ordinary Differential Equations I", 1993, II.4. A turn of the loop is an attempt at a step; a program
@@ -37,6 +37,17 @@ class Found:
     evaluations: int
     message: str
 
+    @property
+    def no_stages(self) -> np.ndarray:
+        """The stages, which follow from the ends."""
+        return np.zeros((len(self.ends) - 1, 0, 0))
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """SciPy's facts about a run."""
+        counts = {"nfev": self.evaluations, "njev": 0, "nlu": 0, "nit": len(self.ends) - 1}
+        return {"success": self.reached, "status": 0 if self.reached else -1, "message": self.message, **counts}
+
 
 def explicit_steps(
     function: ClosedFunction,
@@ -46,8 +57,13 @@ def explicit_steps(
     last: float,
     y0: np.ndarray,
     values: Sequence[np.ndarray],
+    most: int | None = None,
 ) -> Found:
-    """The accepted steps between two times."""
+    """The accepted steps between two times.
+
+    With `most`, steps end before the last time if there are more attempts than that for next to no part of the span,
+    and 20 times as many for all of it.
+    """
     from scipy import integrate
 
     def slope(t: float, y: np.ndarray) -> np.ndarray:
@@ -61,13 +77,14 @@ def explicit_steps(
     state = np.array([first, solver.h_abs, 0.0, 0.0])
     y, ends, attempts = y0, [np.array([first])], 0
     limits = np.array([last, solver.max_step, solver.rtol])
-    while state[0] != last and not state[3]:
+    allowed = np.inf if most is None else most
+    while state[0] != last and not state[3] and attempts < allowed * (1 + 20 * (state[0] - first) / (last - first)):
         (row,) = program(state, y, limits, as_float(absolute), *values)
         state, y = row[:4].copy(), row[4 : 4 + n].copy()
         times, kinds = row[4 + n :].reshape(2, TURNS)
         ends.append(times[kinds == 1])
         attempts += int((kinds >= 0).sum())
-    reached = not state[3]
+    reached = bool(state[0] == last)
     said = "The solver successfully reached the end of the integration interval." if reached else solver.TOO_SMALL_STEP
     return Found(np.concatenate(ends), reached, solver.nfev + attempts * solver.n_stages, said)
 
