@@ -163,3 +163,28 @@ def test_functions_of_numbers_give_numbers_of_their_own_dtype(name: str) -> None
         except NbgradError:
             continue  # refused, which other tests are about
         assert found.dtype == expected.dtype, args
+
+
+def test_numbers_in_texts_by_the_old_operator() -> None:
+    """A message of a fit, `"%g" % loss`, is no reason to refuse a gradient; under jit there is no number yet."""
+    shown: list[str] = []
+
+    def loss(x: Any) -> Any:
+        value = np.sum(x**2)
+        text = "%(name)s "
+        text %= {"name": "loss"}
+        shown.append(text + "%d: %8.3f" % (3, value))  # noqa: UP031
+        return value
+
+    x = np.array([1.0, 2.0])
+    for function in (loss, nb.differentiable_source(loss)):
+        np.testing.assert_array_equal(nb.grad(function)(x), [2.0, 4.0])
+        with pytest.raises(TypeError, match=r"has no number yet.*write f\"\{x:g\}\""):
+            nb.jit(nb.grad(function))(x)
+    assert shown == ["loss 3:    5.000"] * 2
+
+
+def test_remainders_of_recorded_numbers_stay_recorded() -> None:
+    x = np.array([2.0, 3.0, 0.7])
+    gradient = nb.grad(lambda x: 5.5 % x[0] + np.float64(7.0) % x[1] + np.sum(np.arange(3.0) % x[2]))(x)
+    np.testing.assert_array_equal(gradient, [-2.0, -2.0, -3.0])

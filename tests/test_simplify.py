@@ -236,3 +236,10 @@ def test_very_deep_graphs() -> None:
         node = node + 1.0
     (small,) = simplify([node])
     np.testing.assert_allclose(interpret([small])[0][:1], [30_000.0])
+
+
+def test_a_repeated_complex_number_of_repeated_parts_stays() -> None:
+    re, im = (broadcast(x_of((3,)), (2, 3)) for _ in range(2))
+    (simple,) = simplify([make("complex", (re, im))])
+    assert simple.name == "complex"
+    assert [part.name for part in simple.inputs] == ["broadcast", "broadcast"]

@@ -152,8 +152,10 @@ def _of_extremum(wins: Node, loses: Node, x: Node, y: Node) -> Node:
     """The derivative of `maximum` or `minimum` by an operand: 1, one half at a tie, NaN at NaN; masked where it loses.
 
     A partial derivative of the form select(condition, p, 0) is a mask: what is multiplied by it stays zero, even inf.
+    Its p is finite where the operand loses, too: derivatives of higher order multiply by p before they mask.
     """
-    shared = choose(wins, 1.0, choose(equal(x, y), 0.5, math.nan, x), x)
+    differ = elementwise("logical_or", wins, loses)
+    shared = choose(differ, 1.0, choose(equal(x, y), 0.5, math.nan, x), x)
     return choose(elementwise("logical_not", loses), shared, 0.0, x)
 
 

@@ -35,8 +35,8 @@ COMMUTATIVE = frozenset(
 INPUT, CONSTANT, LITERAL, IOTA, ALIAS, CUSTOM, GATHER = (
     PRIMITIVES[name] for name in "input constant literal iota alias custom gather".split()
 )
-RESHAPE, TRANSPOSE, BROADCAST, PAD, JOIN, SUM, MATMUL = (
-    PRIMITIVES[name] for name in "reshape transpose broadcast pad concatenate sum matmul".split()
+RESHAPE, TRANSPOSE, BROADCAST, PAD, JOIN, SUM, MATMUL, COMPLEX = (
+    PRIMITIVES[name] for name in "reshape transpose broadcast pad concatenate sum matmul complex".split()
 )
 FLOAT16 = np.dtype(np.float16)
 _ANY_DTYPE = frozenset(PRIMITIVES[name] for name in "scatter_last host loop item write".split())
@@ -160,7 +160,8 @@ class Simplifier:
 
 def _repeated(node: Node) -> Node | None:
     """An elementwise node whose operands are all repeated along an axis: computed once, then repeated."""
-    if node.primitive is GATHER or node.primitive is CUSTOM:
+    # A repeated complex number is the join of its repeated parts, so that nothing would change.
+    if node.primitive in (GATHER, CUSTOM, COMPLEX):
         return None
     if not node.shape:
         # Only literals can be folded, and nothing is repeated.

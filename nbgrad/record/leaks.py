@@ -21,6 +21,7 @@ from ..errors import DtypeError, is_installed, users_frame
 from ..graph.loops.watch import running_kernel
 
 _WRITES = frozenset(["STORE_SUBSCR", "STORE_SLICE", "INPLACE_ADD", "INPLACE_SUBTRACT", "INPLACE_MULTIPLY"])
+_FORMATS = ("BINARY_MODULO", "INPLACE_MODULO")
 _PLAIN_MODULES = ("math", "cmath", "builtins", "operator", "numpy")
 _SOLVERS = {
     **{n: n for n in "root root_scalar brentq newton minimize least_squares curve_fit fixed_point".split()},
@@ -107,6 +108,18 @@ def _is_written(frame: FrameType) -> bool:
     name = dis.opname[code[frame.f_lasti]]
     # From Python 3.11 on, in-place operators are those from number 13 on.
     return name in _WRITES or (name == "BINARY_OP" and code[frame.f_lasti + 1] >= 13)
+
+
+def formats_text(frame: FrameType) -> bool:
+    """Whether the frame that asks for a number puts it into a text: `"%g" % x`.
+
+    It is the frame that Python calls `__float__` from, so that the operator is that of texts: numbers and arrays leave
+    theirs to the Tensor.
+    """
+    code = frame.f_code.co_code
+    name = dis.opname[code[frame.f_lasti]]
+    # From Python 3.11 on, numbers 6 and 19 are the operators % and %=.
+    return name in _FORMATS or (name == "BINARY_OP" and code[frame.f_lasti + 1] in (6, 19))
 
 
 def called_name(frame: FrameType) -> str:

@@ -15,10 +15,15 @@ from ..errors import ArgumentError, AutogradError, DtypeError, TracedValueError
 from ..graph.trace import is_being_recorded, note_refusal
 from ..process.modes import REMEMBERS
 from ..record import shared_memory
-from ..record.leaks import way_out
+from ..record.leaks import formats_text, way_out
 from ..record.tensor import Tensor, part_of_tensor
 from ..runtime.evaluate import concrete
 from . import python_numbers
+
+_NOT_YET = (
+    'It has no number yet that "%g" % x could show: write f"{x:g}", which shows that it is recorded, or print it '
+    "outside of nb.jit and nb.vmap."
+)
 
 
 def _complex_text(number: complex) -> str:
@@ -94,6 +99,11 @@ class Values(Tensor):
         if self._node.dtype.kind == "c":
             message = f"A complex Tensor of shape {self.shape} cannot become a float. Take x.real, x.imag or abs(x)."
             raise DtypeError(message)
+        if self._node.traced and formats_text(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
+            value = self._text_value()
+            if value is not None and value.size == 1:
+                return float(value.item())
+            self._leaving("become a Python float", _NOT_YET)
         return float(self._number("become a Python float"))
 
     def __int__(self) -> int:
