@@ -40,6 +40,7 @@ NAMES: dict[str, str] = {
         "Pad ResizeBilinear OneHot Norm ClipByNorm MatMul ReduceLogSumExp Tril Triu Unfold PSNR Dropout1d Dropout2d "
         "Dropout3d Conv2dBnAct DenseBnAct CentralCrop"
     ),
+    "image_similarity": "SSIM MSSSIM",
     "adaptive_optimizers": "Adadelta AdaMax ASGD FTRL Lamb LazyAdam ProximalAdagrad Rprop",
     "optimizers": "SGD Momentum Adam AdamWeightDecay AdamW RMSProp Adagrad",
     "schedules": (

@@ -48,6 +48,12 @@ LABELS = np.array([0, 1, 2, 2, 1, 0], np.int32)
 SEVERAL = (RANDOM.uniform(size=(6, 3)) > 0.5).astype(np.float32)
 PICTURE = RANDOM.integers(0, 256, (5, 7, 3)).astype(np.uint8)
 
+SEQUENCES, STATES, GATES = drawn(3, 2, 3), drawn(4, 2, 2), drawn(88, 1, 1)
+WINDOWS, SHIFTS = drawn(4, 1, 3, 2), drawn(1, 36, 3, 2)
+EVEN = np.ascontiguousarray(SEQUENCES[..., :2])
+EXTRA = np.random.default_rng(1)
+PHOTOGRAPHS = EXTRA.uniform(size=(2, 1, 2, 20, 23)).astype(np.float32)
+
 OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
     ("Adadelta", {"learning_rate": 0.5, "rho": 0.8, "epsilon": 1e-3}),
     ("Adadelta", {"learning_rate": 1.0, "weight_decay": 0.1}),
@@ -97,6 +103,11 @@ FORMS: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], tuple[Any, ...]]] =
     "boxes inside": ("CheckValid", (), {}, (INSIDE, np.array([24, 16, 1.5], np.float32))),
     "rounded": ("Rint", (), {}, (np.array([0.5, 1.5, -2.5, 0.4], np.float32),)),
     "norm": ("LpNorm", ([0], 3), {}, (LOGITS,)),
+    "maxima and places": ("MaxPoolWithArgmax", (2, 2, "same"), {}, (IMAGES,)),
+    "maxima and places of volumes": ("MaxPool3DWithArgmax", ((2, 2, 3), 2, 1), {}, (VOLUMES,)),
+    "lstm, one layer": ("LSTM", (3, 2, 1, True, False, 0.0), {}, (SEQUENCES, STATES[:1], STATES[1:2], GATES[:48])),
+    "lstm, two layers": ("LSTM", (2, 2, 2, True, False, 0.0), {}, (EVEN, STATES[:2], STATES[2:], GATES[:80])),
+    "lstm, both ways": ("LSTM", (3, 2, 1, False, True, 0.0), {}, (SEQUENCES, STATES[:2], STATES[2:], GATES[:80])),
 }
 LAYERS: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], tuple[Any, ...]]] = {
     "same volumes": ("Conv3d", (2, 4, (2, 3, 2)), {"stride": (1, 2, 2), "weight_init": VOLUME_KERNEL}, (VOLUMES,)),
@@ -140,6 +151,8 @@ LAYERS: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], tuple[Any, ...]]] 
     "dice": ("DiceLoss", (), {}, (SHARES, np.ascontiguousarray(SHARES[::-1]))),
     "log sum exp": ("ReduceLogSumExp", (1,), {}, (LOGITS,)),
 }
+DEFORMED = (IMAGES, WINDOWS, SHIFTS, (3, 2), (1, 1, 1, 2), (1, 1, 2, 0))
+"""The arguments of `deformable_conv2d`, up to the padding."""
 METRICS: dict[str, tuple[str, tuple[Any, ...], tuple[Any, Any]]] = {
     "Accuracy": ("Accuracy", (), (SCORES, LABELS)),
     "top 2": ("TopKCategoricalAccuracy", (2,), (SCORES, LABELS)),
@@ -196,6 +209,9 @@ class Cases:
             self.all[f"metric: {name}"] = lambda row=row: self.measured(*row)
         for name, (cls, options) in TRANSFORMS.items():
             self.all[f"image: {name}"] = lambda cls=cls, options=options: self.pictured(cls, options)
+        self.all["deformed windows"] = self.deformed
+        for name in ("LayerOfSSIM", "LayerOfMSSSIM"):
+            self.all[name] = lambda name=name: self.similarity(name.removeprefix("LayerOf"))
         self.all["scale: DynamicLossScaler"] = self.scaler
         self.all["scale: DynamicLossScaleManager"] = self.manager
         self.all["scale: DynamicLossScaleUpdateCell"] = self.update_cell
@@ -216,7 +232,8 @@ class Cases:
         made = getattr(module, cls)(*args, **wrapped)
         if cls.startswith("BatchNorm"):
             made.set_train()
-        return made(*[self.tensor(array) for array in arrays])
+        found = made(*[self.tensor(array) for array in arrays])
+        return found[:3] if cls == "LSTM" else found  # without what its derivative reuses
 
     def measured(self, cls: str, args: Any, arrays: Any) -> Any:
         """A metric of one batch, or of two where classes are counted."""
@@ -233,6 +250,23 @@ class Cases:
         if cls == "Resize" and len(options) == 2:
             options = (options[0], [self.vision.Inter.NEAREST, 0, 0, self.vision.Inter.CUBIC][options[1]])
         return getattr(self.vision, cls)(*options)(PICTURE)
+
+    def deformed(self) -> Any:
+        """A convolution of two groups of channels, which are moved apart."""
+        arrays = [self.tensor(one) if isinstance(one, np.ndarray) else one for one in DEFORMED]
+        bias = self.tensor(np.arange(4, dtype=np.float32))
+        return self.ops.deformable_conv2d(*arrays, bias, (1, 1, 1, 2), 2, 2)
+
+    def similarity(self, cls: str) -> Any:
+        """The similarity of images; MindSpore's layers run compiled only."""
+        layer = self.nn.SSIM(2.0, 7, 1.0, 0.02, 0.05) if cls == "SSIM" else self.nn.MSSSIM(1.0, (0.3, 0.7), 5)
+        set_mode = getattr(importlib.import_module(self.library), "set_context", None)
+        if self.library == "mindspore":
+            set_mode(mode=0)
+        found = layer(*[self.tensor(one) for one in PHOTOGRAPHS])
+        if self.library == "mindspore":
+            set_mode(mode=1)
+        return found
 
     def scaler(self) -> Any:
         """The scale after each step."""
