@@ -60,6 +60,10 @@ _ROWS = {
             "vision vision.c_transforms vision.py_transforms vision.transforms vision.utils",
         ),
         (
+            "dataset.text_transforms dataset.tokenizers dataset.vocabulary",
+            "text text.transforms text.utils",
+        ),
+        (
             "dataset.array_transforms",
             "transforms transforms.c_transforms transforms.py_transforms transforms.transforms",
         ),
