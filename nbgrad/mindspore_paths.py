@@ -56,7 +56,7 @@ _ROWS = {
         ("dataset", "engine engine.datasets engine.samplers core"),
         ("dataset.dataset_config", "config engine.config core.config"),
         (
-            "dataset.vision_transforms dataset.random_images",
+            "dataset.vision_transforms dataset.random_images dataset.image_tones dataset.image_motions",
             "vision vision.c_transforms vision.py_transforms vision.transforms vision.utils",
         ),
         (

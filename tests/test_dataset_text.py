@@ -59,7 +59,11 @@ def test_vocabularies_count_the_words_of_datasets() -> None:
     data = nb.dataset.GeneratorDataset([(np.array(row), k) for k, row in enumerate(words)], ["words", "k"])
     # sea 3, deep 2, then one each, in the order of the alphabet.
     assert list(text.Vocab.from_dataset(data, "words").vocab()) == ["sea", "deep", "blue", "x", "y"]
-    assert list(text.Vocab.from_dataset(data, ["words"], (2, None), special_tokens=["_"]).vocab()) == ["_", "sea", "deep"]
+    assert list(text.Vocab.from_dataset(data, ["words"], (2, None), special_tokens=["_"]).vocab()) == [
+        "_",
+        "sea",
+        "deep",
+    ]
     assert list(text.Vocab.from_dataset(data, "words", (None, 2), top_k=2).vocab()) == ["deep", "blue"]
     with pytest.raises(DtypeError, match="needs words"):
         text.Vocab.from_dataset(data)

@@ -1,6 +1,7 @@
 """MindSpore's `dataset.text`: texts and lists of words changed, cut, joined, and read as numbers.
 
-In: texts, or arrays of words. Out: the same, or arrays of numbers. Called by users and, for every row, by `Dataset.map`.
+In: texts, or arrays of words. Out: the same, or arrays of numbers. Called by users and, for every row, by
+`Dataset.map`.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import numpy as np
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..nn.layer_arguments import flag, positive, whole
 from ..record.axes_and_dtypes import real_dtype
-from .array_transforms import PyTensorOperation, Transform
 from .array_transforms import Implementation as Implementation
+from .array_transforms import PyTensorOperation, Transform
 
 __all__ = [
     "AddToken",

@@ -96,7 +96,7 @@ class RecordFile:
 # ----- Messages -----
 
 
-class _Broken(Exception):
+class _BrokenError(Exception):
     """A message that ends early, or has a part of a kind that does not exist."""
 
 
@@ -105,7 +105,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if at >= len(data) or shift > 63:
-            raise _Broken
+            raise _BrokenError
         byte = data[at]
         value |= (byte & 127) << shift
         at += 1
@@ -129,9 +129,9 @@ def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
         elif kind in (1, 5):
             length = 8 if kind == 1 else 4
         else:
-            raise _Broken
+            raise _BrokenError
         if at + length > len(data):
-            raise _Broken
+            raise _BrokenError
         yield key >> 3, data[at : at + length]
         at += length
 
@@ -177,7 +177,7 @@ def features_of(data: bytes, path: str) -> dict[str, Feature]:
                 if place == 1:
                     parts = dict(_fields(entry))
                     found[parts[1].decode()] = _feature(parts.get(2, b""))
-    except (_Broken, AttributeError, KeyError, TypeError, ValueError):
+    except (_BrokenError, AttributeError, KeyError, TypeError, ValueError):
         message = f"A record of {path!r} is no tf.train.Example."
         raise ArgumentError(message) from None
     return found

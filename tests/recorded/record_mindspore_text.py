@@ -16,7 +16,23 @@ import numpy as np
 
 FILE = Path(__file__).with_name("mindspore_text.json")
 
-WORDS = ["wel", "##come", "to", "Bei", "##jing", "北", "京", "[UNK]", "[CLS]", "un", "##want", "##ed", "wanted", "want", "."]
+WORDS = [
+    "wel",
+    "##come",
+    "to",
+    "Bei",
+    "##jing",
+    "北",
+    "京",
+    "[UNK]",
+    "[CLS]",
+    "un",
+    "##want",
+    "##ed",
+    "wanted",
+    "want",
+    ".",
+]
 SENTENCES = [
     "Welcome to Beijing",
     "  deep\tblue \n sea ",
@@ -30,6 +46,7 @@ SENTENCES = [
     "Straße „Zitat“ …und 1,5 m² ﬁn",
     "𠮷野家 한국어 mixed混合text",
 ]
+PAIRS = [(["a", "b", "c"], ["d", "e"]), (["a"], ["b", "c", "d"])]
 CASES: list[tuple[str, dict[str, Any], list[Any]]] = [
     ("WhitespaceTokenizer", {"with_offsets": True}, SENTENCES),
     ("UnicodeCharTokenizer", {"with_offsets": True}, SENTENCES),
@@ -60,7 +77,7 @@ CASES: list[tuple[str, dict[str, Any], list[Any]]] = [
     ("ToNumber", {"data_type": "int8"}, [["1", "-7", "127"]]),
     ("ToNumber", {"data_type": "float32"}, [["1.5", "-7e2", "3"]]),
     ("Lookup", {"vocab": WORDS, "unknown_token": "[UNK]"}, [["to", "北", "lake"]]),
-    *(("TruncateSequencePair", {"max_length": n}, [(["a", "b", "c"], ["d", "e"]), (["a"], ["b", "c", "d"])]) for n in (1, 2, 3, 4, 9)),
+    *(("TruncateSequencePair", {"max_length": n}, PAIRS) for n in (1, 2, 3, 4, 9)),
 ]  # fmt: skip
 
 

@@ -54,6 +54,8 @@ EVEN = np.ascontiguousarray(SEQUENCES[..., :2])
 EXTRA = np.random.default_rng(1)
 PHOTOGRAPHS = EXTRA.uniform(size=(2, 1, 2, 20, 23)).astype(np.float32)
 
+LARGER = (EXTRA.normal(100, 30, (24, 30, 3))).clip(0, 255).astype(np.uint8)
+
 OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
     ("Adadelta", {"learning_rate": 0.5, "rho": 0.8, "epsilon": 1e-3}),
     ("Adadelta", {"learning_rate": 1.0, "weight_decay": 0.1}),
@@ -178,6 +180,28 @@ TRANSFORMS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "ToTensor": ("ToTensor", ()),
     "Pad": ("Pad", ([1, 2, 3, 4], 7)),
     "HorizontalFlip": ("HorizontalFlip", ()),
+    "AutoContrast": ("AutoContrast", ()),
+    "AutoContrast, without ends": ("AutoContrast", (10.0, [200, 50])),
+    "Equalize": ("Equalize", ()),
+    "Invert": ("Invert", ()),
+    "Posterize": ("Posterize", (3,)),
+    "Solarize": ("Solarize", ((60, 190),)),
+    "Solarize from a number on": ("Solarize", (100,)),
+    "AdjustSharpness, blurred": ("AdjustSharpness", (0.0,)),
+    "AdjustSharpness": ("AdjustSharpness", (2.5,)),
+    "AdjustSaturation": ("AdjustSaturation", (0.4,)),
+    "AdjustContrast": ("AdjustContrast", (1.7,)),
+    "AdjustBrightness": ("AdjustBrightness", (1.3,)),
+    "Rotate": ("Rotate", (30.0,)),
+    "Rotate, by straight lines": ("Rotate", (30.0, 2)),
+    "Rotate, as large as needed": ("Rotate", (90.0, 0, True)),
+    "Rotate about a corner": ("Rotate", (-20.0, 0, False, (0, 0), 9)),
+    "Affine": ("Affine", (15.0, (0.2, -0.1), 1.3, (5.0, -10.0), 0, 50)),
+    "RandomRotation by one angle": ("RandomRotation", ((45.0, 45.0),)),
+    "RandomSharpness by one factor": ("RandomSharpness", ((1.5, 1.5),)),
+    "RandomColor by one factor": ("RandomColor", ((0.5, 0.5),)),
+    "RandomPosterize": ("RandomPosterize", ((2, 2),)),
+    "RandomAffine": ("RandomAffine", ((20.0, 20.0), None, (1.1, 1.1), (10.0, 10.0, 5.0, 5.0), 0, 3)),
 }
 OVERFLOWS = (False, False, False, True, False, True, True, True, True, False, False)
 
@@ -249,7 +273,11 @@ class Cases:
         """A transformed image."""
         if cls == "Resize" and len(options) == 2:
             options = (options[0], [self.vision.Inter.NEAREST, 0, 0, self.vision.Inter.CUBIC][options[1]])
-        return getattr(self.vision, cls)(*options)(PICTURE)
+        if cls in ("Rotate", "Affine", "RandomAffine") and len(options) > 1:
+            at = {"Rotate": 1, "Affine": 4, "RandomAffine": 4}[cls]
+            way = self.vision.Inter.BILINEAR if options[at] == 2 else self.vision.Inter.NEAREST
+            options = (*options[:at], way, *options[at + 1 :])
+        return getattr(self.vision, cls)(*options)(LARGER if cls == "Equalize" else PICTURE)
 
     def deformed(self) -> Any:
         """A convolution of two groups of channels, which are moved apart."""

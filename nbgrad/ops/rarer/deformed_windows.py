@@ -70,8 +70,9 @@ def deformable_conv2d(
     ShapeError, ArgumentError : If shapes or numbers do not fit.
 
     >>> x = nb.numpy.arange(16.0).reshape(1, 1, 4, 4)
-    >>> moved = nb.ops.concat([nb.ops.full((1, 1, 4, 4), v) for v in (0.5, 0.0, 1.0)], 1)    # half a column to the right
-    >>> nb.ops.deformable_conv2d(x, nb.ops.ones((1, 1, 1, 1)), moved, (1, 1), (1, 1, 1, 1), (0, 0, 0, 0))[0, 0, 0].tolist()
+    >>> half = nb.ops.concat([nb.ops.full((1, 1, 4, 4), v) for v in (0.5, 0.0, 1.0)], 1)  # of a column to the right
+    >>> found = nb.ops.deformable_conv2d(x, nb.ops.ones((1, 1, 1, 1)), half, (1, 1), (1, 1, 1, 1), (0, 0, 0, 0))
+    >>> found[0, 0, 0].tolist()
     [0.5, 1.5, 2.5, 1.5]
     """
     only("modulated", modulated, True)

@@ -15,11 +15,11 @@ from ...record.axes_and_dtypes import integers, only, real_dtype
 from ...record.tensor import Tensor
 from ...tensors.parameter import Parameter
 from ...transforms.custom import stop_gradient
+from .. import image_forms
 from ..convolution import conv_transpose2d, fold, unfold
 from ..docstrings import documented
 from ..filled_arrays import full, logspace
 from ..gathering import bincount, searchsorted
-from .. import image_forms
 from ..image_forms import resize_bilinear, resize_nearest
 from ..linear_algebra import cross
 from ..normalisation import batch_norm, batch_norm_training, layer_norm_from
