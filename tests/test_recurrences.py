@@ -89,7 +89,7 @@ def test_ascends_gru(order: str) -> None:
 
 
 def test_one_vector_of_weights_is_that_of_the_layer() -> None:
-    """`nn.LSTM` is compared with PyTorch; with two layers and both ways, both layouts of the vector give its results."""
+    """`nn.LSTM` is compared with PyTorch; both layouts of the vector give its results, in two layers, both ways."""
     net = nn.LSTM(INPUTS, HIDDEN, 2, bidirectional=True, dtype=np.float64)
     names = ["l0", "l0_reverse", "l1", "l1_reverse"]
     kinds, weights = ("weight_ih", "weight_hh", "bias_ih", "bias_hh"), net.parameters_dict()
