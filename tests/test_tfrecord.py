@@ -224,3 +224,32 @@ def test_rows_that_do_not_fit(path: Path) -> None:
         Schema().from_json({})
     with pytest.raises(ArgumentError, match="shard_id"):
         TFRecordDataset(path, num_shards=2, shard_id=2)
+
+
+def test_rows_are_read_once(path: Path) -> None:
+    cache = nb.dataset.DatasetCache(1)
+    data = TFRecordDataset(path, columns_list=["f", "i"], shuffle=False, cache=cache)
+    first = rows_of(data)
+    assert cache.get_stat() == {"rows": 3, "bytes": 3 * (4 * 4 + 2 * 8)}
+    first[0]["f"][...] = 0.0
+    size = path.stat().st_size
+    path.write_bytes(bytes(size))  # a reader of the file finds no rows now
+    assert [(row["f"].tolist(), row["i"].tolist()) for row in rows_of(data)] == [
+        ([1.5, -2.0, 3.0, 4.0], [k, -k - 1]) for k in range(3)
+    ]
+
+
+def test_caches_have_limits_and_rows_of_several_datasets(tmp_path: Path) -> None:
+    rows = [{"f": [float(k)] * 50_000} for k in range(8)]
+    for name in "ab":
+        (tmp_path / name).write_bytes(records(rows if name == "a" else rows[::-1]))
+    cache = nb.dataset.DatasetCache(1, size=1)
+    several = [TFRecordDataset(tmp_path / name, shuffle=False, cache=cache) for name in "ab"]
+    for _ in range(2):
+        found = [[row["f"][0] for row in rows_of(data)] for data in several]
+        assert found == [list(range(8)), list(range(8))[::-1]]
+    assert cache.get_stat() == {"rows": 5, "bytes": 5 * 200_000}  # of 2**20
+    with pytest.raises(DtypeError, match="must be a DatasetCache"):
+        TFRecordDataset(tmp_path / "a", cache=3)
+    with pytest.raises(ArgumentError, match="not be negative"):
+        nb.dataset.DatasetCache(1, -1)

@@ -20,6 +20,7 @@ NAMES: dict[str, str] = {
     ),
     "record_files": "MindDataset",
     "tfrecord_dataset": "TFRecordDataset Schema",
+    "row_cache": "DatasetCache",
     "samplers": (
         "Sampler SequentialSampler RandomSampler DistributedSampler SubsetSampler SubsetRandomSampler "
         "WeightedRandomSampler"

@@ -201,7 +201,7 @@ class TFRecordDataset(Indexed):
         Read one of several parts: whole files, or rows with `shard_equal_rows`.
     shard_equal_rows : bool
         Whether all parts have the same number of rows, for which some rows may be read twice.
-    cache : {None}
+    cache : DatasetCache, optional
     compression_type : {None, "", "GZIP", "ZLIB"}
 
     Raises
@@ -224,10 +224,10 @@ class TFRecordDataset(Indexed):
         cache: Any = None,
         compression_type: str | None = None,
     ) -> None:
-        only("cache", cache, None)
         only("compression_type", compression_type, None, "", "GZIP", "ZLIB")
         order = Shuffle(shuffle) if isinstance(shuffle, str) else Shuffle.GLOBAL if shuffle else Shuffle.FALSE
-        super().__init__(chosen_sampler(None, order is Shuffle.GLOBAL, num_samples, None, None), num_parallel_workers)
+        chosen = chosen_sampler(None, order is Shuffle.GLOBAL, num_samples, None, None)
+        super().__init__(chosen, num_parallel_workers, cache)
         paths = [dataset_files] if isinstance(dataset_files, str | os.PathLike) else list(dataset_files)
         if not paths:
             message = "TFRecordDataset needs at least one file."
@@ -282,7 +282,7 @@ class TFRecordDataset(Indexed):
             return super()._rows()
         order = self._random().permutation(len(self._files)).tolist()
         rows = sorted(range(self._count()), key=lambda index: (order.index(self._places[index][0]), index))
-        return in_order(self._row, iter(rows[: self._size()]), self._workers)
+        return in_order(self._fetched, iter(rows[: self._size()]), self._workers)
 
     def _row(self, index: int) -> Row:
         place, number = self._places[index]
