@@ -50,7 +50,7 @@ _ROWS = {
     "parallel": (("communication.parallel_context", ". _utils _auto_parallel_context"),),
     "mindrecord": (("dataset.record_files", "."),),
     "boost": (("train.gradient_sums", ". grad_accumulation"),),
-    "_checkparam": (("nn.argument_checks", "."),),
+    "_checkparam": (("common.argument_checks", "."),),
     "_extends": (("compiled.compiler_marks", "."),),
     "profiler": (("train.profiler", ". profiling"),),
     "dataset": (

@@ -134,7 +134,7 @@ _HERE = {
     ),
     "rarer.forms": "col2im",
     "rarer.deformed_windows": "deformable_conv2d",
-    "rarer.own_primitives": "prim_attr_register PrimitiveWithInfer PrimitiveWithCheck",
+    "rarer.own_primitives": "prim_attr_register PrimitiveWithInfer PrimitiveWithCheck Custom",
 }
 """Module -> names; a name with a dot is a method of Tensor too, which is the first argument."""
 

@@ -631,6 +631,7 @@ from .rarer.deformed_windows import deformable_conv2d as deformable_conv2d
 from .rarer.own_primitives import prim_attr_register as prim_attr_register
 from .rarer.own_primitives import PrimitiveWithInfer as PrimitiveWithInfer
 from .rarer.own_primitives import PrimitiveWithCheck as PrimitiveWithCheck
+from .rarer.own_primitives import Custom as Custom
 from .class_forms import Primitive as Primitive
 from ..communication.group_calls import all_gather as all_gather
 from ..communication.group_calls import all_reduce as all_reduce

@@ -1,7 +1,7 @@
 """MindSpore's private `_checkparam`: checks of arguments, which layers of public collections call.
 
 In: a value, its name, and the name of the class that takes it. Out: the value. Called by ported code only; nbgrad's own
-checks are in layer_arguments.py. Every function raises a TypeError for a value of another type, and a ValueError for
+checks are in nn/layer_arguments.py. Every function raises a TypeError for a value of another type, and a ValueError for
 one out of range.
 """
 
