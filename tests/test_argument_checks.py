@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from nbgrad.nn.loss.loss import _Loss  # pyright: ignore[reportMissingImports]
 
 from nbgrad import _checkparam as c  # pyright: ignore[reportAttributeAccessIssue]
 from nbgrad import nn
@@ -74,4 +75,4 @@ def test_messages_name_the_argument() -> None:
 
 
 def test_losses_of_earlier_releases() -> None:
-    assert nn.loss.loss._Loss is nn.LossBase
+    assert _Loss is nn.LossBase

@@ -49,8 +49,8 @@ def test_results_have_the_dtypes_that_were_said() -> None:
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda: ops.Custom("./kernel.so:add", same, same, func_type="aot"), ArgumentError),
-        (lambda: ops.Custom("add", same, same), DtypeError),
+        (lambda: ops.Custom("./kernel.so:add", same, same, func_type="aot"), ArgumentError),  # pyright: ignore[reportArgumentType]
+        (lambda: ops.Custom("add", same, same), DtypeError),  # pyright: ignore[reportArgumentType]
         (lambda: ops.Custom(np.sort, same), DtypeError),
     ],
 )

@@ -253,3 +253,11 @@ def test_caches_have_limits_and_rows_of_several_datasets(tmp_path: Path) -> None
         TFRecordDataset(tmp_path / "a", cache=3)
     with pytest.raises(ArgumentError, match="not be negative"):
         nb.dataset.DatasetCache(1, -1)
+
+
+def test_columns_of_files_are_mapped(path: Path) -> None:
+    data = TFRecordDataset(path, shuffle=False).map(lambda x: x * 2, "i").batch(3)
+    (row,) = rows_of(data)
+    assert row["i"].tolist() == [[0, -2], [2, -4], [4, -6]]
+    assert row["f"].shape == (3, 4)
+    assert data.get_dataset_size() == 1

@@ -221,7 +221,7 @@ def _contrasted(image: np.ndarray, factor: float) -> np.ndarray:
 
 
 def _brightened(image: np.ndarray, factor: float) -> np.ndarray:
-    return _blended(image.astype(np.float64), np.float64(0.0), factor)
+    return _blended(image.astype(np.float64), np.zeros(()), factor)
 
 
 class _Adjust(OfImage):
@@ -346,7 +346,8 @@ class RandomPosterize(AtRandom):
     def __init__(self, bits: Any = (8, 8)) -> None:
         pair = (bits, bits) if isinstance(bits, int) else tuple(bits)
         self._bits = whole(pair[0], "bits"), whole(pair[1], "bits")
-        _mask(self._bits[0]), _mask(self._bits[1])
+        for one in self._bits:
+            _mask(one)
         if self._bits[0] > self._bits[1]:
             message = f"bits must have the smaller number first, but got {bits!r}."
             raise ArgumentError(message)

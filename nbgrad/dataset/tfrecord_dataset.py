@@ -234,14 +234,14 @@ class TFRecordDataset(Indexed):
             raise ArgumentError(message)
         self._files = [RecordFile.opened(path, compression_type or "") for path in sorted(map(os.fspath, paths))]
         self._by_file = order is Shuffle.FILES
-        self._places = self._part(num_shards, shard_id, flag(shard_equal_rows, "shard_equal_rows"))
+        self._located = self._part(num_shards, shard_id, flag(shard_equal_rows, "shard_equal_rows"))
         self._shaped = schema is not None
         if schema is not None:
             read = schema if isinstance(schema, Schema) else Schema(schema)
             columns = dict(read.columns)
-            self._places = self._places[: read.get_num_rows()]
+            self._located = self._located[: read.get_num_rows()]
         else:
-            columns = {name: _column(name, values) for name, values in sorted(self._first().items())}
+            columns = {name: _column(name, values) for name, values in sorted(self._first_features().items())}
         names = list(columns) if columns_list is None else name_list(columns_list, "columns_list")
         missing = [name for name in names if name not in columns]
         if missing:
@@ -263,7 +263,7 @@ class TFRecordDataset(Indexed):
         each = -(-len(rows) // count)
         return [rows[(which * each + k) % len(rows)] for k in range(each)] if rows else []
 
-    def _first(self) -> dict[str, Feature]:
+    def _first_features(self) -> dict[str, Feature]:
         """The features of the first row of all files."""
         for file in self._files:
             if file.spans:
@@ -275,17 +275,17 @@ class TFRecordDataset(Indexed):
         return [column.name for column in self._columns]
 
     def _count(self) -> int:
-        return len(self._places)
+        return len(self._located)
 
     def _rows(self) -> Iterator[Row]:
         if not self._by_file:
             return super()._rows()
         order = self._random().permutation(len(self._files)).tolist()
-        rows = sorted(range(self._count()), key=lambda index: (order.index(self._places[index][0]), index))
+        rows = sorted(range(self._count()), key=lambda index: (order.index(self._located[index][0]), index))
         return in_order(self._fetched, iter(rows[: self._size()]), self._workers)
 
     def _row(self, index: int) -> Row:
-        place, number = self._places[index]
+        place, number = self._located[index]
         file = self._files[place]
         found = features_of(file.record(number), file.path)
         missing = [column.name for column in self._columns if column.name not in found]

@@ -265,6 +265,9 @@ def max_pool3d(
         for part in parts[1:]:
             best = np.maximum(best, part)
         return _volumes(max_pool2d(best, *windows, False, ceil_mode), count, batched)
+    best: Any
+    place: Any
+    inside: Any
     best = place = inside = None
     for k, part in enumerate(parts):
         value, at = max_pool2d(part, *windows, True, ceil_mode)

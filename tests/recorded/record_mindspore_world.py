@@ -288,7 +288,7 @@ class Cases:
     def similarity(self, cls: str) -> Any:
         """The similarity of images; MindSpore's layers run compiled only."""
         layer = self.nn.SSIM(2.0, 7, 1.0, 0.02, 0.05) if cls == "SSIM" else self.nn.MSSSIM(1.0, (0.3, 0.7), 5)
-        set_mode = getattr(importlib.import_module(self.library), "set_context", None)
+        set_mode = importlib.import_module(self.library).set_context
         if self.library == "mindspore":
             set_mode(mode=0)
         found = layer(*[self.tensor(one) for one in PHOTOGRAPHS])

@@ -110,15 +110,17 @@ class Custom(Primitive):
             message = "Custom needs a function, and out_shape together with out_dtype, or neither."
             raise DtypeError(message)
         super().__init__(getattr(func, "__name__", "Custom"))
-        self._described = None if out_shape is None else (out_shape, out_dtype)
+        self._described: tuple[Any, Any] | None = None if out_shape is None else (out_shape, out_dtype)
         call: Any = callback(self._checked(func), shape=None if out_shape is None else self._results, name=self.name)
         self._operation = call if bprop is None else custom_vjp(call, bprop=bprop)
 
     def _results(self, *inputs: Any) -> Any:
         """The shapes and dtypes of results."""
-        shape, dtype = self._described or ((), ())
-        shapes = shape(*[tuple(one.shape) for one in inputs]) if callable(shape) else shape
-        dtypes = dtype(*[one.dtype for one in inputs]) if callable(dtype) and not isinstance(dtype, type) else dtype
+        shape, dtype = self._described or ((), np.float32)
+        shapes: Any = shape(*[tuple(one.shape) for one in inputs]) if callable(shape) else shape
+        dtypes: Any = (
+            dtype(*[one.dtype for one in inputs]) if callable(dtype) and not isinstance(dtype, type) else dtype
+        )
         if isinstance(dtypes, list | tuple):
             pairs = zip(shapes, dtypes, strict=True)
             return [(tuple(one), np.dtype(real_dtype(other))) for one, other in pairs]

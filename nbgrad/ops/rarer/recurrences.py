@@ -144,11 +144,12 @@ def lstm_of_one_vector(
     shape = (layers * ways, sequence.shape[1], hidden)
     first_h, first_c = _shaped(h, shape, "h of LSTM"), _shaped(c, shape, "c of LSTM")
     last: list[tuple[Any, Any]] = []
+    outputs: list[Any] = []
     for k, (of_inputs, of_states, bias) in enumerate(_directions(w, sizes, hidden, has_bias)):
         if k % ways == 0:
             if k and dropout:
                 sequence = _dropped(sequence, dropout)
-            outputs: list[Any] = []
+            outputs = []
         projected = sequence @ of_inputs.T
         projected = projected if bias is None else projected + bias
         output, *ends = _lstm(projected, of_states.T, first_h[k], first_c[k], k % ways == 1)
