@@ -50,14 +50,19 @@ _ROWS = {
     "parallel": (("communication.parallel_context", ". _utils _auto_parallel_context"),),
     "mindrecord": (("dataset.record_files", "."),),
     "boost": (("train.gradient_sums", ". grad_accumulation"),),
+    "_checkparam": (("common.argument_checks", "."),),
     "_extends": (("compiled.compiler_marks", "."),),
     "profiler": (("train.profiler", ". profiling"),),
     "dataset": (
         ("dataset", "engine engine.datasets engine.samplers core"),
         ("dataset.dataset_config", "config engine.config core.config"),
         (
-            "dataset.vision_transforms dataset.random_images",
+            "dataset.vision_transforms dataset.random_images dataset.image_tones dataset.image_motions",
             "vision vision.c_transforms vision.py_transforms vision.transforms vision.utils",
+        ),
+        (
+            "dataset.text_transforms dataset.tokenizers dataset.vocabulary",
+            "text text.transforms text.utils",
         ),
         (
             "dataset.array_transforms",

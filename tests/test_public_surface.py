@@ -26,6 +26,7 @@ SUBMODULES = {
     "bench",
     "communication",
     "dataset",
+    "text",
     "log",
     "train",
     "common",

@@ -6,6 +6,7 @@ In: nothing. Out: `dtype`, `Tensor`, `Parameter`, `ParameterTuple`, `mutable`, s
 
 from .. import dtype as dtype
 from ..compiled.compiler_marks import mutable as mutable
+from ..ops.rarer.sparse_tensors import RowTensor as RowTensor
 from ..record.tensor import Tensor as Tensor
 from ..tensors.generator import get_seed as get_seed
 from ..tensors.generator import set_seed as set_seed
@@ -15,6 +16,7 @@ from ..tensors.parameter import ParameterTuple as ParameterTuple
 __all__ = [
     "Parameter",
     "ParameterTuple",
+    "RowTensor",
     "Tensor",
     "dtype",
     "get_seed",

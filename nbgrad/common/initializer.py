@@ -18,10 +18,11 @@ from ..tensors.initial_values import Uniform as Uniform
 from ..tensors.initial_values import XavierNormal as XavierNormal
 from ..tensors.initial_values import XavierUniform as XavierUniform
 from ..tensors.initial_values import Zero as Zero
-from ..tensors.initial_values import fans, fill, register
+from ..tensors.initial_values import fan_of, fans, fill, gain_of, register
 from ..tensors.initial_values import initializer as initializer
 
 _calculate_fan_in_and_fan_out, _assignment, _register = fans, fill, register
+_calculate_correct_fan, _calculate_gain = fan_of, gain_of
 
 __all__ = [
     "Constant",

@@ -2,7 +2,7 @@
 
 In: generators, arrays, folders of images, files of rows. Out: batches, for `train.Model` or a loop. Called by users.
 `NAMES` lists every name by the module that holds it; a module is imported when one of its names is first used. Files of
-TFRecord and of MindSpore's MindRecord are not read.
+MindSpore's MindRecord are not read.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ NAMES: dict[str, str] = {
         "VisionBaseDataset ImageFolderDataset MnistDataset FashionMnistDataset Cifar10Dataset Cifar100Dataset"
     ),
     "record_files": "MindDataset",
+    "tfrecord_dataset": "TFRecordDataset Schema",
+    "row_cache": "DatasetCache",
     "samplers": (
         "Sampler SequentialSampler RandomSampler DistributedSampler SubsetSampler SubsetRandomSampler "
         "WeightedRandomSampler"
@@ -26,7 +28,7 @@ NAMES: dict[str, str] = {
     "dataset_config": "Shuffle",
 }
 _module_of = {name: module for module, names in NAMES.items() for name in names.split()}
-_PATHS = ("config", "transforms", "vision")
+_PATHS = ("config", "text", "transforms", "vision")
 
 
 def __getattr__(name: str) -> Any:

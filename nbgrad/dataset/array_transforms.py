@@ -6,6 +6,7 @@ that follow from the dataset's seed.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,6 +34,26 @@ class Transform:
     """A function of one or more columns."""
 
     def __call__(self, *values: Any) -> Any:
+        """The columns, transformed."""
+        raise NotImplementedError
+
+
+class Implementation(enum.Enum):
+    """MindSpore's ways to compute a transform; here there is one."""
+
+    C, PY = 1, 2
+
+
+class PyTensorOperation(Transform):
+    """The base of users' own transforms, which define `execute_py`."""
+
+    implementation = Implementation.PY
+
+    def __call__(self, *values: Any) -> Any:
+        """The columns, transformed by `execute_py`."""
+        return self.execute_py(*values)
+
+    def execute_py(self, *values: Any) -> Any:
         """The columns, transformed."""
         raise NotImplementedError
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..nn.layer_arguments import flag
+from .row_cache import checked_cache
 from .row_values import Row
 from .samplers import chosen_sampler
 from .sources import Indexed
@@ -49,7 +50,7 @@ class ImageFolderDataset(VisionBaseDataset):
     decode : bool
         Whether images are decoded; else "image" has the bytes of a file.
     **kwargs
-        MindSpore's caches and decryption are refused.
+        `cache`, a `DatasetCache`; MindSpore's decryption is refused.
 
     Raises
     ------
@@ -71,8 +72,10 @@ class ImageFolderDataset(VisionBaseDataset):
         shard_id: int | None = None,
         **kwargs: Any,
     ) -> None:
+        cache = kwargs.pop("cache", None)
         _refuse(kwargs)
-        super().__init__(chosen_sampler(sampler, shuffle, num_samples, num_shards, shard_id), num_parallel_workers)
+        chosen = chosen_sampler(sampler, shuffle, num_samples, num_shards, shard_id)
+        super().__init__(chosen, num_parallel_workers, cache)
         folder = _folder(dataset_dir)
         found = {one.name: k for k, one in enumerate(sorted(path for path in folder.iterdir() if path.is_dir()))}
         self.class_indexing = dict(found if class_indexing is None else class_indexing)
@@ -108,7 +111,7 @@ def _refuse(options: Mapping[str, Any]) -> None:
     """Raise for options that would change what is read."""
     given = [name for name, value in options.items() if value is not None]
     if given:
-        message = f"The option {given[0]!r} does not exist here: rows are not cached, and files are not encrypted."
+        message = f"The option {given[0]!r} does not exist here: files are not encrypted."
         raise ArgumentError(message)
 
 
@@ -127,6 +130,7 @@ class _InMemory(VisionBaseDataset):
         shard_id: int | None = None,
         **kwargs: Any,
     ) -> None:
+        checked_cache(kwargs.pop("cache", None))  # the rows are in memory
         _refuse(kwargs)
         super().__init__(chosen_sampler(sampler, shuffle, num_samples, num_shards, shard_id), num_parallel_workers or 1)
         if usage not in (None, "train", "test", "all"):

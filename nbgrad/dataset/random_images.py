@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-class _AtRandom(RandomTransform):
+class AtRandom(RandomTransform):
     """A transform of an image by random numbers, of which all columns get the same."""
 
     def _with_random(self, random: np.random.Generator, *values: Any) -> Any:
@@ -61,7 +61,7 @@ class _AtRandom(RandomTransform):
         raise NotImplementedError
 
 
-class RandomHorizontalFlip(_AtRandom):
+class RandomHorizontalFlip(AtRandom):
     """Left and right exchanged, with a probability.
 
     Parameters
@@ -83,7 +83,7 @@ class RandomVerticalFlip(RandomHorizontalFlip):
         return np.ascontiguousarray(image[::-1]) if random.random() < self._prob else image
 
 
-class RandomCrop(_AtRandom):
+class RandomCrop(AtRandom):
     """A piece at a random place.
 
     Parameters
@@ -131,7 +131,7 @@ def _range(pair: Sequence[float], name: str) -> tuple[float, float]:
     return low, high
 
 
-class RandomResizedCrop(_AtRandom):
+class RandomResizedCrop(AtRandom):
     """A piece of random size and shape, resized.
 
     Parameters
@@ -193,7 +193,7 @@ def _around(value: Any, name: str, centre: float, least: float) -> tuple[float, 
     return low, high
 
 
-class RandomColorAdjust(_AtRandom):
+class RandomColorAdjust(AtRandom):
     """Brightness, contrast, saturation and hue changed at random, in random order.
 
     Parameters
@@ -252,7 +252,7 @@ def _shifted_hue(image: np.ndarray, turn: float) -> np.ndarray:
     return high - (high - low) * np.clip(np.minimum(k, 4 - k), 0, 1)
 
 
-class CutOut(_AtRandom):
+class CutOut(AtRandom):
     """Squares at random places set to zero (DeVries and Taylor 2017).
 
     Parameters

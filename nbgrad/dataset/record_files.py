@@ -273,7 +273,7 @@ class MindDataset(Indexed):
     num_parallel_workers, shuffle, num_shards, shard_id, sampler, num_samples
         As for `GeneratorDataset`.
     **kwargs
-        MindSpore's paddings and caches are refused.
+        `cache`, a `DatasetCache`; MindSpore's paddings are refused.
 
     Raises
     ------
@@ -293,11 +293,13 @@ class MindDataset(Indexed):
         num_samples: int | None = None,
         **kwargs: Any,
     ) -> None:
+        cache = kwargs.pop("cache", None)
         given = [name for name, value in kwargs.items() if value is not None]
         if given:
             message = f"The option {given[0]!r} does not exist here."
             raise ArgumentError(message)
-        super().__init__(chosen_sampler(sampler, shuffle, num_samples, num_shards, shard_id), num_parallel_workers)
+        chosen = chosen_sampler(sampler, shuffle, num_samples, num_shards, shard_id)
+        super().__init__(chosen, num_parallel_workers, cache)
         self._shards = _shards(dataset_files)
         fields = list(self._shards[0].schema)
         self._called = fields if columns_list is None else name_list(columns_list, "columns_list")

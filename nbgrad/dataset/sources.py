@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..nn.layer_arguments import positive
 from .pipeline import Dataset
+from .row_cache import checked_cache
 from .row_values import Row, as_array, name_list
 from .samplers import chosen_sampler
 from .worker_threads import in_order
@@ -22,9 +23,9 @@ from .worker_threads import in_order
 class Indexed(Dataset):
     """Rows that have numbers: a sampler chooses which are read, and threads read them."""
 
-    def __init__(self, sampler: Any, workers: int | None) -> None:
+    def __init__(self, sampler: Any, workers: int | None, cache: Any = None) -> None:
         super().__init__()
-        self._sampler = sampler
+        self._sampler, self._cache = sampler, checked_cache(cache)
         self._workers = None if workers is None else positive(workers, "num_parallel_workers")
 
     def _count(self) -> int:
@@ -40,7 +41,11 @@ class Indexed(Dataset):
     def _rows(self) -> Iterator[Row]:
         count = self._count()
         order = self._sampler.order(count, self._random())
-        return in_order(self._row, (self._checked(int(index), count) for index in order), self._workers)
+        return in_order(self._fetched, (self._checked(int(index), count) for index in order), self._workers)
+
+    def _fetched(self, index: int) -> Row:
+        """A row, from the cache if there is one."""
+        return self._row(index) if self._cache is None else self._cache.row(self, index, self._row)
 
     def _checked(self, index: int, count: int) -> int:
         if not 0 <= index < count:

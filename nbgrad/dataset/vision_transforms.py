@@ -94,7 +94,7 @@ def is_pillow(value: Any) -> bool:
     return type(value).__module__.startswith("PIL.")
 
 
-class _OfImage(Transform):
+class OfImage(Transform):
     """A transform of an array (H, W, C) or (H, W); Pillow's images become arrays and come back."""
 
     def __call__(self, *values: Any) -> Any:
@@ -161,7 +161,7 @@ class ToNumpy(Transform):
         return np.array(*values)
 
 
-class ToTensor(_OfImage):
+class ToTensor(OfImage):
     """An image (H, W, C) as numbers from 0 to 1, of shape (C, H, W).
 
     Parameters
@@ -184,14 +184,14 @@ class ToTensor(_OfImage):
         return np.ascontiguousarray(channels.transpose(2, 0, 1)).astype(self._dtype) / self._dtype.type(255)
 
 
-class HWC2CHW(_OfImage):
+class HWC2CHW(OfImage):
     """Axes (H, W, C) as (C, H, W)."""
 
     def _image(self, image: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray((image if image.ndim == 3 else image[..., None]).transpose(2, 0, 1))
 
 
-class Grayscale(_OfImage):
+class Grayscale(OfImage):
     """The brightness of colours: 0.299 R + 0.587 G + 0.114 B (ITU-R 601).
 
     Parameters
@@ -218,7 +218,7 @@ def brightness(image: np.ndarray) -> np.ndarray:
 # ----- Numbers -----
 
 
-class Rescale(_OfImage):
+class Rescale(OfImage):
     """`rescale * x + shift`, as float32.
 
     Parameters
@@ -233,7 +233,7 @@ class Rescale(_OfImage):
         return image.astype(np.float32) * self._rescale + self._shift
 
 
-class Normalize(_OfImage):
+class Normalize(OfImage):
     """`(x - mean) / std` for each channel, as float32.
 
     Parameters
@@ -327,7 +327,7 @@ def resized(image: np.ndarray, size: tuple[int, int], interpolation: Inter) -> n
     return found.astype(image.dtype)
 
 
-class Resize(_OfImage):
+class Resize(OfImage):
     """An image of another size.
 
     Parameters
@@ -361,7 +361,7 @@ def cut(image: np.ndarray, top: int, left: int, size: tuple[int, int]) -> np.nda
     return np.ascontiguousarray(image[top : top + size[0], left : left + size[1]])
 
 
-class Crop(_OfImage):
+class Crop(OfImage):
     """A piece of an image.
 
     Parameters
@@ -385,7 +385,7 @@ class Crop(_OfImage):
         return cut(image, top, left, self._size)
 
 
-class CenterCrop(_OfImage):
+class CenterCrop(OfImage):
     """The middle of an image; zeros are put around a smaller one.
 
     Parameters
@@ -425,7 +425,7 @@ def bordered(image: np.ndarray, sides: tuple[int, int, int, int], value: Any = 0
     return result
 
 
-class Pad(_OfImage):
+class Pad(OfImage):
     """An image with a border.
 
     Parameters
@@ -443,14 +443,14 @@ class Pad(_OfImage):
         return bordered(image, self._at, self._value, self._mode.value)
 
 
-class HorizontalFlip(_OfImage):
+class HorizontalFlip(OfImage):
     """An image with left and right exchanged."""
 
     def _image(self, image: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(image[:, ::-1])
 
 
-class VerticalFlip(_OfImage):
+class VerticalFlip(OfImage):
     """An image with top and bottom exchanged."""
 
     def _image(self, image: np.ndarray) -> np.ndarray:

@@ -40,6 +40,7 @@ NAMES: dict[str, str] = {
         "Pad ResizeBilinear OneHot Norm ClipByNorm MatMul ReduceLogSumExp Tril Triu Unfold PSNR Dropout1d Dropout2d "
         "Dropout3d Conv2dBnAct DenseBnAct CentralCrop"
     ),
+    "image_similarity": "SSIM MSSSIM",
     "adaptive_optimizers": "Adadelta AdaMax ASGD FTRL Lamb LazyAdam ProximalAdagrad Rprop",
     "optimizers": "SGD Momentum Adam AdamWeightDecay AdamW RMSProp Adagrad",
     "schedules": (
@@ -72,12 +73,17 @@ NAMES: dict[str, str] = {
     ),
 }
 
+_HIDDEN = {"_Loss": "LossBase"}
+"""Names of MindSpore's earlier releases that losses of public collections derive from, and the names now."""
+
 _module_of: dict[str, str] = {name: module for module, names in NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return __dir__()
+    if name in _HIDDEN:
+        return __getattr__(_HIDDEN[name])
     module = _module_of.get(name)
     if module is None and (path := submodule("nn", name)) is not None:
         return path

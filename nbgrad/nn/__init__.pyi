@@ -110,6 +110,8 @@ from .small_layers import Dropout3d as Dropout3d
 from .small_layers import Conv2dBnAct as Conv2dBnAct
 from .small_layers import DenseBnAct as DenseBnAct
 from .small_layers import CentralCrop as CentralCrop
+from .image_similarity import SSIM as SSIM
+from .image_similarity import MSSSIM as MSSSIM
 from .adaptive_optimizers import Adadelta as Adadelta
 from .adaptive_optimizers import AdaMax as AdaMax
 from .adaptive_optimizers import ASGD as ASGD

@@ -42,6 +42,12 @@ _LATER = {
     **dict.fromkeys(("polynomial", "emath", "poly1d"), "nbgrad.source.numpy_in_python"),
 }
 """Names that modules above this folder make."""
+_OF_MINDSPORE = {
+    "rand": "nbgrad.ops.random_tensors:rand",
+    "randn": "nbgrad.ops.random_tensors:randn",
+    "randint": "nbgrad.ops.rarer.random_choices:integers_drawn",
+}
+"""Functions of MindSpore's module of this name that NumPy lacks, for ported scripts; they are in no `__all__`."""
 _own = {name: module for module, names in OWN.items() for name in names.split()}
 
 
@@ -49,6 +55,9 @@ def __getattr__(name: str) -> Any:
     # Builtins that NumPy has names for (any, max, bool, ...) may be hidden here.
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
+    if name in _OF_MINDSPORE:
+        home, _, real = _OF_MINDSPORE[name].partition(":")
+        return getattr(import_module(home), real)
     if name == "__all__":
         return __dir__()
     module, home = _own.get(name), home_of(name)

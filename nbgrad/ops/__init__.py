@@ -133,7 +133,8 @@ _HERE = {
         + " ".join(f"{_kind}_{_name}" for _kind in ("coo", "csr") for _name in ELEMENTWISE_OF_SPARSE.split())
     ),
     "rarer.forms": "col2im",
-    "rarer.own_primitives": "prim_attr_register PrimitiveWithInfer PrimitiveWithCheck",
+    "rarer.deformed_windows": "deformable_conv2d",
+    "rarer.own_primitives": "prim_attr_register PrimitiveWithInfer PrimitiveWithCheck Custom",
 }
 """Module -> names; a name with a dot is a method of Tensor too, which is the first argument."""
 
@@ -170,7 +171,10 @@ _HIDDEN = {
     "tensor_mul": (f"{__name__}.elementwise", "mul"),
     "tensor_div": (f"{__name__}.elementwise", "div"),
     "tensor_pow": (f"{__name__}.elementwise", "pow"),
+    "pows": (f"{__name__}.elementwise", "pow"),
+    "tensor_floordiv": (f"{__name__}.elementwise", "floor_div"),
     "reverse": (f"{__name__}.shape_functions", "flip"),
+    "top_k": (f"{__name__}.ranking", "topk"),
 }
 """Names of MindSpore's packages that its documentation lacks, and that public networks use: module and name."""
 

@@ -48,7 +48,7 @@ PLAIN = """
     Zeros:zeros Ones:ones ZerosLike:zeros_like OnesLike:ones_like Fill:fill Eye:eye LinSpace:linspace Trace:trace
     Assign:assign AssignAdd:assign_add AssignSub:assign_sub
     Complex:complex Real:real Imag:imag Conj:conj Angle:angle ComplexAbs:complex_abs Polar:polar
-    DType:dtype Identity:identity ScalarToTensor:scalar_to_tensor ScalarCast:scalar_cast TupleToArray:tuple_to_array
+    DType:dtype ScalarToTensor:scalar_to_tensor ScalarCast:scalar_cast TupleToArray:tuple_to_array
     Print:print_ FloatStatus:float_status NPUAllocFloatStatus:npu_alloc_float_status
     NPUGetFloatStatus:npu_get_float_status NPUClearFloatStatus:npu_clear_float_status Depend:depend GatherV2:gather
     AddV2:add ScalarSummary:summary_ ImageSummary:summary_ TensorSummary:summary_ HistogramSummary:summary_
@@ -310,6 +310,19 @@ WITH_OPTIONS = {
         ceil_mode=False,
         argmax_type="int64",
     ),
+    "MaxPoolWithArgmax": _form(
+        "forms:maxima_and_places_padded", kernel_size=1, strides=1, pad_mode="valid", data_format="NCHW"
+    ),
+    "MaxPool3DWithArgmax": _form(
+        "forms:maxima_and_places_3d",
+        ksize=REQUIRED,
+        strides=REQUIRED,
+        pads=REQUIRED,
+        dilation=(1, 1, 1),
+        ceil_mode=False,
+        data_format="NCDHW",
+        argmax_type="int64",
+    ),
     "AdaptiveAvgPool3D": _form("adaptive_avg_pool3d", output_size=REQUIRED),
     "Im2Col": _form("forms:columns", ksizes=REQUIRED, strides=1, dilations=1, pads=0),
     "Col2Im": _form("forms:images_of", kernel_size=REQUIRED, dilation=1, padding=0, stride=1),
@@ -354,6 +367,44 @@ WITH_OPTIONS = {
         ctc_merge_repeated=True,
         ignore_longer_outputs_than_inputs=False,
     ),
+    # ----- Recurrences -----
+    "LSTM": _form(
+        "recurrences:lstm_of_one_vector",
+        input_size=REQUIRED,
+        hidden_size=REQUIRED,
+        num_layers=REQUIRED,
+        has_bias=REQUIRED,
+        bidirectional=REQUIRED,
+        dropout=REQUIRED,
+        proj_size=0,
+    ),
+    "DynamicRNN": _form(
+        "recurrences:ascend_lstm",
+        cell_type="LSTM",
+        direction="UNIDIRECTIONAL",
+        cell_depth=1,
+        use_peephole=False,
+        keep_prob=1.0,
+        cell_clip=-1.0,
+        num_proj=0,
+        time_major=True,
+        activation="tanh",
+        forget_bias=0.0,
+        is_training=True,
+    ),
+    "DynamicGRUV2": _form(
+        "recurrences:ascend_gru",
+        direction="UNIDIRECTIONAL",
+        cell_depth=1,
+        keep_prob=1.0,
+        cell_clip=-1.0,
+        num_proj=0,
+        time_major=True,
+        activation="tanh",
+        gate_order="rzh",
+        reset_after=True,
+        is_training=True,
+    ),
     # ----- Random choices -----
     "Bernoulli": _form("random_choices:likely", seed=-1, offset=0),
     "MultinomialWithReplacement": _form("multinomial_with_replacement", numsamples=REQUIRED, replacement=False),
@@ -361,6 +412,8 @@ WITH_OPTIONS = {
     "RandomChoiceWithMask": _form("random_choices:places_drawn", count=256, seed=0, seed2=0),
     "RandomGamma": _form("random_choices:gamma_numbers", seed=0, seed2=0),
     "RandomPoisson": _form("random_choices:poisson_counts", seed=0, seed2=0, dtype="int64"),
+    "Randperm": _form("random_choices:order_with_rest", max_length=1, pad=-1, dtype="int32"),
+    "RandpermV2": _form("random_choices:order", seed=0, offset=0, dtype="int64"),
     "RandomShuffle": _form("random_choices:shuffled", seed=0, seed2=0),
     "StandardLaplace": _form("random_choices:laplace_numbers", seed=0, seed2=0),
     "UniformCandidateSampler": _form(
@@ -402,6 +455,7 @@ WITH_OPTIONS = {
         "optimizer_steps:adagrad_rows", lr=REQUIRED, epsilon=REQUIRED, use_locking=False, update_slots=True
     ),
     # ----- Control -----
+    "Identity": _form("forms:copied"),
     "Partial": _form("forms:partially"),
     "StopGradient": _form("forms:stopped"),
     # ----- Other processes -----

@@ -53,7 +53,8 @@ def convolution_2d(
     return conv2d(x, weight, None, steps, pad_mode.lower(), pad if pad_mode.lower() == "pad" else 0, spread, group)
 
 
-def _around(x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_format: str) -> tuple[Any, Any, Any]:
+def windows_around(x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_format: str) -> tuple[Any, Any, Any]:
+    """Windows, their steps and their padding, as `max_pool2d` takes them."""
     only("data_format", data_format, "NCHW")
     mode = pad_mode.lower()
     only("pad_mode", mode, "valid", "same")
@@ -66,13 +67,13 @@ def _around(x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_format: 
 
 def max_pool(x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_format: str) -> Tensor:
     """The greatest element of every window."""
-    kernel, steps, around = _around(x, kernel_size, strides, pad_mode, data_format)
+    kernel, steps, around = windows_around(x, kernel_size, strides, pad_mode, data_format)
     return max_pool2d(x, kernel, steps, around)
 
 
 def avg_pool(x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_format: str) -> Tensor:
     """The mean of every window, of the elements that are there."""
-    kernel, steps, around = _around(x, kernel_size, strides, pad_mode, data_format)
+    kernel, steps, around = windows_around(x, kernel_size, strides, pad_mode, data_format)
     return avg_pool2d(x, kernel, steps, around, count_include_pad=False)
 
 
@@ -81,10 +82,7 @@ def max_pool_3d(
 ) -> Tensor:
     """The greatest element of every window of volumes."""
     only("data_format", data_format, "NCDHW")
-    if ceil_mode:
-        message = "MaxPool3D has no ceil_mode here: give the padding by pad_list."
-        raise ArgumentError(message)
-    return volumes.max_pool3d(x, kernel_size, strides, pad_list, pad_mode=pad_mode)
+    return volumes.max_pool3d(x, kernel_size, strides, pad_list, 1, bool(ceil_mode), pad_mode=pad_mode)
 
 
 def avg_pool_3d(

@@ -213,36 +213,82 @@ def _spaced(images: Tensor, step: int) -> Tensor:
     return together[:, : (depth - 1) * step + 1]
 
 
-def _pooled(x: Any, kernel_size: Any, stride: Any, pad_mode: str, padding: Any, name: str) -> Any:
+def _pooled(
+    x: Any, kernel_size: Any, stride: Any, pad_mode: str, padding: Any, name: str, dilation: Triple = (1, 1, 1)
+) -> Any:
     """A volume, the windows and the padding."""
     volume, batched = _volume(x, name)
     kernel = triple(kernel_size, "kernel_size")
     steps = kernel if stride is None else triple(stride, "stride")
-    return volume, batched, kernel, steps, ends_of(pad_mode, padding, volume.shape[2:], kernel, steps, (1, 1, 1))
+    return volume, batched, kernel, steps, ends_of(pad_mode, padding, volume.shape[2:], kernel, steps, dilation)
 
 
 @documented
-def max_pool3d(x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, *, pad_mode: str = "pad") -> Tensor:
+def max_pool3d(
+    x: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+    *,
+    pad_mode: str = "pad",
+) -> Any:
     """The greatest element of every window of volumes.
 
     x : array-like, shape (N, C, D, H, W) or (C, D, H, W)
-    kernel_size : int or three int
+    kernel_size, dilation : int or three int
     stride : int or three int, optional
         By default the kernel's size.
     padding : int, three int, or (front, back, top, bottom, left, right)
         Padding is never the greatest element.
+    ceil_mode : bool
+        Also use windows that reach beyond the padded volume, if they start inside of it.
+    return_indices : bool
+        Also give the positions `(plane * H + row) * W + column` of the elements.
     pad_mode : {"pad", "valid", "same"}
-    -> Tensor
+    -> Tensor; with `return_indices` a pair of them
     """
-    volume, batched, kernel, steps, ends = _pooled(x, kernel_size, stride, pad_mode, padding, "max_pool3d")
+    spread = triple(dilation, "dilation")
+    volume, batched, kernel, steps, ends = _pooled(x, kernel_size, stride, pad_mode, padding, "max_pool3d", spread)
     front, top, left = ends
+    depth, height, width = volume.shape[2:]
+    if ceil_mode:
+        front = (front[0], front[1] + _missing(depth, front, spread[0] * (kernel[0] - 1) + 1, steps[0]))
     if any(front):
         volume = pad(volume, [(0, 0), (0, 0), front, (0, 0), (0, 0)], constant_values=-np.inf)
-    parts, count = _slices(volume, kernel[0], steps[0], 1, "max_pool3d")
-    best: Any = parts[0]
-    for part in parts[1:]:
-        best = np.maximum(best, part)
-    return _volumes(max_pool2d(best, kernel[1:], steps[1:], (*top, *left)), count, batched)
+    parts, count = _slices(volume, kernel[0], steps[0], spread[0], "max_pool3d")
+    windows = kernel[1:], steps[1:], (*top, *left), spread[1:]
+    if not return_indices:
+        best: Any = parts[0]
+        for part in parts[1:]:
+            best = np.maximum(best, part)
+        return _volumes(max_pool2d(best, *windows, False, ceil_mode), count, batched)
+    best: Any
+    place: Any
+    inside: Any
+    best = place = inside = None
+    for k, part in enumerate(parts):
+        value, at = max_pool2d(part, *windows, True, ceil_mode)
+        plane = np.arange(count) * steps[0] + k * spread[0] - front[0]
+        here = np.tile((plane >= 0) & (plane < depth), len(part) // count)[:, None, None, None]
+        at = at + np.tile(plane * height * width, len(part) // count)[:, None, None, None]
+        if k == 0:
+            best, place, inside = value, at, here
+            continue
+        better = here & (~inside | (value > best) | (np.isnan(value) & ~np.isnan(best)))
+        best, place, inside = np.where(better, value, best), np.where(better, at, place), inside | here
+    return _volumes(best, count, batched), _volumes(place, count, batched)
+
+
+def _missing(length: int, ends: tuple[int, int], kernel: int, step: int) -> int:
+    """How many planes a last window lacks that starts before the end of the volume."""
+    rest = length + sum(ends) - kernel
+    count = -(-rest // step) + 1
+    if (count - 1) * step >= length + ends[0]:
+        count -= 1
+    return max((count - 1) * step - rest, 0)
 
 
 @documented

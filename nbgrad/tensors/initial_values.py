@@ -313,6 +313,14 @@ def fans(shape: Shape) -> tuple[int, int]:
     return max(shape[1] * field, 1), max(shape[0] * field, 1)
 
 
+def fan_of(shape: Shape, mode: str) -> int:
+    """The fan of a weight that a mode names, "fan_in" or "fan_out"."""
+    if mode.lower() not in ("fan_in", "fan_out"):
+        message = f"mode must be 'fan_in' or 'fan_out', but is {mode!r}."
+        raise ArgumentError(message)
+    return fans(shape)[mode.lower() == "fan_out"]
+
+
 def fill(arr: np.ndarray, num: Any) -> None:
     """Write numbers into an array, which may have no axes."""
     arr[...] = num
@@ -328,16 +336,15 @@ def register(*aliases: str) -> Any:
     return noted
 
 
-def gain_of(nonlinearity: str, slope: float = 0.0) -> float:
-    """The factor that keeps the variance of activations (He, Zhang, Ren and Sun 2015)."""
+def gain_of(nonlinearity: str, slope: float | None = None) -> float:
+    """The factor that keeps the variance of activations (He, Zhang, Ren and Sun 2015); a slope of None is 0.01."""
     gains = {
         "linear": 1.0,
         "sigmoid": 1.0,
         "tanh": 5.0 / 3.0,
         "relu": math.sqrt(2.0),
-        "leaky_relu": math.sqrt(2.0 / (1.0 + slope**2)),
-        "conv1d": 1.0,
-        "conv2d": 1.0,
+        "leaky_relu": math.sqrt(2.0 / (1.0 + (0.01 if slope is None else slope) ** 2)),
+        **dict.fromkeys([f"conv{way}{n}d" for way in ("", "_transpose") for n in (1, 2, 3)], 1.0),
     }
     if nonlinearity not in gains:
         message = f"There is no gain for {nonlinearity!r}; there are {', '.join(gains)}."

@@ -48,6 +48,14 @@ LABELS = np.array([0, 1, 2, 2, 1, 0], np.int32)
 SEVERAL = (RANDOM.uniform(size=(6, 3)) > 0.5).astype(np.float32)
 PICTURE = RANDOM.integers(0, 256, (5, 7, 3)).astype(np.uint8)
 
+SEQUENCES, STATES, GATES = drawn(3, 2, 3), drawn(4, 2, 2), drawn(88, 1, 1)
+WINDOWS, SHIFTS = drawn(4, 1, 3, 2), drawn(1, 36, 3, 2)
+EVEN = np.ascontiguousarray(SEQUENCES[..., :2])
+EXTRA = np.random.default_rng(1)
+PHOTOGRAPHS = EXTRA.uniform(size=(2, 1, 2, 20, 23)).astype(np.float32)
+
+LARGER = (EXTRA.normal(100, 30, (24, 30, 3))).clip(0, 255).astype(np.uint8)
+
 OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
     ("Adadelta", {"learning_rate": 0.5, "rho": 0.8, "epsilon": 1e-3}),
     ("Adadelta", {"learning_rate": 1.0, "weight_decay": 0.1}),
@@ -97,6 +105,11 @@ FORMS: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], tuple[Any, ...]]] =
     "boxes inside": ("CheckValid", (), {}, (INSIDE, np.array([24, 16, 1.5], np.float32))),
     "rounded": ("Rint", (), {}, (np.array([0.5, 1.5, -2.5, 0.4], np.float32),)),
     "norm": ("LpNorm", ([0], 3), {}, (LOGITS,)),
+    "maxima and places": ("MaxPoolWithArgmax", (2, 2, "same"), {}, (IMAGES,)),
+    "maxima and places of volumes": ("MaxPool3DWithArgmax", ((2, 2, 3), 2, 1), {}, (VOLUMES,)),
+    "lstm, one layer": ("LSTM", (3, 2, 1, True, False, 0.0), {}, (SEQUENCES, STATES[:1], STATES[1:2], GATES[:48])),
+    "lstm, two layers": ("LSTM", (2, 2, 2, True, False, 0.0), {}, (EVEN, STATES[:2], STATES[2:], GATES[:80])),
+    "lstm, both ways": ("LSTM", (3, 2, 1, False, True, 0.0), {}, (SEQUENCES, STATES[:2], STATES[2:], GATES[:80])),
 }
 LAYERS: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], tuple[Any, ...]]] = {
     "same volumes": ("Conv3d", (2, 4, (2, 3, 2)), {"stride": (1, 2, 2), "weight_init": VOLUME_KERNEL}, (VOLUMES,)),
@@ -140,6 +153,8 @@ LAYERS: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], tuple[Any, ...]]] 
     "dice": ("DiceLoss", (), {}, (SHARES, np.ascontiguousarray(SHARES[::-1]))),
     "log sum exp": ("ReduceLogSumExp", (1,), {}, (LOGITS,)),
 }
+DEFORMED = (IMAGES, WINDOWS, SHIFTS, (3, 2), (1, 1, 1, 2), (1, 1, 2, 0))
+"""The arguments of `deformable_conv2d`, up to the padding."""
 METRICS: dict[str, tuple[str, tuple[Any, ...], tuple[Any, Any]]] = {
     "Accuracy": ("Accuracy", (), (SCORES, LABELS)),
     "top 2": ("TopKCategoricalAccuracy", (2,), (SCORES, LABELS)),
@@ -165,6 +180,28 @@ TRANSFORMS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "ToTensor": ("ToTensor", ()),
     "Pad": ("Pad", ([1, 2, 3, 4], 7)),
     "HorizontalFlip": ("HorizontalFlip", ()),
+    "AutoContrast": ("AutoContrast", ()),
+    "AutoContrast, without ends": ("AutoContrast", (10.0, [200, 50])),
+    "Equalize": ("Equalize", ()),
+    "Invert": ("Invert", ()),
+    "Posterize": ("Posterize", (3,)),
+    "Solarize": ("Solarize", ((60, 190),)),
+    "Solarize from a number on": ("Solarize", (100,)),
+    "AdjustSharpness, blurred": ("AdjustSharpness", (0.0,)),
+    "AdjustSharpness": ("AdjustSharpness", (2.5,)),
+    "AdjustSaturation": ("AdjustSaturation", (0.4,)),
+    "AdjustContrast": ("AdjustContrast", (1.7,)),
+    "AdjustBrightness": ("AdjustBrightness", (1.3,)),
+    "Rotate": ("Rotate", (30.0,)),
+    "Rotate, by straight lines": ("Rotate", (30.0, 2)),
+    "Rotate, as large as needed": ("Rotate", (90.0, 0, True)),
+    "Rotate about a corner": ("Rotate", (-20.0, 0, False, (0, 0), 9)),
+    "Affine": ("Affine", (15.0, (0.2, -0.1), 1.3, (5.0, -10.0), 0, 50)),
+    "RandomRotation by one angle": ("RandomRotation", ((45.0, 45.0),)),
+    "RandomSharpness by one factor": ("RandomSharpness", ((1.5, 1.5),)),
+    "RandomColor by one factor": ("RandomColor", ((0.5, 0.5),)),
+    "RandomPosterize": ("RandomPosterize", ((2, 2),)),
+    "RandomAffine": ("RandomAffine", ((20.0, 20.0), None, (1.1, 1.1), (10.0, 10.0, 5.0, 5.0), 0, 3)),
 }
 OVERFLOWS = (False, False, False, True, False, True, True, True, True, False, False)
 
@@ -196,6 +233,9 @@ class Cases:
             self.all[f"metric: {name}"] = lambda row=row: self.measured(*row)
         for name, (cls, options) in TRANSFORMS.items():
             self.all[f"image: {name}"] = lambda cls=cls, options=options: self.pictured(cls, options)
+        self.all["deformed windows"] = self.deformed
+        for name in ("LayerOfSSIM", "LayerOfMSSSIM"):
+            self.all[name] = lambda name=name: self.similarity(name.removeprefix("LayerOf"))
         self.all["scale: DynamicLossScaler"] = self.scaler
         self.all["scale: DynamicLossScaleManager"] = self.manager
         self.all["scale: DynamicLossScaleUpdateCell"] = self.update_cell
@@ -216,7 +256,8 @@ class Cases:
         made = getattr(module, cls)(*args, **wrapped)
         if cls.startswith("BatchNorm"):
             made.set_train()
-        return made(*[self.tensor(array) for array in arrays])
+        found = made(*[self.tensor(array) for array in arrays])
+        return found[:3] if cls == "LSTM" else found  # without what its derivative reuses
 
     def measured(self, cls: str, args: Any, arrays: Any) -> Any:
         """A metric of one batch, or of two where classes are counted."""
@@ -232,7 +273,28 @@ class Cases:
         """A transformed image."""
         if cls == "Resize" and len(options) == 2:
             options = (options[0], [self.vision.Inter.NEAREST, 0, 0, self.vision.Inter.CUBIC][options[1]])
-        return getattr(self.vision, cls)(*options)(PICTURE)
+        if cls in ("Rotate", "Affine", "RandomAffine") and len(options) > 1:
+            at = {"Rotate": 1, "Affine": 4, "RandomAffine": 4}[cls]
+            way = self.vision.Inter.BILINEAR if options[at] == 2 else self.vision.Inter.NEAREST
+            options = (*options[:at], way, *options[at + 1 :])
+        return getattr(self.vision, cls)(*options)(LARGER if cls == "Equalize" else PICTURE)
+
+    def deformed(self) -> Any:
+        """A convolution of two groups of channels, which are moved apart."""
+        arrays = [self.tensor(one) if isinstance(one, np.ndarray) else one for one in DEFORMED]
+        bias = self.tensor(np.arange(4, dtype=np.float32))
+        return self.ops.deformable_conv2d(*arrays, bias, (1, 1, 1, 2), 2, 2)
+
+    def similarity(self, cls: str) -> Any:
+        """The similarity of images; MindSpore's layers run compiled only."""
+        layer = self.nn.SSIM(2.0, 7, 1.0, 0.02, 0.05) if cls == "SSIM" else self.nn.MSSSIM(1.0, (0.3, 0.7), 5)
+        set_mode = importlib.import_module(self.library).set_context
+        if self.library == "mindspore":
+            set_mode(mode=0)
+        found = layer(*[self.tensor(one) for one in PHOTOGRAPHS])
+        if self.library == "mindspore":
+            set_mode(mode=1)
+        return found
 
     def scaler(self) -> Any:
         """The scale after each step."""

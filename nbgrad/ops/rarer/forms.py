@@ -15,6 +15,7 @@ from ...record.axes_and_dtypes import integers, only, real_dtype
 from ...record.tensor import Tensor
 from ...tensors.parameter import Parameter
 from ...transforms.custom import stop_gradient
+from .. import image_forms
 from ..convolution import conv_transpose2d, fold, unfold
 from ..docstrings import documented
 from ..filled_arrays import full, logspace
@@ -25,6 +26,7 @@ from ..normalisation import batch_norm, batch_norm_training, layer_norm_from
 from ..parameters import assign
 from ..pooling import max_pool2d
 from ..random_tensors import dropout2d, dropout3d
+from ..volumes import max_pool3d
 from .sampled_images import grid_sample
 from .special_values import float_of, value_of
 from .windows import hamming_window, stft
@@ -118,6 +120,25 @@ def maxima_and_places(
 ) -> tuple[Tensor, Tensor]:
     """The greatest element of every window, and its flat position."""
     values, places = max_pool2d(x, kernel_size, strides, pads, dilation, True, ceil_mode)
+    return values, places.astype(real_dtype(argmax_type))
+
+
+def maxima_and_places_padded(
+    x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_format: str
+) -> tuple[Tensor, Tensor]:
+    """The greatest element of every window, and its flat position in its image (C, H, W)."""
+    kernel, steps, around = image_forms.windows_around(x, kernel_size, strides, pad_mode, data_format)
+    values, places = max_pool2d(x, kernel, steps, around, 1, True)
+    channels, height, width = value_of(x).shape[-3:]
+    return values, (places + (np.arange(channels) * height * width)[:, None, None]).astype(np.int32)
+
+
+def maxima_and_places_3d(
+    x: Any, ksize: Any, strides: Any, pads: Any, dilation: Any, ceil_mode: bool, data_format: str, argmax_type: Any
+) -> tuple[Tensor, Tensor]:
+    """The greatest element of every window of volumes, and its flat position in its volume."""
+    only("data_format", data_format, "NCDHW")
+    values, places = max_pool3d(x, ksize, strides, pads, dilation, ceil_mode, True)
     return values, places.astype(real_dtype(argmax_type))
 
 
@@ -224,6 +245,11 @@ def joined(values: Any) -> Tensor:
 def partially(function: Any, *args: Any) -> Any:
     """A function with its first arguments given."""
     return partial(function, *args)
+
+
+def copied(x: Any) -> Any:
+    """A copy: what is written to it later does not reach the argument."""
+    return value_of(x).copy() if not isinstance(x, tuple | list) else type(x)([copied(one) for one in x])
 
 
 def stopped(value: Any) -> Any:

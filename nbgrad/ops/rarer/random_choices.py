@@ -93,6 +93,29 @@ def laplace_numbers(shape: Any, seed: int, seed2: int) -> Tensor:
     return Tensor(_source(seed + seed2).laplace(size=_shape(shape)).astype(np.float32))
 
 
+def integers_drawn(minval: int, maxval: int | None = None, shape: Any = None, dtype: Any = "int32") -> Tensor:
+    """Random integers from minval to maxval - 1, or below minval; of one element without a shape."""
+    low, high = (0, minval) if maxval is None else (minval, maxval)
+    return randint(low, high, (1,) if shape is None else shape, dtype=dtype)
+
+
+def order(n: Any, seed: int, offset: int, dtype: Any) -> Tensor:
+    """The integers below n in random order."""
+    count = integer(int(_known(n)), "n")
+    return Tensor(_source(seed + offset).permutation(count).astype(np.dtype(real_dtype(dtype))))
+
+
+def order_with_rest(n: Any, max_length: int, pad: int, dtype: Any) -> Tensor:
+    """The integers below n in random order, and a number for the rest of `max_length` elements."""
+    drawn = _source(None).permutation(integer(int(_known(n).reshape(())), "n"))
+    if drawn.size > max_length:
+        message = f"Randperm has max_length={max_length}, but was asked for {drawn.size} elements."
+        raise ArgumentError(message)
+    found = np.full(max_length, pad)
+    found[: drawn.size] = drawn
+    return Tensor(found.astype(np.dtype(real_dtype(dtype))))
+
+
 def shuffled(x: Any, seed: int, seed2: int) -> Tensor:
     """Slices along the first axis in random order."""
     return shuffle(x, (seed + seed2) or None)

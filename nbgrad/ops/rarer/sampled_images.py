@@ -30,7 +30,7 @@ def _picked(images: Any, rows: Any, places: Sequence[Any]) -> Any:
     return images[(rows, slice(None), *places)]
 
 
-def _between(images: Any, rows: Any, places: Sequence[Any], mode: str, outside: Any) -> Any:
+def between_pixels(images: Any, rows: Any, places: Sequence[Any], mode: str, outside: Any) -> Any:
     """Values at places in pixels; corners beyond the border count as `outside`, or if None as the border."""
     extents = images.shape[2:]
     if mode == "nearest":
@@ -110,7 +110,7 @@ def grid_sample(
         found.append(at)
     rows = np.arange(images.shape[0]).reshape((-1,) + (1,) * axes)
     rows = np.broadcast_to(rows, places.shape[:-1])
-    value = _between(images, rows, found, mode, 0.0 if padding_mode == "zeros" else None)
+    value = between_pixels(images, rows, found, mode, 0.0 if padding_mode == "zeros" else None)
     return np.moveaxis(value, -1, 1)
 
 
@@ -172,7 +172,7 @@ def crop_and_resize(
     for at, n in zip(places, images.shape[1:3], strict=True):
         inside = inside & (at >= 0) & (at <= n - 1)
     rows = np.broadcast_to(value_of(box_indices).reshape(-1, 1, 1), shape)
-    value = _between(np.moveaxis(images, -1, 1), rows, places, method, None)
+    value = between_pixels(np.moveaxis(images, -1, 1), rows, places, method, None)
     return np.where(value_of(inside)[..., None], value, extrapolation_value)
 
 
@@ -206,7 +206,7 @@ def aligned_regions(
     inside = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
     at = [np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)]
     numbers = np.broadcast_to(region[:, 0].astype(np.int64)[:, None, None], shape)
-    value = np.where(inside[..., None], _between(images, numbers, at, "bilinear", None), 0.0)
+    value = np.where(inside[..., None], between_pixels(images, numbers, at, "bilinear", None), 0.0)
     bins = value.reshape((shape[0], pooled_height, sample_num, pooled_width, sample_num, images.shape[1]))
     return np.moveaxis(np.mean(bins, (2, 4)), -1, 1)
 
