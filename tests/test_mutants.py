@@ -99,7 +99,7 @@ def test_the_functions_that_a_test_or_an_import_reaches_are_noted() -> None:
 
 @pytest.mark.fork
 def test_a_wrong_mutant_is_killed_and_an_equivalent_one_survives(tmp_path: Path) -> None:
-    common = ["--file", "graph/simplify", "--tests", "tests/test_simplify.py", "--folder", str(tmp_path)]
+    common = ["--file", "graph/rules/elementwise_rules", "--tests", "tests/test_simplify.py", "--folder", str(tmp_path)]
     wrong = ["--only", "_subtract: return x {+ => -} y.inputs[0]"]
     equivalent = ["--listed", "--only", "_add: for a, b in ({(x, y), (y, x) =>"]
     script = f"from tests.mutants import main\nmain({common + wrong})\nmain({common + equivalent})"

@@ -164,7 +164,7 @@ def test_least_squares_with_a_sparse_jacobian() -> None:
 
     jacobian = nb.sparse_jacobian(broyden)
     found = optimize.least_squares(broyden, -np.ones(10_000), jac=jacobian, xtol=1e-14, ftol=1e-14, gtol=1e-12)
-    assert jacobian.products(found.x) == 3
+    assert jacobian.products(found.x) == 1
     assert np.max(np.abs(broyden(found.x))) < 1e-9
 
 
@@ -268,7 +268,7 @@ def test_stiff_equations_with_a_sparse_jacobian(method: str) -> None:
 
     jacobian = nb.sparse_jacobian(heat, 1)
     found = integrate.solve_ivp(heat, (0.0, 1.0), mode, method=method, jac=jacobian, rtol=1e-7, atol=1e-9)
-    assert found.success and jacobian.products(0.0, mode) == 3
+    assert found.success and jacobian.products(0.0, mode) == 1
     np.testing.assert_allclose(found.y[:, -1], np.exp(-1.0) * mode, atol=1e-6)
 
 

@@ -2,8 +2,8 @@
 
 A `Loop` is one kernel: a nest of loops over a domain, scalar values computed at each point, stores, and reductions over
 some of the axes. In: the values that fuse.py collected. Out: a normal form with as few axes as possible, its `identity`
-(all that is compiled: never a size), and `arguments` (passed when it runs: sizes, strides, ranges). emit.py reads the
-same lists in the same order. Values are a straight line: each is a tuple of an operation and positions of earlier
+(all that is compiled: no size, but whether rows are short), and `arguments` (passed when it runs: sizes, strides,
+ranges). emit.py reads the same lists in the same order. Values are a straight line: each is a tuple of an operation and positions of earlier
 values.
 """
 
@@ -34,9 +34,8 @@ FLAT, ROW, COLUMN = "flat", "row", "column"
 """Accesses whose rows follow one another, that have one element for a row, or the same row for all."""
 SHORT_ROW = 64
 """The longest rows of which several are reduced together."""
-FEWEST_ROWS = 4
 SIMPLE = 16
-"""The fewest rows, and the most values at a point, of such loops."""
+"""The most values at a point of such loops."""
 BORDER = 16
 """A border of this many elements, or of an eighth of an axis, is short."""
 
@@ -187,7 +186,6 @@ class Loop:
         return (
             len(self.shape) > 1
             and self.shape[-1] <= SHORT_ROW
-            and self.shape[-2] >= FEWEST_ROWS
             and not self.stores
             and len(self.values) <= SIMPLE
             and all(r.axes[-1] and not r.axes[-2] for r in self.reductions)
@@ -218,7 +216,6 @@ class Loop:
             len(self.shape) > 1
             and self.shape[-1] < NARROW
             and self.shape[-1] % 8 != 0
-            and self.shape[-2] >= FEWEST_ROWS
             and any(v.operation in PRIMITIVES and not PRIMITIVES[v.operation].light for v in self.values)
             and all(self.lying)
             and all(self.lying[s.access] == FLAT for s in self.stores)
