@@ -3,8 +3,8 @@
 A `Loop` is one kernel: a nest of loops over a domain, scalar values computed at each point, stores, and reductions over
 some of the axes. In: the values that fuse.py collected. Out: a normal form with as few axes as possible, its `identity`
 (all that is compiled: no size, but whether rows are short), and `arguments` (passed when it runs: sizes, strides,
-ranges). emit.py reads the same lists in the same order. Values are a straight line: each is a tuple of an operation and positions of earlier
-values.
+ranges). emit.py reads the same lists in the same order. Values are a straight line: each is a tuple of an operation and
+positions of earlier values.
 """
 
 from __future__ import annotations
