@@ -161,7 +161,7 @@ def check_systems() -> None:
             return np.sum((u - seen) ** 2)
 
         value, slopes = nb.value_and_grad(loss, (0, 1))(k, load)
-        if method == "bicgstab":
+        if method in ("bicgstab", "gmres"):
             return value, slopes, 0.0, v
         return value, slopes, nb.jvp(loss, (k, load), (v, v))[1], nb.hvp(lambda k: loss(k, load), k, v)
 
@@ -174,6 +174,8 @@ def check_systems() -> None:
         ("bicgstab", lambda f: f, False),
         ("cg", nb.jit, True),
         ("bicgstab", lambda f: f, True),
+        ("gmres", nb.jit, False),
+        ("gmres", lambda f: f, True),
     ):
         found = made(lambda *a, m=method, known=known: both(mpi.linear_solve, grid.exchange, m, *a, known))(
             k[part], load[part], seen[part], v[part]
@@ -212,6 +214,7 @@ def check_unequal() -> None:
     slope = nb.jit(nb.grad(lambda s: np.sum(w[part] * scaled(s, b[part]))))(scales)
     close(slope, -(np.linalg.solve(scaled_matrix, w) * answer * d)[part], "its gradient")
     close(solved(d[part], b[part], x0=np.ones(sizes[RANK])), expected[part], "plain")
+    close(solved(d[part], b[part], x0=np.ones(sizes[RANK]), method="gmres"), expected[part], "plain, gmres")
     close(nb.jit(solved)(d[part], 0 * b[part]), 0 * b[part], "of zeros")
     slope = nb.jit(nb.grad(lambda d: np.sum(w[part] * solved(d, b[part]))))(d[part])
     close(slope, -(np.linalg.solve(matrix, w) * expected)[part], "gradient")
@@ -247,6 +250,8 @@ def check_refused() -> None:
     is_refused(lambda: mpi.linear_solve(times, ones, preconditioner=lambda v: v * v), "is not linear")
     is_refused(lambda: mpi.linear_solve(times, ones, maxiter=1), "cg has not converged in linear_solve()")
     is_refused(lambda: nb.jit(lambda b: mpi.linear_solve(times, b, maxiter=1))(ones), "has not converged")
+    nothing: Any = lambda v: 0.0 * times(v)  # noqa: E731
+    is_refused(lambda: mpi.linear_solve(nothing, ones, method="gmres"), "gmres has not converged in linear_solve()")
     # Only one rank's part is not linear.
     is_refused(lambda: mpi.linear_solve(lambda v: times(v) + (RANK == SIZE - 1), ones), "it is not linear")
     lone = WORLD.Split(RANK)

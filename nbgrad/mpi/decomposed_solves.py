@@ -11,9 +11,9 @@ the cotangents of what the operator closes over.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -33,12 +33,15 @@ from ..runtime.evaluate import computed
 from ..solvers.closed_functions import ClosedFunction, as_float
 from ..solvers.compiled_iterations import iterated
 from ..solvers.host_solves import ConvergenceError
+from ..solvers.krylov import gmres
 from .collectives import allreduce
 from .communicators import groups
 from .message_nodes import known_result
 from .messages import Message
 
-METHODS = ("cg", "bicgstab")
+METHODS = ("cg", "bicgstab", "gmres")
+RESTART = 50
+"""The most directions of a cycle of gmres."""
 NO_TOKEN = np.zeros(())
 
 
@@ -125,6 +128,8 @@ class DecomposedSystem:
         rtol, atol = self.tolerances
         limit = max(atol, rtol * float(np.sqrt(right)))
         most = self.most or 10 * int(unknowns)
+        if self.method == "gmres":
+            return self._by_gmres(b, start, values, limit, min(int(unknowns), RESTART), most)
         turn, carried = (_cg_turn, [first, rest, rest, square])
         if self.method == "bicgstab":
             turn, carried = _bicgstab_turn, [first, rest, rest, rest, square]
@@ -142,12 +147,41 @@ class DecomposedSystem:
             float(np.sqrt(square) <= limit),
         )
         if not end:
-            message = (
-                f"{self.method} has not converged in linear_solve() after {most} turns: the residual is above "
-                f"rtol={rtol:g}. Allow more with maxiter, choose another method, or check the operator."
-            )
-            raise ConvergenceError(message)
+            self._refuse(f"{most} turns")
         return x
+
+    def _by_gmres(
+        self,
+        b: np.ndarray,
+        start: np.ndarray | None,
+        values: Sequence[np.ndarray],
+        limit: float,
+        restart: int,
+        most: int,
+    ) -> np.ndarray:
+        """The solution by generalised minimal residuals, whose steps are Python's."""
+
+        def applied(function: ClosedFunction) -> Callable[[np.ndarray], np.ndarray]:
+            program = function.program()
+            return lambda v: program(v.reshape(self.shape), NO_TOKEN, *values)[0].reshape(-1)
+
+        inverse = None if self.inverse is None else applied(self.inverse)
+        known = None if start is None else as_float(start).reshape(-1)
+
+        def summed(parts: Any) -> Any:
+            return np.array(self.sums(*np.ravel(parts).tolist())).reshape(np.shape(parts))
+
+        found, info = gmres(applied(self.operator), b.reshape(-1), known, limit, restart, most, inverse, summed)
+        if info:
+            self._refuse(f"{info} restarts")
+        return found.reshape(self.shape)
+
+    def _refuse(self, tried: str) -> NoReturn:
+        message = (
+            f"{self.method} has not converged in linear_solve() after {tried}: the residual is above "
+            f"rtol={self.tolerances[0]:g}. Allow more with maxiter, choose another method, or check the operator."
+        )
+        raise ConvergenceError(message)
 
 
 # ----- The turns -----

@@ -53,13 +53,14 @@ def linear_solve(
         This rank's part of the right-hand side, of any shape; there may be ranks without any.
     args : tuple
         Further arguments of `matvec`.
-    method : {"cg", "bicgstab"}
-        The iteration: "cg" is for symmetric positive definite matrices.
+    method : {"cg", "bicgstab", "gmres"}
+        The iteration: "cg" is for symmetric positive definite matrices. A turn of "gmres", which restarts after 50
+        directions, is slower than one of the others, whose turns are compiled.
     x0 : array_like, optional
         This rank's part of the start, without a derivative; given on all ranks or on none.
     rtol, atol, maxiter
-        The norm of the residual, over all ranks, is at most `max(rtol * norm(b), atol)` after at most `maxiter` turns,
-        by default ten for each unknown.
+        The norm of the residual, over all ranks, is at most `max(rtol * norm(b), atol)` after at most `maxiter` turns
+        (cycles of "gmres"), by default ten for each unknown.
     comm : mpi4py.MPI.Comm, optional
         The ranks that have parts of this system. By default those that `matvec` exchanges messages with, or all
         processes if it sends none.
@@ -84,8 +85,8 @@ def linear_solve(
     Notes
     -----
     For x = A(p)^-1 b: dx = A^-1 (db - dA x), and the cotangent of b is A^-T g, each by the same method over the same
-    ranks. "cg" is that of Hestenes and Stiefel (1952), "bicgstab" that of van der Vorst (1992); sums over ranks are two
-    and three a turn.
+    ranks. "cg" is that of Hestenes and Stiefel (1952), "bicgstab" that of van der Vorst (1992), "gmres"
+    that of Saad and Schultz (1986); sums over ranks are two, three and four a turn.
 
     Examples
     --------

@@ -1,15 +1,17 @@
 """Generalised minimal residuals, with restarts, for a matrix that is a function of plain arrays.
 
 In: a function that multiplies by the matrix, a right-hand side, and limits. Out: the solution and SciPy's `info`.
-Called by linear_solves.py. Y. Saad and M. H. Schultz, "GMRES: a generalized minimal residual algorithm for solving
-nonsymmetric linear systems", 1986; preconditioned from the right, so that the residual is that of the system itself
-(Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd edition, algorithm 9.5).
+Called by linear_solves.py, and by mpi's decomposed_solves.py, where a vector is one rank's part. Y. Saad and M. H.
+Schultz, "GMRES: a generalized minimal residual algorithm for solving nonsymmetric linear systems", 1986; preconditioned
+from the right, so that the residual is that of the system itself (Y. Saad, "Iterative Methods for Sparse Linear
+Systems", 2nd edition, algorithm 9.5).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +26,7 @@ def gmres(
     restart: int,
     most: int,
     inverse: Product | None = None,
+    summed: Callable[[Any], Any] | None = None,
 ) -> tuple[np.ndarray, int]:
     """The solution, and 0, or the number of cycles if the residual's norm has not come below the limit.
 
@@ -42,6 +45,9 @@ def gmres(
         The most cycles. A cycle that gains nothing is the last one.
     inverse : callable, optional
         About the inverse times a vector.
+    summed : callable, optional
+        The sums over all ranks of inner products of vectors of which each rank has a part, given one rank's, of any
+        shape; they are equal on all ranks.
 
     Examples
     --------
@@ -51,26 +57,38 @@ def gmres(
     >>> bool(np.allclose(x, [1.0, 2.0])), info
     (True, 0)
     """
+    total = summed or _alone
     x = np.zeros_like(b) if start is None else np.array(start)
     before = math.inf
     for cycle in range(most):
         rest = b - product(x) if cycle or start is not None else b
-        size = math.sqrt(rest @ rest)
+        size = math.sqrt(total(rest @ rest))
         if size <= limit:
             return x, 0
         if not size < before * (1 - 1e-9):
             return x, cycle
         before = size
-        moved = _cycle(product, rest, size, limit, restart, inverse)
+        moved = _cycle(product, rest, size, limit, restart, inverse, total)
         if moved is None:
             return x, cycle + 1
         x = x + moved
     rest = b - product(x)
-    return x, 0 if math.sqrt(rest @ rest) <= limit else most
+    return x, 0 if math.sqrt(total(rest @ rest)) <= limit else most
+
+
+def _alone(products: Any) -> Any:
+    """Inner products of whole vectors."""
+    return products
 
 
 def _cycle(
-    product: Product, rest: np.ndarray, size: float, limit: float, restart: int, inverse: Product | None
+    product: Product,
+    rest: np.ndarray,
+    size: float,
+    limit: float,
+    restart: int,
+    inverse: Product | None,
+    total: Callable[[Any], Any],
 ) -> np.ndarray | None:
     """The part of the solution that a cycle adds, given the residual and its norm; None for a singular matrix."""
     basis = np.empty((restart + 1, rest.size))
@@ -81,13 +99,13 @@ def _cycle(
     while count < restart and abs(right[-1]) > limit:
         known = basis[: count + 1]
         one = product(basis[count] if inverse is None else inverse(basis[count]))
-        length = math.sqrt(one @ one)
+        length = math.sqrt(total(one @ one))
         # Twice, so that the directions are orthogonal to rounding: Giraud, Langou and Rozloznik, 2005.
-        parts = known @ one
+        parts = total(known @ one)
         one = one - parts @ known
-        again = known @ one
+        again = total(known @ one)
         one = one - again @ known
-        column, below = (parts + again).tolist(), math.sqrt(one @ one)
+        column, below = (parts + again).tolist(), math.sqrt(total(one @ one))
         if not math.isfinite(below):
             return None
         last = below <= 1e-15 * length
