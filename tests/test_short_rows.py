@@ -18,8 +18,8 @@ from nbgrad.compiler.loops import Loop
 from nbgrad.graph.builders import reduce, transpose
 from nbgrad.graph.ir import Node, broadcast, elementwise, placeholder, zeros
 
-LENGTHS = [1, 2, 3, 5, 7, 8, 10, 13, 31, 33, 64, 65]
-ROWS = [4, 7, 1001]
+LENGTHS = [3, 5, 7, 8, 10, 31, 64, 65]
+ROWS = [3, 1001]
 FLOAT = np.dtype(np.float64)
 
 

@@ -3,7 +3,7 @@ Newton's method with sparse Jacobians
 =====================================
 
 Bratu's equation, u'' + lambda exp(u) = 0, on 20,000 points. `nb.sparse_jacobian` finds out that each equation has
-three unknowns, and needs three products for the whole matrix.
+three unknowns of its own, and needs one product for the whole matrix.
 """
 
 import matplotlib.pyplot as plt
