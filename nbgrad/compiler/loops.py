@@ -211,16 +211,21 @@ class Loop:
 
     @computed_once
     def narrow(self) -> bool:
-        """Whether its rows are short and leave much over by vectors, and a value costs so much that it matters."""
+        """Whether its rows are short and leave much over by vectors, and that matters: an expensive value, or several
+        ones of float32, of which vectors hold many."""
         return (
             len(self.shape) > 1
             and self.shape[-1] < NARROW
             and self.shape[-1] % 8 != 0
-            and any(v.operation in PRIMITIVES and not PRIMITIVES[v.operation].light for v in self.values)
+            and (any(map(_is_expensive, self.values)) or self._is_of_float32)
             and all(self.lying)
             and all(self.lying[s.access] == FLAT for s in self.stores)
             and all(r.axes[-1] and not r.axes[-2] for r in self.reductions)
         )
+
+    @property
+    def _is_of_float32(self) -> bool:
+        return len(self.values) > 2 and all(v.dtype == np.float32 or v.dtype.kind == "b" for v in self.values)
 
     @computed_once
     def shared_rows(self) -> frozenset[int]:
@@ -381,6 +386,10 @@ class Loop:
     def bytes(self) -> int:
         """Bytes of the arrays read and written, each counted once."""
         return sum(node.size * node.dtype.itemsize for node in self.buffers)
+
+
+def _is_expensive(value: Value) -> bool:
+    return value.operation in PRIMITIVES and not PRIMITIVES[value.operation].light
 
 
 @lru_cache(MEMO)

@@ -167,8 +167,11 @@ def extremum_position(node: Node, axis: Any, keepdims: bool, name: str) -> Node:
     hit = elementwise("equal", node, best)
     if node.dtype.kind in "fc":
         hit = elementwise("logical_or", hit, elementwise("isnan", node))
-    place = elementwise("select", hit, positions(node.shape, at), broadcast(extent(n, INT64), node.shape))
-    result = reduce("min", place, (at,))
+    # A vector holds twice as many positions of half the width; beside float64 in a row they only have to be packed.
+    fits = n < 1 << 31 and (node.dtype.itemsize <= 4 or at < node.ndim - 1)
+    small = np.dtype(np.int32) if fits else INT64
+    place = elementwise("select", hit, cast(positions(node.shape, at), small), broadcast(extent(n, small), node.shape))
+    result = cast(reduce("min", place, (at,)), INT64)
     return reshape(result, kept) if keepdims else result
 
 
