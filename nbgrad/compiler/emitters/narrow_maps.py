@@ -1,9 +1,9 @@
-"""Expensive functions on short rows, as on one long row: softmax over a few classes, features scaled by column.
+"""Functions of short rows, as of one long row: softmax over a few classes, features scaled by column.
 
-In: a `Loop` over rows of a few elements, of which one value at least is no simple arithmetic (`Loop.narrow`). Out: its
-IR. Called by loop_ir.py. A vector holds more elements than are left at the end of a short row, which would be computed
-one by one. So rows that follow one another in memory are one long row here: numbers that rows or columns share are
-first written out for a block of rows, and results that are reduced along rows are reduced after it.
+In: a `Loop` over rows of a few elements, with an expensive value or of float32 (`Loop.narrow`). Out: its IR. Called by
+loop_ir.py. A vector holds more elements than are left at the end of a short row, which would be computed one by one. So
+rows that follow one another in memory are one long row here: numbers that rows or columns share are first written out
+for a block of rows, and results that are reduced along rows are reduced after it.
 """
 
 from __future__ import annotations
