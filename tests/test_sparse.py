@@ -296,11 +296,11 @@ def test_elements_are_read_by_positions_and_more_than_once() -> None:
     expected = scipy.sparse.csr_array((entries, (np.tile(row, 3), columns)), shape=(count, n + count))
     assert abs(jacobian(x, rest) - expected).max() < 1e-14
     assert jacobian.products(x, rest) == 1 and jacobian.colors(x, rest)[0].max() == -1
-    # Reversed, a border of other numbers, and an argument that is returned as it is.
-    other = nb.sparse_jacobian(lambda v: (np.concatenate([v[::-1][1:], np.ones(2)]) * np.arange(n + 1.0), v))
-    dense = np.zeros((2 * n + 1, n))
+    # Reversed, a border of other numbers, an argument that is returned as it is, and a part of it.
+    other = nb.sparse_jacobian(lambda v: (np.concatenate([v[::-1][1:], np.ones(2)]) * np.arange(n + 1.0), v, v[3:7]))
+    dense = np.zeros((2 * n + 5, n))
     dense[np.arange(n - 1), np.arange(n - 2, -1, -1)] = np.arange(n - 1)
-    dense[n + 1 :] = np.eye(n)
+    dense[n + 1 :] = np.concatenate([np.eye(n), np.eye(n)[3:7]])
     assert abs(other(x) - dense).max() == 0
 
 

@@ -52,7 +52,7 @@ def read_elements(outputs: Sequence[Node], wrt: Sequence[Node]) -> Reads | None:
         first += node.size
     order = topological(outputs)
     computed: set[Node] = set()
-    read = {node for node in outputs if node in columns}
+    read: set[Node] = set()
     for node in order:
         if node in columns:
             continue

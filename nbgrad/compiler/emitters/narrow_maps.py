@@ -97,9 +97,7 @@ class NarrowEmitter(Emitter):
         if rows:
             self.counted(self.slot("i64", "row"), first, after, fill)
         self.indices.append(first)
-        self.rows = [
-            self.copies.get(position) or self.row(position, access) for position, access in enumerate(loop.accesses)
-        ]
+        self.rows = [self.row(position, access) for position, access in enumerate(loop.accesses)]
         self.indices.pop()
         count = self.let(f"mul nsw i64 {self.let(f'sub nsw i64 {after}, {first}')}, {self.width}")
         self.counted(self.slot("i64", "j"), "0", count, self.point)
