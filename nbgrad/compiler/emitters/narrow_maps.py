@@ -63,7 +63,7 @@ class NarrowEmitter(Emitter):
         def one(column: str) -> None:
             value = self.let(f"load {kind}, ptr {self.let(f'getelementptr {kind}, ptr {start}, i64 {column}')}")
             place = self.let(f"add nsw i64 {offset}, {column}")
-            self.store(kind, value, self.let(f"getelementptr {kind}, ptr {self.copies[position]}, i64 {place}"))
+            self.store(kind, value, self.copied(position, place))
 
         self.counted(self.slot("i64", "column"), "0", self.width, one)
 
@@ -79,7 +79,7 @@ class NarrowEmitter(Emitter):
 
         def some(column: str) -> None:
             place = self.let(f"add nsw i64 {offset}, {column}")
-            address = self.let(f"getelementptr {kind}, ptr {self.copies[position]}, i64 {place}")
+            address = self.copied(position, place)
             self.put(f"store <{SPLAT} x {kind}> {all_}, ptr {address}, align {access.dtype.itemsize}")
 
         self.counted(self.slot("i64", "column"), "0", self.width, some, stride=str(SPLAT))
@@ -89,8 +89,12 @@ class NarrowEmitter(Emitter):
         loop = self.loop
         rows = [position for position, lies in enumerate(loop.lying) if lies == ROW and position not in self.reduced()]
 
+        def elements(row: str) -> str:
+            """The elements of the block in front of a row."""
+            return self.let(f"mul nsw i64 {self.let(f'sub nsw i64 {row}, {first}')}, {self.width}")
+
         def fill(row: str) -> None:
-            offset = self.let(f"mul nsw i64 {self.let(f'sub nsw i64 {row}, {first}')}, {self.width}")
+            offset = elements(row)
             for position in rows:
                 self.write_row(position, row, offset)
 
@@ -99,11 +103,10 @@ class NarrowEmitter(Emitter):
         self.indices.append(first)
         self.rows = [self.row(position, access) for position, access in enumerate(loop.accesses)]
         self.indices.pop()
-        count = self.let(f"mul nsw i64 {self.let(f'sub nsw i64 {after}, {first}')}, {self.width}")
-        self.counted(self.slot("i64", "j"), "0", count, self.point)
+        self.counted(self.slot("i64", "j"), "0", elements(after), self.point)
 
         def reduce(row: str) -> None:
-            offset = self.let(f"mul nsw i64 {self.let(f'sub nsw i64 {row}, {first}')}, {self.width}")
+            offset = elements(row)
             self.indices.append(row)
             for r in loop.reductions:
                 self.reduce_row(r, offset)
@@ -122,21 +125,21 @@ class NarrowEmitter(Emitter):
 
         def one(column: str) -> None:
             place = self.let(f"add nsw i64 {offset}, {column}")
-            copy = f"getelementptr {memory_type(access.dtype)}, ptr {self.copies[r.access]}, i64 {place}"
-            super(NarrowEmitter, self).reduce(r, self.read(access.dtype, self.let(copy)), column)
+            value = self.read(access.dtype, self.copied(r.access, place))
+            super(NarrowEmitter, self).reduce(r, value, column)
 
         self.counted(self.slot("i64", "column"), "0", self.width, one)
         self.finish(r, None)
 
     def reduce(self, r: Reduction, value: str, index: str) -> None:
         """Keep one point's contribution for `reduce_row`."""
-        dtype = self.loop.accesses[r.access].dtype
-        place = f"getelementptr {memory_type(dtype)}, ptr {self.copies[r.access]}, i64 {index}"
-        self.write(dtype, value, self.let(place))
+        self.write(self.loop.accesses[r.access].dtype, value, self.copied(r.access, index))
 
     def address(self, position: int, index: str) -> str:
         """The address of a point's element, in the copy where there is one."""
-        if position not in self.copies:
-            return super().address(position, index)
+        return self.copied(position, index) if position in self.copies else super().address(position, index)
+
+    def copied(self, position: int, place: str) -> str:
+        """The address of an element of a copy."""
         kind = memory_type(self.loop.accesses[position].dtype)
-        return self.let(f"getelementptr {kind}, ptr {self.copies[position]}, i64 {index}")
+        return self.let(f"getelementptr {kind}, ptr {self.copies[position]}, i64 {place}")
