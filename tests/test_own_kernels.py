@@ -206,6 +206,34 @@ def test_results_of_two_float_dtypes_have_one_gradient() -> None:
     np.testing.assert_allclose(found, 2 * X + 3 * X**2, rtol=1e-6)
 
 
+def test_a_compiled_call_runs_once_and_writes_where_results_are_wanted() -> None:
+    calls: list[list[int]] = []
+
+    def split(x: Any, whole: Any, counts: Any, rest: Any, nothing: Any) -> None:
+        calls.append([array.ctypes.data for array in (whole, counts, rest)])
+        whole[...] = np.floor(x)
+        counts[...] = whole
+        rest[...] = x - whole
+
+    own = nb.primitive(split, shape=lambda x: [x, (x.shape, np.int32), x, ((0, 3), x.dtype)], name="split")
+    x = np.array([[0.25, 1.5], [2.75, 3.0]])
+    compiled = nb.jit(lambda x: own(x)[:3])
+    found = compiled(x)
+    del calls[:]
+    found = compiled(x)
+    assert calls == [[array.ctypes.data for array in found]]
+    np.testing.assert_array_equal(found, [np.floor(x), np.floor(x), x % 1.0])
+    assert "arena 0 bytes" in str(nb.explain(compiled, x))
+    # Parts of results, an empty one, and one that a loop reads; then something that reads across results.
+    part, total, empty = nb.jit(lambda x: (own(x)[2][1], np.sum(own(x)[0] * x), own(x)[3]))(x)
+    np.testing.assert_array_equal(part, [0.75, 0.0])
+    assert total == 1.5 + 5.5 + 9.0
+    assert empty.shape == (0, 3)
+    both = nb.jit(lambda x: np.concatenate([own(x)[0].ravel(), own(x)[2].ravel()])[::3])(x)
+    np.testing.assert_array_equal(both, [0.0, 3.0, 0.75])
+    np.testing.assert_array_equal(nb.jit(nb.vmap(lambda x: own(x)[2]))(x[:, :, None]), (x % 1.0)[:, :, None])
+
+
 def test_integers_and_complex_numbers() -> None:
     def count(x: Any, n: Any, out: Any) -> None:
         out[...] = x[n % 2]

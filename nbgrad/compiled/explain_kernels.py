@@ -73,9 +73,9 @@ def kernel_text(step: Step, plan: Plan) -> str:
     if isinstance(kernel, Special):
         shapes = ", ".join(f"{s.dtype}{list(v.shape)}" for s, v in zip(kernel.reads, kernel.views, strict=True))
         places = ", ".join(where(node) for node in kernel.reads)
-        target = f"{kernel.node.dtype}{list(kernel.node.shape)}"
+        target = ", ".join(f"{node.dtype}{list(node.shape)}" for node in kernel.targets)
         name = host_title(kernel.node.params) if kernel.node.name == "host" else kernel.node.name
-        return f"{name}({shapes}) -> {target}\n# reads {places}; writes {where(kernel.node)}"
+        return f"{name}({shapes}) -> {target}\n# reads {places}; writes {', '.join(map(where, kernel.targets))}"
     buffers = [f"b{k} = {where(node)}" for k, node in enumerate(dict.fromkeys(kernel.buffers))]
     return f"# {', '.join(buffers)}\n{show(kernel)}"
 

@@ -3,7 +3,8 @@
 In: simplified output nodes. Out: `Fused`, a list of loop nests and special kernels in an order that respects their
 dependencies, with the node that each output is stored as. Called by the runtime when it makes a program.
 
-How. (0) Short axes are taken apart (unroll_axes.py) and rows are added as a whole (row_scatter.py). (1) Every chain of
+How. (0) Short axes are taken apart (unroll_axes.py), rows are added as a whole (row_scatter.py), and results of own
+kernels are arrays of their own (results_apart.py). (1) Every chain of
 movement operations becomes a view of its source (movements.py); where strides cannot say it, the array is stored first.
 (2) Walking from the outputs back, each elementwise node or reduction joins the kernel of its first consumer if both
 loop over the same domain, else an earlier kernel of that domain, else opens a new one in front. So values are computed
@@ -26,6 +27,7 @@ from ..graph.shapes import Shape
 from .loop_builder import TRUE, LoopBuilder
 from .loops import Loop, Value
 from .movements import CONCATENATE, GATHER, UNCOMPUTED, VIRTUAL, Lowered, Source, Use
+from .results_apart import with_results_apart
 from .row_scatter import add_whole_rows
 from .unroll_axes import take_apart
 from .views import View, contiguous_strides, view_in_domain, without_ones
@@ -53,8 +55,9 @@ SIMPLE = frozenset(
 class Special:
     """A kernel of its own: the node, the arrays that it reads and writes, and the views through which it reads them.
 
-    A loop writes its items, everything else the node. `interleaved` products of matrices lie side by side: the first
-    rows of all matrices, then the second. `call` is the function that a host kernel calls.
+    A loop and an own kernel of several results write their items, everything else the node. `interleaved` products of
+    matrices lie side by side: the first rows of all matrices, then the second. `call` is the function that a host
+    kernel calls.
     """
 
     node: Node
@@ -125,7 +128,7 @@ def domain_of(node: Node) -> Shape:
 class _Fuser:
     def __init__(self, outputs: Sequence[Node]) -> None:
         outputs, order = add_whole_rows(list(outputs), topological(outputs))
-        outputs, order = take_apart(outputs, order)
+        outputs, order = take_apart(*with_results_apart(outputs, order))
         lowered = Lowered(outputs, order)
         self.outputs, self.views, self.interleaved = lowered.outputs, lowered.views, lowered.interleaved
         self.groups: list[_Group] = []

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.custom_calls import run_results_into
 from ..graph.host_functions import run_host_into
 from ..graph.ir import Node
 from .fuse import Special
@@ -40,14 +41,18 @@ def host_address(kernel: Special) -> int:
 
     The node's last parameter has the shapes and dtypes of operands and result as the function knows them.
     """
-    kernel.call = KERNEL(_caller(kernel.node))
+    kernel.call = KERNEL(_caller(kernel))
     address = ctypes.cast(kernel.call, ctypes.c_void_p).value
     assert address is not None
     return address
 
 
-def _caller(node: Node) -> Callable[[int, int, int, int], None]:
-    params, layouts = node.params[:-1], node.params[-1]
+def _caller(kernel: Special) -> Callable[[int, int, int, int], None]:
+    params, layouts = kernel.node.params[:-1], kernel.node.params[-1]
+    positions = result_positions(kernel)
+    if positions is not None:
+        layouts = (*layouts[:-1], *[params[1].outputs[k] for k in positions])
+    count = len(kernel.reads)
     pointers = struct.Struct(f"{len(layouts)}q")
     last: tuple[bytes, Sequence[int], list[np.ndarray]] = b"", (), []
     """The addresses of the last call, most of which are often those of the next, and the arrays there."""
@@ -66,13 +71,21 @@ def _caller(node: Node) -> Callable[[int, int, int, int], None]:
             ]
             last = found, addresses, arrays
         # Views, since the function may give what it gets another shape.
-        *inputs, out = [array.view() for array in arrays]
+        views = [array.view() for array in arrays]
         try:
-            run_host_into(out, params, *inputs)
+            if positions is None:
+                run_host_into(views[-1], params, *views[:-1])
+            else:
+                run_results_into(params[1], views[:count], dict(zip(positions, views[count:], strict=True)))
         except BaseException as error:
             keep_failure(error)
 
     return call
+
+
+def result_positions(kernel: Special) -> list[int] | None:
+    """The positions of the results that an own kernel writes apart (results_apart.py); None if there is one array."""
+    return None if kernel.targets == (kernel.node,) else [node.params[1] for node in kernel.targets]
 
 
 def _array(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:

@@ -323,13 +323,13 @@ class _Rule:
         return concatenate(parts, 0)
 
 
-def _on_device(call: Call, dtype: np.dtype[Any]) -> DeviceCall | None:
-    """The launcher that does a call on a device; None if there is none."""
+def _on_device(call: Call, dtype: np.dtype[Any], positions: Sequence[int] | None = None) -> DeviceCall | None:
+    """The launcher that does a call on a device, for a packed row or for results apart; None if there is none."""
     if call.kernel.cuda is None:
         return None
     from ..device.memory.custom_launches import launcher_call
 
-    return launcher_call(call, dtype)
+    return launcher_call(call, dtype, positions)
 
 
 DEVICE_CALLS[OWN_KERNEL] = _on_device

@@ -169,6 +169,13 @@ def run_unpacked(call: Call, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     return outputs
 
 
+def run_results_into(call: Call, inputs: Sequence[np.ndarray], results: dict[int, np.ndarray]) -> None:
+    """Write some results of a call, by their positions, into arrays in C order."""
+    outputs = [results[k] if k in results else np.empty(*layout) for k, layout in enumerate(call.outputs)]
+    with np.errstate(all="ignore"):
+        _execute(call, inputs, outputs)
+
+
 def _run_once(call: Call, dtype: np.dtype[Any], inputs: list[np.ndarray], found: np.ndarray) -> None:
     """Write the packed results of one dtype for one set of arrays."""
     places = call.packed[dtype].places

@@ -146,7 +146,7 @@ def _placed(places: dict[Node, Place], node: Node, view: View | None) -> tuple[i
 def _operands(kernel: Kernel) -> list[tuple[Node, View | None]]:
     """The arrays that a kernel is called with, and the views that may begin elsewhere than the array."""
     if isinstance(kernel, Special):
-        return [*zip(kernel.reads, kernel.views, strict=True), (kernel.node, None)]
+        return [*zip(kernel.reads, kernel.views, strict=True), *[(node, None) for node in kernel.targets]]
     return [(kernel.buffers[access.buffer], access.view) for access in kernel.accesses if access.buffer >= 0]
 
 

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from ...compiler.fuse import Special
+from ...compiler.host_calls import result_positions
+from ...graph.custom_calls import Call, run_results_into
 from ...graph.host_functions import DeviceCall, device_call, run_host
 from ..driver.libraries import LETTERS
 from ..kernels.launches import Recipe, Routine
@@ -57,20 +59,30 @@ class _OnHost:
 
     params: tuple[Any, ...]
     layouts: tuple[Layout, ...]
+    positions: Sequence[int] | None = None
+    """Those of the results of an own kernel that are wanted, each in an array of its own."""
     capturable = False
 
     def __call__(self, context: Any, addresses: Sequence[int]) -> None:
         driver, stream = context.driver, context.stream
+        *given, layout = self.layouts
         arrays: list[np.ndarray] = []
-        for address, (shape, dtype) in zip(addresses[:-1], self.layouts[:-1], strict=True):
+        for address, (shape, dtype) in zip(addresses, given, strict=False):
             array = np.empty(shape, dtype)
             if array.size:
                 driver.download(array, address, stream)
             arrays.append(array)
-        shape, dtype = self.layouts[-1]
-        found = np.ascontiguousarray(run_host(self.params, *arrays), dtype).reshape(shape)
-        if found.size:
-            driver.upload(addresses[-1], found, stream)
+        if self.positions is None:
+            shape, dtype = layout
+            results = [np.ascontiguousarray(run_host(self.params, *arrays), dtype).reshape(shape)]
+        else:
+            call: Call = self.params[1]
+            found = {k: np.empty(*call.outputs[k]) for k in self.positions}
+            run_results_into(call, arrays, found)
+            results = list(found.values())
+        for address, result in zip(addresses[len(given) :], results, strict=True):
+            if result.size:
+                driver.upload(address, result, stream)
 
 
 @dataclass(frozen=True)
@@ -89,8 +101,9 @@ def _host(kernel: Special, device: Device) -> Recipe:
     """The node's last parameter has the shapes and dtypes of operands and result as the function knows them."""
     *rest, layouts = kernel.node.params
     params = tuple(rest)
-    pointers = tuple(range(len(layouts)))
-    call = device_call(params)
+    positions = result_positions(kernel)
+    pointers = tuple(range(len(layouts) - 1 + len(kernel.targets)))
+    call = device_call(params if positions is None else (*params, tuple(positions)))
     if call is not None:
         return Recipe((Routine(_Registered(call, layouts), pointers),))
     make = DEVICE_ROUTINES.get(params[0].name)
@@ -98,7 +111,7 @@ def _host(kernel: Special, device: Device) -> Recipe:
         recipe = make(device, layouts, *params[1:])
         if recipe is not None:
             return recipe
-    return Recipe((Routine(_OnHost(params, layouts), pointers),))
+    return Recipe((Routine(_OnHost(params, layouts, positions), pointers),))
 
 
 RECIPES: dict[str, Callable[[Special, Device], Recipe | None]] = {

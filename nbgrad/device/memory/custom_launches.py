@@ -120,23 +120,28 @@ def kernel_array(device: Device, address: int, layout: Layout) -> Any:
     return np.ndarray(shape, dtype, memory).view(SimulatedArray)
 
 
-def launcher_call(call: Call, dtype: np.dtype[Any]) -> DeviceCall:
-    """A `DeviceCall` that runs a kernel's launcher for the results of one dtype."""
+def launcher_call(call: Call, dtype: np.dtype[Any], positions: Sequence[int] | None = None) -> DeviceCall:
+    """A `DeviceCall` that runs a kernel's launcher for the packed results of one dtype, or for results apart."""
 
     def run(context: Any, addresses: Sequence[int], layouts: Sequence[Layout]) -> None:
-        *inputs, result = addresses
+        inputs, results = addresses[: len(layouts) - 1], addresses[len(layouts) - 1 :]
         lead = leading_axes(call, layouts[0][0])
         bases = [(shape[len(lead) :], kind) for shape, kind in layouts[:-1]]
         count = math.prod(lead)
+        if positions is not None:
+            _launch(context, call, inputs, bases, dict(zip(positions, results, strict=True)))
+            return
+        (result,) = results
         places = call.packed[dtype].places
         if count and lead and call.kernel.batched and len(places) == len(call.outputs) == 1:
             many = Call(call.kernel, call.ranks, tuple([((count, *s), d) for s, d in call.outputs]), call.statics)
-            _launch(context, many, dtype, inputs, [((count, *s), d) for s, d in bases], result)
+            _launch(context, many, inputs, [((count, *s), d) for s, d in bases], {0: result})
             return
         row = math.prod(call.packed[dtype].shape) * dtype.itemsize
         for k in range(count):
             at = [a + k * _nbytes(base) for a, base in zip(inputs, bases, strict=True)]
-            _launch(context, call, dtype, at, bases, result + k * row)
+            own = {position: result + k * row + place * dtype.itemsize for position, place in places.items()}
+            _launch(context, call, at, bases, own)
 
     return run
 
@@ -146,17 +151,16 @@ def _nbytes(layout: Layout) -> int:
 
 
 def _launch(
-    context: Any, call: Call, dtype: np.dtype[Any], inputs: Sequence[int], layouts: Sequence[Layout], result: int
+    context: Any, call: Call, inputs: Sequence[int], layouts: Sequence[Layout], results: dict[int, int]
 ) -> None:
-    """Run the launcher once; the first time, see that it writes its results."""
+    """Run the launcher once for results at some addresses; the first time, see that it writes them."""
     device, stream = context.device, context.stream
     driver: Driver = device.driver
-    places = call.packed[dtype].places
     memory: list[DeviceArray] = []
     outputs: list[tuple[int, Layout]] = []
     for position, (shape, kind) in enumerate(call.outputs):
-        if position in places:
-            outputs.append((result + places[position] * kind.itemsize, (shape, kind)))
+        if position in results:
+            outputs.append((results[position], (shape, kind)))
         else:
             memory.append(DeviceArray.empty(shape, kind, device))
             outputs.append((memory[-1].ready_on(stream), (shape, kind)))
