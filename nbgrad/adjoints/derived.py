@@ -45,6 +45,7 @@ from .removal import without_unused
 from .reverse import Adjoint, reverse
 from .tangent import dot, dot_again, tangent
 from .turns.element_sums import with_element_sums
+from .turns.first_writes import with_first_writes
 from .turns.gathers import with_gathers
 from .turns.independence import NewNames
 from .turns.loop_order import with_free_sums, with_loops_forward
@@ -156,6 +157,8 @@ class Derived:
         The texts of the functions that run parts of its loops, by name.
     statements : Statements, optional
         The statements that the text says.
+    filled : frozenset of str
+        Arrays of cotangents that are zeros at the start, of which it writes all elements before it reads any.
     """
 
     name: str
@@ -165,6 +168,7 @@ class Derived:
     options: dict[str, Any] = field(default_factory=lambda: dict(_FAST))
     parts: dict[str, str] = field(default_factory=dict)
     statements: Statements | None = None
+    filled: frozenset[str] = frozenset()
 
     @property
     def whole(self) -> str:
@@ -244,27 +248,36 @@ def _derived(
     dtypes: Mapping[str, str],
     sums: Iterable[str] = (),
     cotangents: Collection[str] = (),
+    zeroed: Sequence[str] = (),
 ) -> Derived:
-    """A derivative whose statements are given, its cotangents that are sums, and its arrays of cotangents."""
+    """A derivative whose statements are given, its cotangents that are sums, and its arrays of cotangents.
+
+    `zeroed` are the arrays that are zeros at its start.
+    """
     name = f"{form.name.strip('_<>')}_{kind}"
     after = [one for one in results if is_name(one)]
     body = with_loops_forward(with_gathers(body, after), after)
     body, more = with_element_sums(body, cotangents, [*parameters, *dtypes])
+    body, filled = with_first_writes(body, zeroed, [*parameters, *dtypes])
     body = with_free_sums(body, frozenset([*more, *sums]))
     body, turns = with_threads(body, after, dtypes, name)
     parts = {one.name: function_text(one.name, one.parameters, one.body, ()) for one in turns}
     text = function_text(name, parameters, body, results)
     statements = Statements(parameters, body, turns, results)
-    return Derived(name, text, parameters, form.objects, _PARALLEL if parts else _FAST, parts, statements)
+    options = _PARALLEL if parts else _FAST
+    return Derived(name, text, parameters, form.objects, options, parts, statements, frozenset(filled))
 
 
 def reverse_kernel(form: ScalarForm, wanted: Sequence[str], threads: bool = True) -> tuple[Derived, Adjoint]:
-    """The reverse kernel: the kernel's arguments, cotangents of arrays and results; gives those of numbers."""
+    """The reverse kernel: the kernel's arguments, cotangents of arrays and results; gives those of numbers.
+
+    With `threads` the cotangents of arrays that are no results are zeros at its start, or `filled` by it.
+    """
     found = reverse(form, list(wanted), short=True, nests=True)
     body = found.body if threads else on_one_thread(found.body)
-    return _derived(
-        form, "vjp", found.parameters, body, found.results, found.dtypes, found.sums, _bars(form, found)
-    ), found
+    zeroed = [bar(one) for one in found.arrays if one not in form.written] if threads else []
+    bars = _bars(form, found)
+    return _derived(form, "vjp", found.parameters, body, found.results, found.dtypes, found.sums, bars, zeroed), found
 
 
 def _bars(form: ScalarForm, adjoint: Adjoint) -> list[str]:

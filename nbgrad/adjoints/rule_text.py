@@ -40,7 +40,10 @@ class RuleText:
         bars: list[str] = []
         for name in adjoint.arrays:
             target = gradients.get(name, bar(name))
-            if name in gradients:
+            if bar(name) in derived.filled:
+                if name not in gradients:
+                    lines.append(f"    {target} = np.empty_like({name})")
+            elif name in gradients:
                 lines.append(f"    {target}[...] = {seeds.get(name, '0.0')}")
             elif name in seeds:
                 lines.append(f"    {target} = {seeds[name]}.copy()")

@@ -213,7 +213,7 @@ class Specialization:
     ) -> None:
         """Write the gradients of the asked inputs."""
         derived, adjoint = self.reverse(asked)
-        bars = self.bars(adjoint, given, cotangents, gradients)
+        bars = self.bars(adjoint, given, cotangents, gradients, derived.filled)
         seeds = [plain(cotangents[k]) for k in adjoint.seeds]
         found = derived.function(*[given[name] for name in self.form.parameters], *bars, *seeds)
         for name, value in zip(adjoint.numbers, found or (), strict=True):
@@ -245,9 +245,14 @@ class Specialization:
                 result[...] = next(numbers)
 
     def bars(
-        self, adjoint: Adjoint, given: dict[str, Any], cotangents: dict[str | int, Any], gradients: dict[str, Any]
+        self,
+        adjoint: Adjoint,
+        given: dict[str, Any],
+        cotangents: dict[str | int, Any],
+        gradients: dict[str, Any],
+        filled: frozenset[str] = frozenset(),
     ) -> list[np.ndarray]:
-        """The cotangents of arrays, with those of their final contents in them."""
+        """The cotangents of arrays, with those of their final contents in them; `filled` ones may hold anything."""
         found: list[np.ndarray] = []
         for name in adjoint.arrays:
             target = gradients.get(name)
@@ -256,7 +261,8 @@ class Specialization:
                 continue
             if target is None:
                 target = np.empty(given[name].shape, given[name].dtype)
-            target[...] = cotangents.get(name, 0)
+            if bar(name) not in filled:
+                target[...] = cotangents.get(name, 0)
             found.append(target)
         for name, target in gradients.items():
             if name not in adjoint.arrays and name not in adjoint.numbers:

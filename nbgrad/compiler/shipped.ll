@@ -25,7 +25,7 @@
 ; digest nbgrad.kernels.trigonometric 8a3e8dc6b8a62c8021af434a87692f87
 ; digest nbgrad.kernels.widened a66683ceb66475a2fa85fbf5bfc027aa
 ; digest nbgrad.kernels.windows f8757b1e82b1f455b17234e4208691c6
-; digest nbgrad.runtime.blocks 08524278081f72ecfc51613516205d19
+; digest nbgrad.runtime.blocks f6013b8c1cb094d417679351c292e5a7
 ; digest nbgrad.runtime.native b72a25e23f204e161ae27e3c6d72c3fe
 ; digest nbgrad.runtime.native_steps f61526ebfcefb22f8010ca02e4d3637e
 ; digest nbgrad.runtime.native_tensors f99281ffcec71f0191d560f211ff81ce
@@ -40127,17 +40127,17 @@ define internal i64 @native(i64 %a0, i64 %a1) alwaysinline {
   %.57.i = inttoptr i64 %.56.i to ptr
   %.58.i = load i64, ptr %.57.i, align 8
   %..58.i = tail call i64 @llvm.smax.i64(i64 %.58.i, i64 0)
-  %invariant.op.i = add i64 %a0, 56
+  %invariant.op.i = add i64 %a0, 64
   br label %B170.i
 
 B170.i:                                           ; preds = %B172.i, %0
   %lsr.iv7.i = phi i64 [ %lsr.iv.next8.i, %B172.i ], [ %invariant.op.i, %0 ]
-  %.156128.i = phi i64 [ %.163.i, %B172.i ], [ 0, %0 ]
-  %exitcond.not.i = icmp eq i64 %..58.i, %.156128.i
+  %.156136.i = phi i64 [ %.163.i, %B172.i ], [ 0, %0 ]
+  %exitcond.not.i = icmp eq i64 %..58.i, %.156136.i
   br i1 %exitcond.not.i, label %B676.i, label %B172.i
 
 B172.i:                                           ; preds = %B170.i
-  %.163.i = add nuw i64 %.156128.i, 1
+  %.163.i = add nuw i64 %.156136.i, 1
   %.196.i = inttoptr i64 %lsr.iv7.i to ptr
   %.197.i = load i64, ptr %.196.i, align 8
   %.199.i = icmp eq i64 %.197.i, %.50.i
@@ -40181,37 +40181,36 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
   %.409.i = load i64, ptr %.408.i, align 8
-  %.411.i = inttoptr i64 %.409.i to ptr
-  %.412.i = tail call i64 %.411.i(i64 64, i64 %.50.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.417.i = icmp ne i64 %.412.i, 0
-  %.420.i = icmp sgt i64 %.50.i, 4194303
-  %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  %.412.i = add nsw i64 %.50.i, 8192
+  %.413.i = inttoptr i64 %.409.i to ptr
+  %.414.i = tail call i64 %.413.i(i64 64, i64 %.412.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.419.i = icmp eq i64 %.414.i, 0
+  br i1 %.419.i, label %_ZN6nbgrad7runtime6blocks4takeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B818.else.if.i
 
-B804.i:                                           ; preds = %B676.i
-  %.424.i = add nsw i64 %a0, 24
-  %.425.i = inttoptr i64 %.424.i to ptr
-  %.426.i = load i64, ptr %.425.i, align 8
-  %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+B1116.i:                                          ; preds = %B818.else.if.i
+  %.542.i = add nsw i64 %a0, 24
+  %.543.i = inttoptr i64 %.542.i to ptr
+  %.544.i = load i64, ptr %.543.i, align 8
+  %.545.not.i = icmp eq i64 %.544.i, 0
+  br i1 %.545.not.i, label %_ZN6nbgrad7runtime6blocks4takeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B1176.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %6 = add i64 %lsr.iv7.i, -8
   %.207.i = inttoptr i64 %6 to ptr
   %.208.i = load i64, ptr %.207.i, align 8
   %.253.i = sub i64 %.58.i, %.163.i
-  %.296131.not.i = icmp slt i64 %.253.i, 1
-  br i1 %.296131.not.i, label %B498.i, label %B312.preheader.i
+  %.296139.not.i = icmp slt i64 %.253.i, 1
+  br i1 %.296139.not.i, label %B498.i, label %B312.preheader.i
 
 B312.preheader.i:                                 ; preds = %B230.endif.i
   %xtraiter.i = and i64 %.253.i, 1
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  %.pre.i = add i64 %.156128.i, 2
+  %.pre.i = add i64 %.156136.i, 2
   br i1 %lcmp.mod.not.i, label %B312.prol.loopexit.i, label %B312.prol.i
 
 B312.prol.i:                                      ; preds = %B312.preheader.i
@@ -40225,29 +40224,50 @@ B312.prol.i:                                      ; preds = %B312.preheader.i
   br label %B312.prol.loopexit.i
 
 B312.prol.loopexit.i:                             ; preds = %B312.prol.i, %B312.preheader.i
-  %.302130132.unr.i = phi i64 [ %.pre.i, %B312.prol.i ], [ %.163.i, %B312.preheader.i ]
+  %.302138140.unr.i = phi i64 [ %.pre.i, %B312.prol.i ], [ %.163.i, %B312.preheader.i ]
   %8 = icmp eq i64 %.58.i, %.pre.i
   br i1 %8, label %B498.i, label %B312.preheader.new.i
 
 B312.preheader.new.i:                             ; preds = %B312.prol.loopexit.i
-  %9 = shl i64 %.302130132.unr.i, 4
-  %10 = add i64 %a0, 72
+  %9 = shl i64 %.302138140.unr.i, 4
+  %10 = add i64 %a0, 80
   %11 = add i64 %10, %9
-  %12 = sub i64 %.58.i, %.302130132.unr.i
+  %12 = sub i64 %.58.i, %.302138140.unr.i
   br label %B312.i
 
-B864.else.if.i:                                   ; preds = %B804.i
-  %.431.i = add nsw i64 %.412.i, 4095
-  %.472.i = and i64 %.431.i, -4096
-  %.482.i = add nsw i64 %.412.i, %.50.i
-  %.485.i = sub i64 %.482.i, %.472.i
-  %.486.i = inttoptr i64 %.426.i to ptr
-  %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+B818.else.if.i:                                   ; preds = %B676.i
+  %.431.i = add nsw i64 %a0, 48
+  %.432.i = inttoptr i64 %.431.i to ptr
+  %.433.i = load i64, ptr %.432.i, align 8
+  %.437.i = add nsw i64 %.433.i, 1
+  store i64 %.437.i, ptr %.432.i, align 8
+  %.440.i = mul nsw i64 %.433.i, 11
+  %.460.i = srem i64 %.440.i, 48
+  %.462.i = icmp slt i64 %.460.i, 0
+  %13 = shl nsw i64 %.460.i, 6
+  %14 = add nsw i64 %13, 3072
+  %.481.i = select i1 %.462.i, i64 %14, i64 %13
+  %15 = and i64 %.414.i, -4096
+  %.482.i = add i64 %.481.i, %15
+  %.526.i = add i64 %.482.i, 4608
+  %.531.i = add i64 %.482.i, 4600
+  %.533.i = inttoptr i64 %.531.i to ptr
+  store i64 %.414.i, ptr %.533.i, align 8
+  %.538.i = icmp sgt i64 %.50.i, 4194303
+  br i1 %.538.i, label %B1116.i, label %_ZN6nbgrad7runtime6blocks4takeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
-  %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
-  ret i64 %storemerge125.i
+B1176.else.if.i:                                  ; preds = %B1116.i
+  %.549.i = add i64 %.482.i, 8703
+  %.590.i = and i64 %.549.i, -4096
+  %.600.i = add nsw i64 %.526.i, %.50.i
+  %.603.i = sub i64 %.600.i, %.590.i
+  %.604.i = inttoptr i64 %.544.i to ptr
+  %.605.i = tail call i64 %.604.i(i64 %.590.i, i64 %.603.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime6blocks4takeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+
+_ZN6nbgrad7runtime6blocks4takeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B1116.i, %B818.else.if.i, %B1176.else.if.i
+  %.526.sink.i = phi i64 [ %.208.i, %B498.i ], [ 0, %B676.i ], [ %.526.i, %B1176.else.if.i ], [ %.526.i, %B818.else.if.i ], [ %.526.i, %B1116.i ]
+  ret i64 %.526.sink.i
 }
 ;; nbgrad.runtime.blocks.give(int64,int64,int64)int64 nbgrad.runtime.blocks -
 define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
@@ -40255,149 +40275,173 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   %.53.i = and i64 %.12.i, -4096
   %1 = add i64 %.53.i, -134217729
   %or.cond.i = icmp ult i64 %1, -134086657
-  br i1 %or.cond.i, label %B106.i, label %B204.i
+  br i1 %or.cond.i, label %B106.i, label %B236.i
 
 B106.i:                                           ; preds = %0
   %.67.i = add nsw i64 %a0, 16
   %.70.i = inttoptr i64 %.67.i to ptr
   %.71.i = load i64, ptr %.70.i, align 8
-  %.73.i = inttoptr i64 %.71.i to ptr
-  %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v947B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  %.73.i = add nsw i64 %a1, -8
+  %.76.i = inttoptr i64 %.73.i to ptr
+  %.77.i = load i64, ptr %.76.i, align 8
+  %.78.i = inttoptr i64 %.71.i to ptr
+  %.79.i = tail call i64 %.78.i(i64 %.77.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime6blocks4giveB2v2B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-B204.i:                                           ; preds = %0
-  %.81.i = add i64 %a0, 40
-  %.82.i = inttoptr i64 %.81.i to ptr
-  %.83.i = load i64, ptr %.82.i, align 8
-  %.86.i = add i64 %a0, 32
-  %.87.i = inttoptr i64 %.86.i to ptr
-  %.88.i = load i64, ptr %.87.i, align 8
-  %.110.i = icmp eq i64 %.83.i, 32
-  %.130.i = add nsw i64 %.88.i, %.53.i
-  %.133.i = icmp sgt i64 %.130.i, 134217728
-  %or.cond122.i = select i1 %.110.i, i1 true, i1 %.133.i
-  br i1 %or.cond122.i, label %B384.preheader.i, label %B630.endif.i
+B236.i:                                           ; preds = %0
+  %.84.i = add nsw i64 %a0, 40
+  %.85.i = inttoptr i64 %.84.i to ptr
+  %.86.i = load i64, ptr %.85.i, align 8
+  %.89.i = add nsw i64 %a0, 32
+  %.90.i = inttoptr i64 %.89.i to ptr
+  %.91.i = load i64, ptr %.90.i, align 8
+  %.113.i = icmp eq i64 %.86.i, 32
+  %.133.i = add nsw i64 %.91.i, %.53.i
+  %.136.i = icmp sgt i64 %.133.i, 134217728
+  %or.cond122.i = select i1 %.113.i, i1 true, i1 %.136.i
+  br i1 %or.cond122.i, label %B416.preheader.i, label %B694.endif.i
 
-B384.preheader.i:                                 ; preds = %B204.i
-  %2 = shl i64 %.83.i, 4
-  %3 = add i64 %2, %.81.i
+B416.preheader.i:                                 ; preds = %B236.i
+  %2 = shl i64 %.86.i, 4
+  %3 = add i64 %a0, 48
+  %4 = add i64 %3, %2
   %sunkaddr.i = inttoptr i64 %a0 to ptr
   %sunkaddr6.i = getelementptr i8, ptr %sunkaddr.i, i64 16
-  br label %B384.i
+  br label %B416.i
 
-B384.i:                                           ; preds = %B384.i, %B384.preheader.i
-  %lsr.iv4.i = phi i64 [ %3, %B384.preheader.i ], [ %lsr.iv.next5.i, %B384.i ]
-  %total.2.0.i = phi i64 [ %.88.i, %B384.preheader.i ], [ %.158.i, %B384.i ]
-  %kept.2.0.i = phi i64 [ %.83.i, %B384.preheader.i ], [ %.144.i, %B384.i ]
-  %.144.i = add nsw i64 %kept.2.0.i, -1
-  %4 = add i64 %lsr.iv4.i, -8
-  %.155.i = inttoptr i64 %lsr.iv4.i to ptr
-  %.156.i = load i64, ptr %.155.i, align 8
-  %.158.i = sub nsw i64 %total.2.0.i, %.156.i
-  %.168.i = load i64, ptr %sunkaddr6.i, align 8
-  %.173.i = inttoptr i64 %4 to ptr
-  %.174.i = load i64, ptr %.173.i, align 8
-  %.175.i = inttoptr i64 %.168.i to ptr
-  %.176.i = tail call i64 %.175.i(i64 %.174.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.178.i = icmp eq i64 %kept.2.0.i, 33
-  %.188.i = add nsw i64 %.158.i, %.53.i
-  %.189.i = icmp sgt i64 %.188.i, 134217728
-  %or.cond115.i = select i1 %.178.i, i1 true, i1 %.189.i
+B416.i:                                           ; preds = %B416.i, %B416.preheader.i
+  %lsr.iv4.i = phi i64 [ %4, %B416.preheader.i ], [ %lsr.iv.next5.i, %B416.i ]
+  %total.2.0.i = phi i64 [ %.91.i, %B416.preheader.i ], [ %.161.i, %B416.i ]
+  %kept.2.0.i = phi i64 [ %.86.i, %B416.preheader.i ], [ %.147.i, %B416.i ]
+  %.147.i = add nsw i64 %kept.2.0.i, -1
+  %5 = add i64 %lsr.iv4.i, -8
+  %.158.i = inttoptr i64 %lsr.iv4.i to ptr
+  %.159.i = load i64, ptr %.158.i, align 8
+  %.161.i = sub nsw i64 %total.2.0.i, %.159.i
+  %.171.i = load i64, ptr %sunkaddr6.i, align 8
+  %.176.i = inttoptr i64 %5 to ptr
+  %.177.i = load i64, ptr %.176.i, align 8
+  %.178.i = add nsw i64 %.177.i, -8
+  %.179.i = inttoptr i64 %.178.i to ptr
+  %.180.i = load i64, ptr %.179.i, align 8
+  %.181.i = inttoptr i64 %.171.i to ptr
+  %.182.i = tail call i64 %.181.i(i64 %.180.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.184.i = icmp eq i64 %kept.2.0.i, 33
+  %.194.i = add nsw i64 %.161.i, %.53.i
+  %.195.i = icmp sgt i64 %.194.i, 134217728
+  %or.cond115.i = select i1 %.184.i, i1 true, i1 %.195.i
   %lsr.iv.next5.i = add i64 %lsr.iv4.i, -16
-  br i1 %or.cond115.i, label %B384.i, label %B630.endif.i
+  br i1 %or.cond115.i, label %B416.i, label %B694.endif.i
 
-B666.i:                                           ; preds = %B666.preheader1.i, %B666.i
-  %lsr.iv2.i = phi i64 [ %13, %B666.preheader1.i ], [ %lsr.iv.next3.i, %B666.i ]
-  %lsr.iv.i = phi i64 [ %12, %B666.preheader1.i ], [ %lsr.iv.next.i, %B666.i ]
-  %5 = add i64 %lsr.iv.i, 16
-  %.326.i = inttoptr i64 %lsr.iv.i to ptr
-  %.327.i = load i64, ptr %.326.i, align 8
-  %.328.i = inttoptr i64 %5 to ptr
-  store i64 %.327.i, ptr %.328.i, align 8
-  %6 = add i64 %lsr.iv.i, 24
-  %7 = add i64 %lsr.iv.i, 8
-  %.338.i = inttoptr i64 %7 to ptr
-  %.339.i = load i64, ptr %.338.i, align 8
-  %.340.i = inttoptr i64 %6 to ptr
-  store i64 %.339.i, ptr %.340.i, align 8
+B730.i:                                           ; preds = %B730.preheader1.i, %B730.i
+  %lsr.iv2.i = phi i64 [ %15, %B730.preheader1.i ], [ %lsr.iv.next3.i, %B730.i ]
+  %lsr.iv.i = phi i64 [ %14, %B730.preheader1.i ], [ %10, %B730.i ]
+  %6 = add i64 %lsr.iv.i, -8
+  %7 = add i64 %lsr.iv.i, -24
+  %.332.i = inttoptr i64 %7 to ptr
+  %.333.i = load i64, ptr %.332.i, align 8
+  %.334.i = inttoptr i64 %6 to ptr
+  store i64 %.333.i, ptr %.334.i, align 8
   %8 = add i64 %lsr.iv.i, -16
-  %.326.1.i = inttoptr i64 %8 to ptr
-  %.327.1.i = load i64, ptr %.326.1.i, align 8
-  store i64 %.327.1.i, ptr %.326.i, align 8
-  %9 = add i64 %lsr.iv.i, -8
-  %.338.1.i = inttoptr i64 %9 to ptr
-  %.339.1.i = load i64, ptr %.338.1.i, align 8
-  store i64 %.339.1.i, ptr %.338.i, align 8
-  %lsr.iv.next.i = add i64 %lsr.iv.i, -32
+  %.344.i = inttoptr i64 %8 to ptr
+  %.345.i = load i64, ptr %.344.i, align 8
+  %.346.i = inttoptr i64 %lsr.iv.i to ptr
+  store i64 %.345.i, ptr %.346.i, align 8
+  %9 = add i64 %lsr.iv.i, -40
+  %.332.1.i = inttoptr i64 %9 to ptr
+  %.333.1.i = load i64, ptr %.332.1.i, align 8
+  store i64 %.333.1.i, ptr %.332.i, align 8
+  %10 = add i64 %lsr.iv.i, -32
+  %.344.1.i = inttoptr i64 %10 to ptr
+  %.345.1.i = load i64, ptr %.344.1.i, align 8
+  store i64 %.345.1.i, ptr %.344.i, align 8
   %lsr.iv.next3.i = add i64 %lsr.iv2.i, -2
-  %.281.1.i = icmp samesign ugt i64 %lsr.iv.next3.i, 1
-  br i1 %.281.1.i, label %B666.i, label %B852.i
+  %.287.1.i = icmp samesign ugt i64 %lsr.iv.next3.i, 1
+  br i1 %.287.1.i, label %B730.i, label %B916.i
 
-B852.i:                                           ; preds = %B666.i, %B666.prol.loopexit.i, %B630.endif.i
+B916.i:                                           ; preds = %B730.i, %B730.prol.loopexit.i, %B694.endif.i
   %sunkaddr7.i = inttoptr i64 %a0 to ptr
-  %sunkaddr8.i = getelementptr i8, ptr %sunkaddr7.i, i64 48
+  %sunkaddr8.i = getelementptr i8, ptr %sunkaddr7.i, i64 56
   store i64 %a1, ptr %sunkaddr8.i, align 8
-  %.354.i = add nsw i64 %a0, 56
-  %.358.i = inttoptr i64 %.354.i to ptr
-  store i64 %.53.i, ptr %.358.i, align 8
-  %.364.i = add nsw i64 %kept.3.1.i, 1
+  %.360.i = add nsw i64 %a0, 64
+  %.364.i = inttoptr i64 %.360.i to ptr
+  store i64 %.53.i, ptr %.364.i, align 8
+  %.370.i = add nsw i64 %kept.3.1.i, 1
   %sunkaddr10.i = getelementptr i8, ptr %sunkaddr7.i, i64 40
-  store i64 %.364.i, ptr %sunkaddr10.i, align 8
-  %.376.i = add nsw i64 %total.3.1.i, %.53.i
+  store i64 %.370.i, ptr %sunkaddr10.i, align 8
+  %.382.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
-  store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v947B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  store i64 %.382.i, ptr %sunkaddr12.i, align 8
+  br label %_ZN6nbgrad7runtime6blocks4giveB2v2B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-B630.endif.i:                                     ; preds = %B384.i, %B204.i
-  %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
-  %kept.3.1.i = phi i64 [ %.83.i, %B204.i ], [ %.144.i, %B384.i ]
-  %.281118123.i = icmp sgt i64 %kept.3.1.i, 0
-  br i1 %.281118123.i, label %B666.preheader.i, label %B852.i
+B694.endif.i:                                     ; preds = %B416.i, %B236.i
+  %total.3.1.i = phi i64 [ %.91.i, %B236.i ], [ %.161.i, %B416.i ]
+  %kept.3.1.i = phi i64 [ %.86.i, %B236.i ], [ %.147.i, %B416.i ]
+  %.287118123.i = icmp sgt i64 %kept.3.1.i, 0
+  br i1 %.287118123.i, label %B730.preheader.i, label %B916.i
 
-B666.preheader.i:                                 ; preds = %B630.endif.i
+B730.preheader.i:                                 ; preds = %B694.endif.i
   %xtraiter.i = and i64 %kept.3.1.i, 1
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %B666.prol.loopexit.i, label %B666.prol.i
+  br i1 %lcmp.mod.not.i, label %B730.prol.loopexit.i, label %B730.prol.i
 
-B666.prol.i:                                      ; preds = %B666.preheader.i
-  %.290.prol.i = add nsw i64 %kept.3.1.i, -1
-  %.319.prol.i = shl nsw i64 %kept.3.1.i, 4
-  %sunkaddr13.i = inttoptr i64 %.319.prol.i to ptr
+B730.prol.i:                                      ; preds = %B730.preheader.i
+  %.296.prol.i = add nsw i64 %kept.3.1.i, -1
+  %.325.prol.i = shl nsw i64 %kept.3.1.i, 4
+  %sunkaddr13.i = inttoptr i64 %.325.prol.i to ptr
   %sunkaddr14.i = getelementptr i8, ptr %sunkaddr13.i, i64 %a0
-  %sunkaddr15.i = getelementptr i8, ptr %sunkaddr14.i, i64 32
-  %.327.prol.i = load i64, ptr %sunkaddr15.i, align 8
-  %sunkaddr18.i = getelementptr i8, ptr %sunkaddr14.i, i64 48
-  store i64 %.327.prol.i, ptr %sunkaddr18.i, align 8
-  %sunkaddr21.i = getelementptr i8, ptr %sunkaddr14.i, i64 40
-  %.339.prol.i = load i64, ptr %sunkaddr21.i, align 8
-  %sunkaddr24.i = getelementptr i8, ptr %sunkaddr14.i, i64 56
-  store i64 %.339.prol.i, ptr %sunkaddr24.i, align 8
-  br label %B666.prol.loopexit.i
+  %sunkaddr15.i = getelementptr i8, ptr %sunkaddr14.i, i64 40
+  %.333.prol.i = load i64, ptr %sunkaddr15.i, align 8
+  %sunkaddr18.i = getelementptr i8, ptr %sunkaddr14.i, i64 56
+  store i64 %.333.prol.i, ptr %sunkaddr18.i, align 8
+  %sunkaddr21.i = getelementptr i8, ptr %sunkaddr14.i, i64 48
+  %.345.prol.i = load i64, ptr %sunkaddr21.i, align 8
+  %sunkaddr24.i = getelementptr i8, ptr %sunkaddr14.i, i64 64
+  store i64 %.345.prol.i, ptr %sunkaddr24.i, align 8
+  br label %B730.prol.loopexit.i
 
-B666.prol.loopexit.i:                             ; preds = %B666.prol.i, %B666.preheader.i
-  %.280116120.unr.i = phi i64 [ %kept.3.1.i, %B666.preheader.i ], [ %.290.prol.i, %B666.prol.i ]
-  %10 = icmp eq i64 %kept.3.1.i, 1
-  br i1 %10, label %B852.i, label %B666.preheader1.i
+B730.prol.loopexit.i:                             ; preds = %B730.prol.i, %B730.preheader.i
+  %.286116120.unr.i = phi i64 [ %kept.3.1.i, %B730.preheader.i ], [ %.296.prol.i, %B730.prol.i ]
+  %11 = icmp eq i64 %kept.3.1.i, 1
+  br i1 %11, label %B916.i, label %B730.preheader1.i
 
-B666.preheader1.i:                                ; preds = %B666.prol.loopexit.i
-  %11 = shl i64 %.280116120.unr.i, 4
-  %12 = add i64 %11, %.86.i
-  %13 = add nuw i64 %.280116120.unr.i, 1
-  br label %B666.i
+B730.preheader1.i:                                ; preds = %B730.prol.loopexit.i
+  %12 = shl i64 %.286116120.unr.i, 4
+  %13 = add i64 %a0, 64
+  %14 = add i64 %13, %12
+  %15 = add nuw i64 %.286116120.unr.i, 1
+  br label %B730.i
 
-_ZN6nbgrad7runtime6blocks4giveB4v947B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB2v2B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B916.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
 define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
-  %.8.i = add nsw i64 %a2, 4095
-  %.49.i = and i64 %.8.i, -4096
-  %.51.i = add nsw i64 %a0, 8
-  %.52.i = inttoptr i64 %.51.i to ptr
-  %.53.i = load i64, ptr %.52.i, align 8
+  %.10.i = add nsw i64 %a2, 4095
+  %.51.i = and i64 %.10.i, -4096
+  %.53.i = add nsw i64 %a1, -8
   %.54.i = inttoptr i64 %.53.i to ptr
-  %.55.i = tail call i64 %.54.i(i64 %a1, i64 %.49.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  ret i64 %.55.i
+  %.55.i = load i64, ptr %.54.i, align 8
+  %.60.i = add nsw i64 %a0, 8
+  %.61.i = inttoptr i64 %.60.i to ptr
+  %.62.i = load i64, ptr %.61.i, align 8
+  %.64.i = add nsw i64 %.51.i, 8192
+  %.66.i = inttoptr i64 %.62.i to ptr
+  %.67.i = tail call i64 %.66.i(i64 %.55.i, i64 %.64.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.72.i = icmp eq i64 %.67.i, 0
+  br i1 %.72.i, label %_ZN6nbgrad7runtime6blocks6resizeB2v3B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B230.i
+
+B230.i:                                           ; preds = %0
+  %.84.i = sub nsw i64 %.67.i, %.55.i
+  %.88.i = add nsw i64 %.84.i, %a1
+  %.91.i = add nsw i64 %.88.i, -8
+  %.93.i = inttoptr i64 %.91.i to ptr
+  store i64 %.67.i, ptr %.93.i, align 8
+  br label %_ZN6nbgrad7runtime6blocks6resizeB2v3B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+_ZN6nbgrad7runtime6blocks6resizeB2v3B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %0, %B230.i
+  %storemerge.i = phi i64 [ %.88.i, %B230.i ], [ 0, %0 ]
+  ret i64 %storemerge.i
 }
 ;; nbgrad.runtime.blocks.zeroed(int64,int64,int64)int64 nbgrad.runtime.blocks -
 define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
