@@ -20,6 +20,7 @@ from ..compiler.cache import cpu_features, cpu_name, digest, load, numba_version
 from ..config import interpret
 from ..extend.numba_source import helpers_of
 from ..process.once import computed_once
+from .common_values import with_common_values
 from .cotangents import bar
 from .dataflow import is_float
 from .kernel_statements import (
@@ -257,6 +258,7 @@ def _derived(
     name = f"{form.name.strip('_<>')}_{kind}"
     after = [one for one in results if is_name(one)]
     body = with_loops_forward(with_gathers(body, after), after)
+    body = with_common_values(body, after, dtypes)
     body, more = with_element_sums(body, cotangents, [*parameters, *dtypes])
     body, filled = with_first_writes(body, zeroed, [*parameters, *dtypes])
     body = with_free_sums(body, frozenset([*more, *sums]))

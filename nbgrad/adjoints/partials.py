@@ -158,6 +158,10 @@ class Partials:
                 texts[one] = texts[one.inputs[2]] if one.name == "select" else "False"
             elif one.name == "logical_and" and texts[one.inputs[1]] == "False":
                 texts[one] = "False"
+            elif one.name == "rsqrt":
+                # The root is mostly known, from the forward run.
+                root = self.named(Op("sqrt", (texts[one.inputs[0]],), TEXTS["sqrt"]), out)
+                texts[one] = self.named(Op("divide", ("1.0", root), TEXTS["divide"]), out)
             else:
                 text = _power(one) or TEXTS[one.name]
                 for number in ("2.0", "1.0", "0.5", "0.0", "-1.0", "1.5", "0.25"):

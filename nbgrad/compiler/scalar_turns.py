@@ -65,7 +65,8 @@ class ScalarTurns:
     def identity(self) -> str:
         """All that the code depends on."""
         sizes = [(node.size, node.dtype.name) for node in self.body.inputs]
-        parts = (self.values, self.loads, self.following, self.targets, sizes, len(self.body.carried), _kinds(self))
+        values = [(operation, dtype.str, *rest) for operation, dtype, *rest in self.values]
+        parts = (values, self.loads, self.following, self.targets, sizes, len(self.body.carried), _kinds(self))
         return repr([len(self.body.scanned), *parts])
 
     @property

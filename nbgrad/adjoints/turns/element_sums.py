@@ -6,7 +6,8 @@ that each turn waits for the element that the turn before has written to memory,
 as it cannot know that the element is none of the others.
 
 Additions to an array may come in any order, if a loop does nothing else with it. So the sum is added after the loop;
-not if it is zero, because then no turn may have had the element, and its index may be none of the array's.
+not if it is zero, because then no turn may have had the element, and its index may be none of the array's. Additions to
+one element in one block are one addition of their sum, for the same reason.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _Element = tuple[str, tuple[Atom, ...]]
 def with_element_sums(block: Block, cotangents: Collection[str], names: Iterable[str]) -> tuple[Block, set[str]]:
     """The block, and the names of the sums."""
     writer = _Writer(block, cotangents, names)
-    return writer.block(block), writer.sums
+    return writer.added_once(writer.block(block)), writer.sums
 
 
 class _Writer(NewNames):
@@ -70,6 +71,10 @@ class _Writer(NewNames):
                 found.append(If(some, (Store(array, index, name, True),), ()))
         return tuple(found)
 
+    def is_own(self, array: str) -> bool:
+        """Whether an array is a cotangent with one name."""
+        return array in self.cotangents and array not in self.aliased
+
     def elements(self, loop: For | While) -> set[_Element]:
         """The elements to which turns add, and whose index no turn changes, of arrays to which they only add."""
         changing = assigned((loop,))
@@ -81,8 +86,8 @@ class _Writer(NewNames):
             (one.array, one.index)
             for one in walk(loop.body)
             if isinstance(one, Store)
-            and one.array in self.cotangents
-            and one.array not in others | self.aliased
+            and self.is_own(one.array)
+            and one.array not in others
             and changing.isdisjoint(one.index)
         }
 
@@ -98,4 +103,32 @@ class _Writer(NewNames):
                 sums[key] = self.new(f"{statement.array}_sum")
                 self.sums.add(sums[key])
             found.append(Set(sums[key], Op("add", (sums[key], statement.value), "{0} + {1}")))
+        return tuple(found)
+
+    def added_once(self, block: Block) -> Block:
+        """A block in which each element of a cotangent gets one addition where several follow one another."""
+        found: list[Statement] = []
+        open_at: dict[_Element, int] = {}
+        """The position of the last addition to an element, since when nothing else touched its array or its index."""
+        for statement in block:
+            key = (statement.array, statement.index) if isinstance(statement, Store) else ("", ())
+            if isinstance(statement, Store) and statement.add and self.is_own(statement.array):
+                if key in open_at:
+                    before = found[open_at[key]]
+                    assert isinstance(before, Store)
+                    total = self.new("total")
+                    found[open_at[key]] = Set(total, copied(before.value))
+                    both = self.new("total")
+                    found.append(Set(both, Op("add", (total, statement.value), "{0} + {1}")))
+                    statement = Store(*key, both, True)
+                open_at[key] = len(found)
+                found.append(statement)
+                continue
+            own = (statement,)
+            touched, changed = loaded(own) | stored(own) | made(own), assigned(own)
+            if touched or changed:
+                open_at = {
+                    one: at for one, at in open_at.items() if one[0] not in touched and changed.isdisjoint(one[1])
+                }
+            found.append(with_blocks(statement, self.added_once))
         return tuple(found)

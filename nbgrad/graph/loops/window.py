@@ -27,7 +27,7 @@ from .mixed_turns import Mixture
 from .repetition import BROADCAST, INPUT, LEAST_NODES, LEAST_TURNS, Recording, is_source
 from .rolling import MOST_PASSES, contract, contract_mixed, may_be_mixed, mixed_in, roll, stretches_in
 
-FIRST = 4096
+FIRST = 1024
 """New nodes that are looked at."""
 MOST_HELD = 1 << 18
 """Nodes that may wait for further turns of several kinds."""
