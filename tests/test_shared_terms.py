@@ -15,6 +15,7 @@ from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import broadcast, elementwise, literal, make, placeholder, topological
 from nbgrad.graph.simplify import simplify
 from nbgrad.record.tensor import Tensor
+from nbgrad.transforms import shared_terms
 from nbgrad.transforms.shared_terms import shared
 
 pytestmark = pytest.mark.unoptimized
@@ -148,3 +149,25 @@ def test_terms_that_are_not_repeated_stay_as_they_are() -> None:
     assert shared(outputs, [x], ()) is outputs
     repeated = [determinant(Tensor._of(placeholder((4, 4), MATRIX.dtype)))._node]
     assert shared(repeated, [], [x]) is repeated, "recordings of calls keep their order"
+
+
+def test_a_gradient_in_each_turn_looks_at_its_own_terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[int] = []
+    whole = shared_terms.topological
+
+    def counted(*args: Any) -> Any:
+        found = whole(*args)
+        looked_at.append(len(found))
+        return found
+
+    monkeypatch.setattr(shared_terms, "topological", counted)
+    slope = nb.grad(lambda x: np.sum(np.sin(x) ** 2 / (1.0 + x * x)))
+
+    def descent(x: Any) -> Any:
+        while np.sum(x) > 0.0 and len(looked_at) < 40:
+            x = x - 0.1 * slope(x)
+        return np.sum(x)
+
+    nb.jit(descent)(np.array([0.4, 0.9]))
+    assert len(looked_at) >= 20
+    assert max(looked_at) == min(looked_at)
