@@ -72,6 +72,7 @@ from .dtype import uint8 as uint8
 from .dtype import uint16 as uint16
 from .dtype import uint32 as uint32
 from .dtype import uint64 as uint64
+from .functions.analysis.fourier_routines import set_fft as set_fft
 from .process import object_layout as _object_layout
 from .record.foreign_arrays import from_dlpack as from_dlpack
 from .record.tensor import Tensor as Tensor

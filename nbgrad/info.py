@@ -15,6 +15,7 @@ import numpy as np
 
 from .compiler import cache
 from .compiler.matrices import blas_provider
+from .functions.analysis import fourier_routines
 from .process import private_interfaces
 from .runtime import threads
 
@@ -29,7 +30,7 @@ def info() -> list[tuple[str, str]]:
     facts += [(name, _tested(name)) for name in PACKAGES]
     facts += [("cpu", _cpu()), ("cpu features", _features()), ("threads", _threads())]
     facts += [("blas of scipy", _blas("scipy")), ("blas of numpy", _blas("numpy"))]
-    facts += [("blas of products", blas_provider.chosen_name())]
+    facts += [("blas of products", blas_provider.chosen_name()), ("fft", fourier_routines.chosen_name())]
     facts += [("cuda", _cuda()), ("target", f"CPU ({cache.cpu_name()})"), ("cache", _cache())]
     return facts
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +11,7 @@ import nbgrad as nb
 import nbgrad.numpy as dropped_in
 from nbgrad.errors import ArgumentError, DtypeError, ShapeError
 from nbgrad.functions.analysis import fourier_routines
+from nbgrad.info import info
 from nbgrad.numpy import fft as own
 
 from .agreement import agree
@@ -180,16 +180,65 @@ def test_all_names_of_numpy_fft_are_there():
 
 
 def changed(module, name):
-    """SciPy's routines, one of which is not what it was."""
+    """Routines, one of which is not what it was."""
     return SimpleNamespace(**{n: getattr(module, n) for n in ("c2c", "r2c", "c2r")} | {name: lambda *given: None})
 
 
+@pytest.fixture(params=["scipy", "ducc0"])
+def library(request, monkeypatch):
+    """Each library of transforms in turn."""
+    if request.param == "ducc0":
+        pytest.importorskip("ducc0")
+    monkeypatch.setattr(fourier_routines, "_chosen", [])
+    nb.set_fft(request.param)
+    assert fourier_routines.chosen_name() == dict(info())["fft"] == request.param
+    return request.param
+
+
 @pytest.mark.parametrize("name", ["c2c", "r2c", "c2r"])
-def test_routines_of_scipy_are_asked_for_known_numbers(name, monkeypatch):
+def test_routines_are_asked_for_known_numbers(name, library, monkeypatch):
     known = fourier_routines.routines()
     assert known is not None, "without them a transform of 1000 numbers takes twice as long"
-    monkeypatch.setitem(sys.modules, "scipy.fft._pocketfft.pypocketfft", changed(known, name))
-    assert fourier_routines.routines.__wrapped__() is None
+    monkeypatch.setitem(fourier_routines.LIBRARIES, library, lambda: changed(known, name))
+    assert fourier_routines._routines.__wrapped__(library) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_each_library_gives_numpys_numbers(library, dtype):
+    tolerance = 2e-5 if dtype in (np.float32, np.complex64) else 1e-12
+    kind = "complex" if np.dtype(dtype).kind == "c" else "real"
+    for shape, axes in (((1000,), (0,)), ((7, 64), (1,)), ((13, 12), (0, 1)), ((3, 1, 10), (2, 0))):
+        x = numbers(kind, *shape).astype(dtype)
+        for form in (x, x[::-1], x.T.copy().T):
+            for norm in ("backward", "ortho", "forward"):
+                pairs = [(own.fftn, F.fftn), (own.ifftn, F.ifftn), (own.irfftn, F.irfftn)]
+                if kind == "real":
+                    pairs.append((own.rfftn, F.rfftn))
+                for own_function, function in pairs:
+                    expected = function(form, axes=axes, norm=norm)
+                    found = own_function(form, axes=axes, norm=norm)
+                    assert found.dtype == expected.dtype
+                    scale = np.max(np.abs(expected))
+                    np.testing.assert_allclose(found / scale, expected / scale, atol=tolerance)
+
+
+def test_a_choice_counts_for_what_is_compiled(library):
+    x = numbers("complex", 16, 16)
+    compiled = nb.jit(lambda x: np.fft.fft2(x) * 2.0)
+    first = compiled(x)
+    nb.set_fft("scipy")
+    np.testing.assert_allclose(compiled(x), first, atol=1e-12)
+
+
+def test_libraries_that_cannot_be_chosen(monkeypatch):
+    with pytest.raises(ArgumentError, match="'fftw'"):
+        nb.set_fft("fftw")
+    with pytest.raises(ArgumentError, match="None"):
+        nb.set_fft(None)  # pyright: ignore[reportArgumentType]
+    monkeypatch.setattr(fourier_routines, "_routines", lambda name: None)
+    with pytest.raises(ArgumentError, match="pip install"):
+        nb.set_fft("ducc0")
+    assert fourier_routines.chosen_name() in fourier_routines.LIBRARIES
 
 
 @pytest.mark.usefixtures("interpreted")

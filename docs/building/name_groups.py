@@ -15,8 +15,8 @@ GROUPS = {
     "Compilation": (
         "Compiled functions, their memory, their threads, and reports of them.",
         (
-            "jit checkpoint explain find_nan profile counters set_blas set_num_threads get_num_threads ms_function "
-            "recompute jit_class ms_class lazy_inline mutable"
+            "jit checkpoint explain find_nan profile counters set_blas set_fft set_num_threads get_num_threads "
+            "ms_function recompute jit_class ms_class lazy_inline mutable"
         ),
     ),
     "Control flow": (

@@ -1,17 +1,22 @@
-"""SciPy's Fourier transforms of arrays, written into memory that exists, without the time of its checks.
+"""Fourier transforms of arrays by a library, written into memory that exists, without the time of its checks.
 
-In: arrays, axes counted from the end, NumPy's names of norms. Out: arrays, or an array that is given, written. Called
-by fourier.py. `scipy.fft` needs 10 microseconds to look at its arguments, as long as a transform of 1000 numbers
-takes; its routines in C++ are called as it calls them. Where they are not what they were, `scipy.fft` itself is.
+In: arrays, axes counted from the end, NumPy's names of norms. Out: arrays, or an array that is given, written; and
+`set_fft`, which chooses the library. Called by fourier.py and by users. `scipy.fft` needs 10 microseconds to look at
+its arguments, as long as a transform of 1000 numbers takes; its routines in C++ are called as it calls them. The
+package ducc0, by the same author, has the same routines, which take a third to all of their time. Where neither has
+what it had, `scipy.fft` itself is called.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 import numpy as np
+
+from ...errors import ArgumentError
 
 Axes = tuple[int, ...]
 
@@ -33,13 +38,77 @@ def whole_shape(shape: tuple[int, ...], n: int, axes: Axes) -> tuple[int, ...]:
     return (*shape[:axis], n, *shape[axis + 1 :])
 
 
-@cache
+def _of_ducc0() -> Any:
+    return import_module("ducc0").fft
+
+
+def _of_scipy() -> Any:
+    return import_module("scipy.fft._pocketfft.pypocketfft")
+
+
+LIBRARIES: dict[str, Callable[[], Any]] = {"ducc0": _of_ducc0, "scipy": _of_scipy}
+"""By the name of a library: what imports its routines. The first is taken that exists."""
+_chosen: list[str] = []
+"""The library that `set_fft` was given, if any."""
+
+
+def set_fft(library: str) -> None:
+    """Choose the library of Fourier transforms on the CPU.
+
+    Parameters
+    ----------
+    library : str
+        "ducc0" (`pip install "nbgrad[fft]"`), which is used where it is installed, or "scipy".
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such library, or it gives wrong numbers.
+
+    Notes
+    -----
+    Both transform by mixed radices and Bluestein's algorithm, with errors of the same size, but not the same roundings.
+    Compiled functions use the library that is chosen when they are called. `python -m nbgrad info` shows the choice.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> nb.set_fft("scipy")
+    """
+    if not isinstance(library, str) or library not in LIBRARIES:
+        message = f'set_fft needs "ducc0" or "scipy", but got {library!r}.'
+        raise ArgumentError(message)
+    if library == "ducc0" and _routines(library) is None:
+        message = 'set_fft("ducc0") needs the package ducc0: pip install "nbgrad[fft]".'
+        raise ArgumentError(message)
+    _chosen[:] = [library]
+
+
 def routines() -> Any:
-    """SciPy's module of routines; None if it does not give the numbers of NumPy when it is called in this way."""
+    """The module of the routines; None if no library gives the numbers of NumPy when it is called in this way."""
+    if _chosen:
+        return _routines(_chosen[0])
+    return _installed()
+
+
+@cache
+def _installed() -> Any:
+    found = map(_routines, LIBRARIES)
+    return next((one for one in found if one is not None), None)
+
+
+def chosen_name() -> str:
+    """The name of the library that transforms."""
+    return next((name for name in LIBRARIES if _routines(name) is not None and _routines(name) is routines()), "scipy")
+
+
+@cache
+def _routines(library: str) -> Any:
+    """The routines of a library, if they are what they were."""
     x = np.array([[1.0, 2.0, 4.0], [3.0, 0.0, 5.0]])
     half, whole, back = np.full((2, 2), np.nan + 0j), np.full((2, 3), np.nan + 0j), np.full((2, 3), np.nan)
     try:
-        found = import_module("scipy.fft._pocketfft.pypocketfft")
+        found = LIBRARIES[library]()
         found.c2c(x + 0j, (-1, -2), True, 2, whole, 1)
         found.r2c(x, (-1,), True, 1, half, 1)
         found.c2r(half, (-1,), 3, False, 1, back, 1)
