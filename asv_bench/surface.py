@@ -59,7 +59,7 @@ REASONS = {
     "costs 4 to 6 microseconds",
     "`diag`, `diagflat`": "NumPy gets zeros from the system, which come when they are first touched",
     "`gcd`, `lcm`, `frexp`, `bitwise_count`, `i0`": "functions of NumPy and SciPy, called from the program, and copied",
-    "gradient of `det`": "by complete pivoting, right up to the third order whatever the rank is",
+    "gradient of `det`": "right up to the third order whatever the rank is, which takes a second factorisation",
 }
 """Physical reasons, by the cases that they are about."""
 COLUMNS = [f"{what}, {form}" for what in ("value", "gradient") for form in FORMS]

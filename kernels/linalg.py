@@ -11,6 +11,8 @@ from .bits import square_root
 
 N, CHUNK = 1, 2
 """Where `sizes` has the extent, and the number of matrices in a chunk."""
+GECON, LEAD = 3, 5
+"""Where it has the routine that estimates conditions, for `complete_pivots`, and the extent of the leading block."""
 UPPER, TRANSPOSED = ord("U"), ord("T")
 SMALL = 4
 """Matrices of at most this many rows are factored here: a call of LAPACK takes longer."""
@@ -49,14 +51,7 @@ def lu(a, work, out, sizes, begin, end):
             continue
         size = at(sizes, N)
         call(sizes[0], (size, size, at(out, base), size, at(work, pivots), at(work, pivots + scratch - 1)))
-        for k in range(n):
-            out[order + k] = k + 1
-        for k in range(n):
-            # Two 32-bit pivots lie in each element of `work`.
-            other = ((work[pivots + k // 2] >> (32 * (k % 2))) & 0xFFFFFFFF) - 1
-            held = out[order + other]
-            out[order + other] = out[order + k]
-            out[order + k] = held if other == k else -held
+        order_of_pivots(out, order, work, pivots, n)
         for k in range(n):
             out[order + n + int(abs(out[order + k])) - 1] = k + 1
     return 0
@@ -247,43 +242,91 @@ def lu_solve(a, b, work, out, sizes, begin, end):
 
 
 def complete_pivots(a, work, out, sizes, begin, end):
-    """The order of rows and of columns in which elimination meets the largest pivots (complete pivoting).
+    """An order of rows and of columns whose leading rows and columns are a regular matrix, as many as the rank allows.
 
-    Counted from 1, negative where a step exchanged two rows or columns, as in `lu`.  The rank of a matrix shows in
-    front: if it is r, the leading r rows and columns in this order are a regular matrix.  No routine: `sizes` begins
-    with 0.
+    Counted from 1, negative where a step exchanged two rows or columns, as in `lu`.  It is that in which elimination
+    meets the largest pivots (complete pivoting), in which the rank shows in front.  That takes many times the time of
+    a factorisation, so `lu` is tried first (getrf): its order of columns is as good where the leading block of it is
+    well conditioned (gecon).  `sizes` goes on with the address of gecon, the letter of the norm, the extent of the
+    block, and the condition up to which that is so.
     """
     n = sizes[N]
     for matrix in range(begin * sizes[CHUNK], end * sizes[CHUNK]):
-        base = matrix * n * n
+        base = matrix * (n * n + 4 * n + 2)
         rows = matrix * 2 * n
-        columns = rows + n
         for k in range(n * n):
-            work[base + k] = a[base + k]
-        for k in range(n):
-            out[rows + k] = k + 1
-            out[columns + k] = k + 1
-        for k in range(n - 1):
-            best, row, column = abs(work[base + k * n + k]), k, k
-            for i in range(k, n):
-                for j in range(k, n):
-                    size = abs(work[base + i * n + j])
-                    if size > best:
-                        best, row, column = size, i, j
-            if row != k:
-                for j in range(n):
-                    first, second = base + k * n + j, base + row * n + j
-                    work[first], work[second] = work[second], work[first]
-                out[rows + k], out[rows + row] = -out[rows + row], out[rows + k]
-            if column != k:
-                for i in range(n):
-                    first, second = base + i * n + k, base + i * n + column
-                    work[first], work[second] = work[second], work[first]
-                out[columns + k], out[columns + column] = -out[columns + column], out[columns + k]
-            pivot = work[base + k * n + k]
-            if pivot != 0:
-                for i in range(k + 1, n):
-                    factor = work[base + i * n + k] / pivot
-                    for j in range(k + 1, n):
-                        work[base + i * n + j] -= factor * work[base + k * n + j]
+            work[base + k] = a[matrix * n * n + k]
+        if not leads_by_columns(a, work, out, sizes, matrix, base, rows):
+            for k in range(n * n):
+                work[base + k] = a[matrix * n * n + k]
+            order_completely(work, base, out, rows, n)
     return 0
+
+
+def leads_by_columns(a, work, out, sizes, matrix, base, rows):
+    """1 if the order of columns of `lu` has a well conditioned leading block; the order is in `out` then.
+
+    `out` is scratch for 32-bit integers of LAPACK until then.
+    """
+    n, lead = sizes[N], sizes[LEAD]
+    columns, extra = rows + n, base + n * n
+    size = at(sizes, N)
+    call(sizes[0], (size, size, at(work, base), size, at(out, rows), at(out, columns + n - 1)))
+    order_of_pivots(out, columns, out, rows, n)
+    largest = 0.0
+    for j in range(lead):
+        total = 0.0
+        for i in range(lead):
+            total += abs(a[matrix * n * n + j * n + abs(out[columns + i]) - 1])
+        largest = max(largest, total)
+    work[extra] = largest
+    work[extra + 1] = 0
+    numbers = (at(work, extra), at(work, extra + 1), at(work, extra + 2))
+    integers = (at(out, rows), at(out, rows + n - 1))
+    call(sizes[GECON], (at(sizes, GECON + 1), at(sizes, LEAD), at(work, base), size, *numbers, *integers))
+    for k in range(n):
+        out[rows + k] = k + 1
+    return 1 if work[extra + 1] * sizes[LEAD + 1] > 1 else 0
+
+
+def order_of_pivots(out, order, pivots, first, n):
+    """The order of columns that the pivots of getrf say, negative where a step exchanged two."""
+    for k in range(n):
+        out[order + k] = k + 1
+    for k in range(n):
+        # Two 32-bit pivots lie in each element.
+        other = ((pivots[first + k // 2] >> (32 * (k % 2))) & 0xFFFFFFFF) - 1
+        held = out[order + other]
+        out[order + other] = out[order + k]
+        out[order + k] = held if other == k else -held
+
+
+def order_completely(work, base, out, rows, n):
+    """The order of complete pivoting; elimination in place."""
+    columns = rows + n
+    for k in range(n):
+        out[rows + k] = k + 1
+        out[columns + k] = k + 1
+    for k in range(n - 1):
+        best, row, column = abs(work[base + k * n + k]), k, k
+        for i in range(k, n):
+            for j in range(k, n):
+                size = abs(work[base + i * n + j])
+                if size > best:
+                    best, row, column = size, i, j
+        if row != k:
+            for j in range(n):
+                first, second = base + k * n + j, base + row * n + j
+                work[first], work[second] = work[second], work[first]
+            out[rows + k], out[rows + row] = -out[rows + row], out[rows + k]
+        if column != k:
+            for i in range(n):
+                first, second = base + i * n + k, base + i * n + column
+                work[first], work[second] = work[second], work[first]
+            out[columns + k], out[columns + column] = -out[columns + column], out[columns + k]
+        pivot = work[base + k * n + k]
+        if pivot != 0:
+            for i in range(k + 1, n):
+                factor = work[base + i * n + k] / pivot
+                for j in range(k + 1, n):
+                    work[base + i * n + j] -= factor * work[base + k * n + j]

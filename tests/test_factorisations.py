@@ -132,6 +132,68 @@ def test_complete_pivoting_shows_the_rank(rank):
             assert np.prod(np.sign(order)) == round(np.linalg.det(np.eye(5)[positions]))
 
 
+def with_singular_values(values):
+    """A matrix of given singular values."""
+    left, right = (np.linalg.qr(rng.normal(size=(len(values), len(values))))[0] for _ in range(2))
+    return left * values @ right
+
+
+def exact_cofactors(a):
+    """The derivative of the determinant of a regular matrix (that of a singular one, rounded, is regular)."""
+    with mpmath.workdps(120):
+        exact = mpmath.matrix(a.tolist())
+        found = (mpmath.inverse(exact) * mpmath.det(exact)).T
+        return np.array([[float(v) for v in row] for row in found.tolist()])
+
+
+CONDITIONS = {
+    "well conditioned": np.linspace(0.5, 2.0, 40),
+    "ill conditioned": np.geomspace(1.0, 1e-12, 40) * 3.0,
+    "rank n - 1": np.append(np.linspace(0.5, 2.0, 39), 0.0),
+    "two nearly zero": np.append(np.linspace(0.5, 2.0, 38), [1e-9, 1e-13]),
+    "rank n - 2": np.append(np.linspace(0.5, 2.0, 38), [0.0, 0.0]),
+    "rank n - 5": np.append(np.linspace(0.5, 2.0, 35), np.zeros(5)),
+}
+
+
+@pytest.mark.parametrize("case", CONDITIONS)
+def test_cofactors_of_large_matrices_whatever_the_condition(case):
+    a = with_singular_values(CONDITIONS[case])
+    cofactors = exact_cofactors(a)
+    # A rounding of `a` changes them by as much as this times the rounding.
+    scale = np.prod(np.sort(CONDITIONS[case])[2:]) or 1.0
+    found = nb.jit(nb.grad(np.linalg.det))(a)
+    np.testing.assert_allclose(found / scale, cofactors / scale, atol=1e-12)
+    if case in ("well conditioned", "rank n - 1"):
+        single = nb.jit(nb.grad(np.linalg.det))(a.astype(np.float32))
+        np.testing.assert_allclose(single / scale, cofactors / scale, atol=2e-4)
+
+
+def test_an_order_that_hides_a_bad_condition_is_not_taken():
+    """Elimination by columns meets only pivots of 1, and of 2**-58 in the last place."""
+    n = 60
+    a = np.eye(n) - np.triu(np.ones((n, n)), 1)
+    a[-1, 0] = -(2.0 ** (2 - n)) * 0.75
+    expected = exact_cofactors(a)
+    np.testing.assert_allclose(nb.jit(nb.grad(np.linalg.det))(a), expected, atol=1e-9 * np.max(np.abs(expected)))
+
+
+def test_orders_of_rows_and_columns_lead_to_a_regular_block():
+    for n in (12, 33, 70):
+        a = rng.normal(size=(3, n, n))
+        a[1, :, : n - 3] = 0.0
+        a[2] = np.nan
+        (orders,) = compute([complete_pivots(constant(a))])
+        for matrix, both in zip(a, orders, strict=True):
+            rows, columns = np.abs(both) - 1
+            assert sorted(rows) == sorted(columns) == list(range(n))
+            for order, positions in zip(both, (rows, columns), strict=True):
+                assert np.prod(np.sign(order)) == round(np.linalg.det(np.eye(n)[positions]))
+            if np.linalg.matrix_rank(np.nan_to_num(matrix)) == n:
+                block = matrix[np.ix_(rows[:-3], columns[:-3])]
+                assert np.linalg.cond(block) < 1e8
+
+
 def test_determinants_are_exact_for_small_whole_numbers():
     def exact(rows):
         if not rows:

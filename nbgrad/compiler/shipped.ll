@@ -1,35 +1,35 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 20
-; digest nbgrad.kernels.arithmetic 5666108ea58fd07241decaf740400c34
-; digest nbgrad.kernels.comparison 1be87d608e6706996cb5f34aa3a1d927
-; digest nbgrad.kernels.convolution 6d39a979ce36ed7a33ad15ea2f73826b
-; digest nbgrad.kernels.error_function c0a0017191f8fee8a9e3487cd9044a8a
-; digest nbgrad.kernels.exponential 556b3ea055c95a35b79efc9c1629b237
-; digest nbgrad.kernels.gamma 212631e55fd0cbacb4afdee319af818d
-; digest nbgrad.kernels.hyperbolic 97365cdddec625133b228826bf978eb0
-; digest nbgrad.kernels.inverse_trigonometric 0ae3c0c56ca69a542459fb749b83ea4f
-; digest nbgrad.kernels.jacobi 0000b20be89bdb01d9e7c8f6f1827f0c
-; digest nbgrad.kernels.linalg 6d39a979ce36ed7a33ad15ea2f73826b
-; digest nbgrad.kernels.logarithm 271d67ce8e824620a0d3a4016a5f17d0
-; digest nbgrad.kernels.polygamma 9648e2f598421f87484bb92ab02919e1
-; digest nbgrad.kernels.power 0247291a17a7983ebd1c47914c22abaf
-; digest nbgrad.kernels.random 6d4cb5c234e572637487482d2145ca4f
-; digest nbgrad.kernels.reciprocal_root 33f570850ffb4697f066b3b1de647a66
-; digest nbgrad.kernels.scan 8b44257e4202728a6038741004c0efe8
-; digest nbgrad.kernels.scatter 51638a3055e12a6f69f7b67b2492ade3
-; digest nbgrad.kernels.sinc 4f6bd8876a60f542ca0c7d4346fdf694
-; digest nbgrad.kernels.single 67bab3475c1cfbdf4139781865feab1c
-; digest nbgrad.kernels.single_angles 2202b35f5b3bd08b1e37496ff9828435
-; digest nbgrad.kernels.single_hyperbolic a2f50321e999635bc979ec55f8a613b3
-; digest nbgrad.kernels.sort 6d39a979ce36ed7a33ad15ea2f73826b
-; digest nbgrad.kernels.trigonometric 8a3e8dc6b8a62c8021af434a87692f87
-; digest nbgrad.kernels.widened a66683ceb66475a2fa85fbf5bfc027aa
-; digest nbgrad.kernels.windows f8757b1e82b1f455b17234e4208691c6
-; digest nbgrad.runtime.blocks f6013b8c1cb094d417679351c292e5a7
-; digest nbgrad.runtime.native b72a25e23f204e161ae27e3c6d72c3fe
-; digest nbgrad.runtime.native_steps f61526ebfcefb22f8010ca02e4d3637e
-; digest nbgrad.runtime.native_tensors f99281ffcec71f0191d560f211ff81ce
-; digest nbgrad.runtime.turns f4daa9422249d75e91a96011d36b1b76
+; digest nbgrad.kernels.arithmetic 6c3d54e06a85fc27302cbad1305f4a4c
+; digest nbgrad.kernels.comparison 1f013b0c58de366cdafa8667b934bc70
+; digest nbgrad.kernels.convolution 18cb4c9ac3cd1322fdbdae34c835ff44
+; digest nbgrad.kernels.error_function 886282843d9b1954f0da23b0d2609afb
+; digest nbgrad.kernels.exponential da56974b6d9b95e2ede5ddf5854cdfc5
+; digest nbgrad.kernels.gamma c35b4f2e4621b9ee84d93d0a4eba06a0
+; digest nbgrad.kernels.hyperbolic 1c0563afb80536197fc0a009550f7ab8
+; digest nbgrad.kernels.inverse_trigonometric 3425da368907db3e8aa9444e69cd137c
+; digest nbgrad.kernels.jacobi 1f4e0462e70c220ffadbc1c0815c0097
+; digest nbgrad.kernels.linalg 18cb4c9ac3cd1322fdbdae34c835ff44
+; digest nbgrad.kernels.logarithm 0f16b77c1c5e6e3ede26694f18ef604e
+; digest nbgrad.kernels.polygamma 5f168efefacd42c738036fd8944f37db
+; digest nbgrad.kernels.power 0de7de03eb9dcca1aaff2908d5266dd1
+; digest nbgrad.kernels.random 12e74888ef6e5bb644f31e447dab8353
+; digest nbgrad.kernels.reciprocal_root 8251c5644320551935b84c6ccdb18edc
+; digest nbgrad.kernels.scan 0d83fbecdb48b17d03881e7a7a472ec3
+; digest nbgrad.kernels.scatter 1fa69a51eb808e57dcf22ba24c128edd
+; digest nbgrad.kernels.sinc 14928550e6d32afa65631e5206b80260
+; digest nbgrad.kernels.single 3ddf6ae1ddbb2583921980aa2080a95e
+; digest nbgrad.kernels.single_angles 6613104490f778f9cfadcfb54f658868
+; digest nbgrad.kernels.single_hyperbolic 8ee4308fb4c1c846531f4284687a9b9b
+; digest nbgrad.kernels.sort 18cb4c9ac3cd1322fdbdae34c835ff44
+; digest nbgrad.kernels.trigonometric d85c446bef6fc5b37cacc1201ea54d3d
+; digest nbgrad.kernels.widened 66d5dc6b26966d0d7418dd1f08afd420
+; digest nbgrad.kernels.windows da1fe1a90469b7089d415cfca6d727fd
+; digest nbgrad.runtime.blocks e2c782c315846ac8210a104d19dcf25b
+; digest nbgrad.runtime.native 3de06a9f1f3202a20402480fba04dbf0
+; digest nbgrad.runtime.native_steps 04ef185578eb35db9adf29f62e760a66
+; digest nbgrad.runtime.native_tensors dd2faf343fa1f61f99a32707f257c0ec
+; digest nbgrad.runtime.turns 4f3bb0ca9ed0422229cc431bffe7a3d5
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -27689,1394 +27689,1452 @@ _ZN6nbgrad7kernels7windows13window_argmaxB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yR
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
-declare i64 @llvm.smax.i64(i64, i64)
-
 declare float @llvm.fabs.f32(float)
+
+declare i64 @llvm.smax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
   %.19.i = getelementptr i8, ptr %a3, i64 8
   %.20.i = load i64, ptr %.19.i, align 8
-  %.20.fr.i = freeze i64 %.20.i
-  %.32.1.i = ashr i64 %.20.fr.i, 1
+  %.32.1.i = ashr i64 %.20.i, 1
   %.65.i = add nsw i64 %.32.1.i, 2
   %.70.i = getelementptr i8, ptr %a3, i64 16
   %.71.i = load i64, ptr %.70.i, align 8
-  %.72.i = mul i64 %.71.i, %a4
-  %.76283.i = sub i64 %a5, %a4
-  %.113.i = mul i64 %.71.i, %.76283.i
-  %..113.i = tail call i64 @llvm.smax.i64(i64 %.113.i, i64 0)
-  %invariant.op.i = mul i64 %.20.fr.i, %.20.fr.i
-  %invariant.gep323.i = getelementptr i64, ptr %a1, i64 %.65.i
-  %invariant.gep325.i = getelementptr i8, ptr %invariant.gep323.i, i64 -8
-  %invariant.gep327.i = getelementptr float, ptr %a2, i64 %.20.fr.i
-  %invariant.gep329.i = getelementptr i8, ptr %invariant.gep327.i, i64 -4
-  %.159372.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159372.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  %.76196.i = sub i64 %a5, %a4
+  %.113.i = mul i64 %.71.i, %.76196.i
+  %invariant.op.i = mul i64 %.20.i, %.20.i
+  %invariant.gep222.i = getelementptr i64, ptr %a1, i64 %.65.i
+  %invariant.gep224.i = getelementptr i8, ptr %invariant.gep222.i, i64 -8
+  %invariant.gep226.i = getelementptr float, ptr %a2, i64 %.20.i
+  %invariant.gep228.i = getelementptr i8, ptr %invariant.gep226.i, i64 -4
+  %.159263.not.i = icmp slt i64 %.113.i, 1
+  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
-  %.204.i = add i64 %.20.fr.i, 2
-  %factor.op.mul.i = mul i64 %.204.i, %.20.fr.i
-  %.365.i = icmp slt i64 %.20.fr.i, 5
-  br i1 %.365.i, label %B138.endif.lr.ph.split.us.i, label %B138.endif.preheader.i
+  %.72.i = mul i64 %.71.i, %a4
+  %.204.i = add i64 %.20.i, 2
+  %factor.op.mul.i = mul i64 %.204.i, %.20.i
+  %.365.i = icmp slt i64 %.20.i, 5
+  br i1 %.365.i, label %B138.endif.us.preheader.i, label %B138.endif.us294.preheader.i
 
-B138.endif.preheader.i:                           ; preds = %B138.endif.lr.ph.i
-  %xtraiter.i = and i64 %invariant.op.i, 1
+B138.endif.us294.preheader.i:                     ; preds = %B138.endif.lr.ph.i
+  %xtraiter.i1.i = and i64 %.20.i, 3
+  %xtraiter.i = and i64 %invariant.op.i, 3
   %unroll_iter.i = and i64 %invariant.op.i, 9223372036854775804
-  %xtraiter915.i = and i64 %.20.fr.i, 3
-  %unroll_iter918.i = and i64 %.20.fr.i, 9223372036854775804
-  %unroll_iter923.i = and i64 %.20.fr.i, 9223372036854775806
   %1 = shl i64 %.72.i, 2
   %2 = mul i64 %1, %invariant.op.i
   %3 = getelementptr i8, ptr %a0, i64 %2
-  %scevgep1026.i = getelementptr i8, ptr %3, i64 12
+  %scevgep145.i = getelementptr i8, ptr %3, i64 12
   %4 = shl i64 %invariant.op.i, 2
   %5 = mul i64 %factor.op.mul.i, %1
   %6 = getelementptr i8, ptr %a2, i64 %5
-  %scevgep1036.i = getelementptr i8, ptr %6, i64 12
+  %scevgep155.i = getelementptr i8, ptr %6, i64 12
   %7 = shl i64 %factor.op.mul.i, 2
-  %8 = mul i64 %.72.i, %.204.i
-  %9 = add i64 %8, %.20.fr.i
-  %10 = shl i64 %.20.fr.i, 2
-  %11 = mul i64 %10, %9
-  %12 = getelementptr i8, ptr %a2, i64 %11
-  %scevgep1056.i = getelementptr i8, ptr %12, i64 12
-  %13 = icmp sgt i64 %invariant.op.i, 0
-  %14 = icmp samesign ult i64 %invariant.op.i, 4
-  %15 = icmp eq i64 %xtraiter.i, 0
-  %16 = icmp eq i64 %xtraiter915.i, 0
-  %17 = and i64 %.20.fr.i, 1
-  %18 = icmp eq i64 %17, 0
-  %19 = shl i64 %unroll_iter.i, 2
-  br label %B138.endif.i
+  %8 = and i64 %.20.i, 9223372036854775804
+  %9 = mul i64 %.72.i, %.204.i
+  %10 = add i64 %9, %.20.i
+  %11 = shl i64 %.20.i, 2
+  %12 = mul i64 %11, %10
+  %scevgep177.i = getelementptr i8, ptr %a2, i64 %12
+  %scevgep186.i = getelementptr i8, ptr %scevgep177.i, i64 16
+  %13 = and i64 %.20.i, 9223372036854775806
+  %14 = icmp sgt i64 %invariant.op.i, 0
+  %15 = icmp samesign ult i64 %invariant.op.i, 4
+  %16 = icmp eq i64 %xtraiter.i, 0
+  %17 = icmp eq i64 %xtraiter.i1.i, 0
+  %18 = and i64 %.20.i, 1
+  %19 = icmp eq i64 %18, 0
+  %20 = shl i64 %unroll_iter.i, 2
+  br label %B138.endif.us294.i
 
-B138.endif.lr.ph.split.us.i:                      ; preds = %B138.endif.lr.ph.i
-  %.661295.i = icmp sgt i64 %.20.fr.i, 0
-  br i1 %.661295.i, label %B138.endif.us.us.preheader.i, label %B138.endif.lr.ph.split.us.split.i
+B138.endif.us.preheader.i:                        ; preds = %B138.endif.lr.ph.i
+  %.59.i.i = icmp sgt i64 %.20.i, 0
+  %21 = getelementptr float, ptr %a2, i64 %invariant.op.i
+  %xtraiter.i.i = and i64 %.20.i, 3
+  %22 = shl i64 %.20.i, 2
+  br i1 %.59.i.i, label %B138.endif.us.us.preheader.i, label %B138.endif.us.preheader.split.i
 
-B138.endif.us.us.preheader.i:                     ; preds = %B138.endif.lr.ph.split.us.i
-  %20 = getelementptr float, ptr %a2, i64 %invariant.op.i
-  %xtraiter.i.i = and i64 %.20.fr.i, 3
-  %21 = shl nuw nsw i64 %.20.fr.i, 2
-  %xtraiter930.i = and i64 %invariant.op.i, 1
-  %unroll_iter933.i = and i64 %invariant.op.i, 9223372036854775804
-  %22 = shl i64 %.72.i, 2
-  %23 = mul i64 %22, %invariant.op.i
-  %24 = getelementptr i8, ptr %a0, i64 %23
-  %scevgep.i = getelementptr i8, ptr %24, i64 12
-  %25 = shl i64 %invariant.op.i, 2
-  %26 = mul i64 %factor.op.mul.i, %22
-  %27 = getelementptr i8, ptr %a2, i64 %26
-  %scevgep945.i = getelementptr i8, ptr %27, i64 12
-  %28 = shl i64 %factor.op.mul.i, 2
-  %29 = mul i64 %.72.i, %.204.i
-  %30 = add i64 %29, %.20.fr.i
-  %31 = mul i64 %30, %21
-  %scevgep966.i = getelementptr i8, ptr %a2, i64 %31
-  %scevgep975.i = getelementptr i8, ptr %scevgep966.i, i64 -4
-  %32 = add nuw nsw i64 %.20.fr.i, 3
-  %33 = icmp sgt i64 %invariant.op.i, 0
-  %34 = icmp samesign ult i64 %.20.fr.i, 4
-  %35 = icmp eq i64 %xtraiter.i.i, 0
-  %36 = icmp eq i64 %.20.fr.i, 1
-  %37 = icmp samesign ult i64 %invariant.op.i, 4
-  %38 = icmp eq i64 %xtraiter930.i, 0
-  %39 = icmp eq i64 %.20.fr.i, 2
-  %40 = icmp eq i64 %.20.fr.i, 3
-  %41 = shl i64 %unroll_iter933.i, 2
+B138.endif.us.us.preheader.i:                     ; preds = %B138.endif.us.preheader.i
+  %xtraiter60.i = and i64 %invariant.op.i, 3
+  %unroll_iter63.i = and i64 %invariant.op.i, 9223372036854775804
+  %23 = shl i64 %.72.i, 2
+  %24 = mul i64 %23, %invariant.op.i
+  %25 = getelementptr i8, ptr %a0, i64 %24
+  %scevgep.i = getelementptr i8, ptr %25, i64 12
+  %26 = shl i64 %invariant.op.i, 2
+  %27 = mul i64 %factor.op.mul.i, %23
+  %28 = getelementptr i8, ptr %a2, i64 %27
+  %scevgep75.i = getelementptr i8, ptr %28, i64 12
+  %29 = shl i64 %factor.op.mul.i, 2
+  %30 = mul i64 %.72.i, %.204.i
+  %31 = add i64 %30, %.20.i
+  %32 = mul i64 %31, %22
+  %33 = getelementptr i8, ptr %a2, i64 %32
+  %scevgep95.i = getelementptr i8, ptr %33, i64 -4
+  %34 = add nuw nsw i64 %.20.i, 3
+  %35 = icmp sgt i64 %invariant.op.i, 0
+  %36 = icmp samesign ult i64 %.20.i, 4
+  %37 = icmp eq i64 %xtraiter.i.i, 0
+  %38 = icmp eq i64 %.20.i, 1
+  %39 = icmp samesign ult i64 %invariant.op.i, 4
+  %40 = icmp eq i64 %xtraiter60.i, 0
+  %41 = icmp eq i64 %.20.i, 2
+  %42 = icmp eq i64 %.20.i, 3
+  %43 = shl i64 %unroll_iter63.i, 2
   br label %B138.endif.us.us.i
 
-B138.endif.us.us.i:                               ; preds = %B362.B1055.loopexit_crit_edge.us.us.i, %B138.endif.us.us.preheader.i
-  %lsr.iv976.i = phi ptr [ %scevgep975.i, %B138.endif.us.us.preheader.i ], [ %scevgep977.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
-  %lsr.iv967.i = phi ptr [ %scevgep966.i, %B138.endif.us.us.preheader.i ], [ %scevgep968.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
-  %lsr.iv961.i = phi ptr [ %24, %B138.endif.us.us.preheader.i ], [ %scevgep962.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
-  %lsr.iv956.i = phi ptr [ %27, %B138.endif.us.us.preheader.i ], [ %scevgep957.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
-  %lsr.iv946.i = phi ptr [ %scevgep945.i, %B138.endif.us.us.preheader.i ], [ %scevgep947.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B138.endif.us.us.preheader.i ], [ %scevgep937.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
-  %.158334382.us.us.i = phi i64 [ %..113.i, %B138.endif.us.us.preheader.i ], [ %.168.us.us.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
-  %.165335381.us.us.i = phi i64 [ %.72.i, %B138.endif.us.us.preheader.i ], [ %.172.us.us.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
-  %.168.us.us.i = add nsw i64 %.158334382.us.us.i, -1
-  %.172.us.us.i = add i64 %.165335381.us.us.i, 1
-  %.202.reass.us.us.i = mul i64 %.165335381.us.us.i, %factor.op.mul.i
+B138.endif.us.us.i:                               ; preds = %B851.loopexit.us.loopexit.us.i, %B138.endif.us.us.preheader.i
+  %lsr.iv96.i = phi ptr [ %scevgep95.i, %B138.endif.us.us.preheader.i ], [ %scevgep97.i, %B851.loopexit.us.loopexit.us.i ]
+  %lsr.iv91.i = phi ptr [ %25, %B138.endif.us.us.preheader.i ], [ %scevgep92.i, %B851.loopexit.us.loopexit.us.i ]
+  %lsr.iv86.i = phi ptr [ %28, %B138.endif.us.us.preheader.i ], [ %scevgep87.i, %B851.loopexit.us.loopexit.us.i ]
+  %lsr.iv76.i = phi ptr [ %scevgep75.i, %B138.endif.us.us.preheader.i ], [ %scevgep77.i, %B851.loopexit.us.loopexit.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B138.endif.us.us.preheader.i ], [ %scevgep67.i, %B851.loopexit.us.loopexit.us.i ]
+  %.158233269.us.us.i = phi i64 [ %.113.i, %B138.endif.us.us.preheader.i ], [ %.168.us.us.i, %B851.loopexit.us.loopexit.us.i ]
+  %.165235268.us.us.i = phi i64 [ %.72.i, %B138.endif.us.us.preheader.i ], [ %.172.us.us.i, %B851.loopexit.us.loopexit.us.i ]
+  %.168.us.us.i = add nsw i64 %.158233269.us.us.i, -1
+  %.172.us.us.i = add i64 %.165235268.us.us.i, 1
+  %.202.reass.us.us.i = mul i64 %.165235268.us.us.i, %factor.op.mul.i
   %.213.us.us.i = add i64 %.202.reass.us.us.i, %invariant.op.i
-  br i1 %33, label %B226.lr.ph.us.us.i, label %B52.lr.ph.i.i
-
-B52.lr.ph.i.loopexit.unr-lcssa.i:                 ; preds = %B226.us.us.i, %B226.lr.ph.us.us.i
-  %.311288290.us.us.unr.i = phi i64 [ 0, %B226.lr.ph.us.us.i ], [ %41, %B226.us.us.i ]
-  br i1 %38, label %B52.lr.ph.i.i, label %B226.us.us.epil.i
-
-B226.us.us.epil.i:                                ; preds = %B52.lr.ph.i.loopexit.unr-lcssa.i
-  %scevgep963.i = getelementptr i8, ptr %lsr.iv961.i, i64 %.311288290.us.us.unr.i
-  %scevgep958.i = getelementptr i8, ptr %lsr.iv956.i, i64 %.311288290.us.us.unr.i
-  %.351.us.us.epil.i = load float, ptr %scevgep963.i, align 4
-  store float %.351.us.us.epil.i, ptr %scevgep958.i, align 4
-  br label %B52.lr.ph.i.i
-
-B52.lr.ph.i.i:                                    ; preds = %B226.us.us.epil.i, %B52.lr.ph.i.loopexit.unr-lcssa.i, %B138.endif.us.us.i
-  %42 = getelementptr float, ptr %20, i64 %.202.reass.us.us.i
-  br i1 %34, label %B112.endif.lr.ph.unr-lcssa.i.i, label %B52.i.i.preheader
-
-B52.i.i.preheader:                                ; preds = %B52.lr.ph.i.i
-  %scevgep969.i = getelementptr i8, ptr %lsr.iv967.i, i64 8
-  %scevgep970.i = getelementptr i8, ptr %lsr.iv967.i, i64 12
-  store float 1.000000e+00, ptr %lsr.iv967.i, align 4
-  %scevgep973.i = getelementptr i8, ptr %lsr.iv967.i, i64 4
-  store float 2.000000e+00, ptr %scevgep973.i, align 4
-  store float 3.000000e+00, ptr %scevgep969.i, align 4
-  store float 4.000000e+00, ptr %scevgep970.i, align 4
-  br label %B112.endif.lr.ph.unr-lcssa.i.i
-
-B110.loopexit.i.i:                                ; preds = %B856.B938_crit_edge.us.i.i, %B790.endif.lr.ph.i.i, %B592.endif.i.i
-  %lsr.iv.next.i.i = add nuw nsw i64 %lsr.iv27.i.i, 4
-  %scevgep39.i.i = getelementptr i8, ptr %lsr.iv38.i.i, i64 4
-  %scevgep46.i.i = getelementptr i8, ptr %lsr.iv45.i.i, i64 %21
-  %scevgep106.i.i = getelementptr i8, ptr %lsr.iv105.i.i, i64 %21
-  %exitcond535.not.i.i = icmp eq i64 %.20.fr.i, %.247.i.i
-  br i1 %exitcond535.not.i.i, label %B298.endif.endif.us.us.i, label %B156.endif.lr.ph.i.i
-
-B224.epil.i.i:                                    ; preds = %B156.endif.i.i, %B224.epil.i.i
-  %lsr.iv979.i = phi i64 [ %lsr.iv.next980.i, %B224.epil.i.i ], [ 0, %B156.endif.i.i ]
-  %lsr.iv43.i.i = phi ptr [ %scevgep44.i.i, %B224.epil.i.i ], [ %lsr.iv40.i.i, %B156.endif.i.i ]
-  %total.4.2414.epil.i.i = phi float [ %.555.epil.i.i, %B224.epil.i.i ], [ %.413.i.i, %B156.endif.i.i ]
-  %scevgep981.i = getelementptr i8, ptr %lsr.iv45.i.i, i64 %lsr.iv979.i
-  %.543.epil.i.i = load float, ptr %scevgep981.i, align 4
-  %.552.epil.i.i = load float, ptr %lsr.iv43.i.i, align 4
-  %.553.epil.i.i = fmul float %.543.epil.i.i, %.552.epil.i.i
-  %.555.epil.i.i = fsub float %total.4.2414.epil.i.i, %.553.epil.i.i
-  %scevgep44.i.i = getelementptr i8, ptr %lsr.iv43.i.i, i64 %21
-  %lsr.iv.next980.i = add nuw nsw i64 %lsr.iv979.i, 4
-  %epil.iter2.cmp.not.i.i = icmp eq i64 %lsr.iv27.i.i, %lsr.iv.next980.i
-  br i1 %epil.iter2.cmp.not.i.i, label %B304.i.i, label %B224.epil.i.i
-
-B304.i.i:                                         ; preds = %B224.epil.i.i, %B156.endif.i.i
-  %total.4.2.lcssa.i.i = phi float [ %.413.i.i, %B156.endif.i.i ], [ %.555.epil.i.i, %B224.epil.i.i ]
-  %sunkaddr.i.i = shl i64 %.369419425.i.i, 2
-  %sunkaddr126.i.i = getelementptr i8, ptr %gep540.i.i, i64 %sunkaddr.i.i
-  store float %total.4.2.lcssa.i.i, ptr %sunkaddr126.i.i, align 4
-  %.585.i.i = tail call float @llvm.fabs.f32(float %total.4.2.lcssa.i.i)
-  %.587.i.i = fpext float %.585.i.i to double
-  %.588.i.i = fcmp olt double %largest.2.1427.i.i, %.587.i.i
-  %largest.3.2.i.i = select i1 %.588.i.i, double %.587.i.i, double %largest.2.1427.i.i
-  %chosen.3.2.i.i = select i1 %.588.i.i, i64 %.369419425.i.i, i64 %chosen.2.1428.i.i
-  %scevgep41.i.i = getelementptr i8, ptr %lsr.iv40.i.i, i64 4
-  %exitcond530.not.i.i = icmp eq i64 %.376.i.i, %49
-  br i1 %exitcond530.not.i.i, label %B412.i.i, label %B156.endif.i.i
-
-B412.i.i:                                         ; preds = %B304.i.i
-  %43 = xor i64 %.240482512.i.i, -1
-  %44 = add nsw i64 %.20.fr.i, %43
-  %smax7.i.i = tail call i64 @llvm.smax.i64(i64 %44, i64 0)
-  %.243.i.i = add nsw i64 %.233481513.i.i, -1
-  %.247.i.i = add nuw nsw i64 %.240482512.i.i, 1
-  %.629.not.i.i = icmp eq i64 %chosen.3.2.i.i, %.240482512.i.i
-  br i1 %.629.not.i.i, label %B592.endif.i.i, label %B462.i.preheader.i
-
-B462.i.preheader.i:                               ; preds = %B412.i.i
-  %sunkaddr127.i.i = shl i64 %chosen.3.2.i.i, 2
-  %scevgep985.i = getelementptr i8, ptr %lsr.iv956.i, i64 %sunkaddr127.i.i
-  br label %B462.i.i
-
-B462.i.i:                                         ; preds = %B462.i.i, %B462.i.preheader.i
-  %lsr.iv987.i = phi i64 [ %32, %B462.i.preheader.i ], [ %lsr.iv.next988.i, %B462.i.i ]
-  %lsr.iv982.i = phi i64 [ 0, %B462.i.preheader.i ], [ %lsr.iv.next983.i, %B462.i.i ]
-  %scevgep986.i = getelementptr i8, ptr %scevgep985.i, i64 %lsr.iv982.i
-  %.764.i.i = load float, ptr %scevgep986.i, align 4
-  %scevgep984.i = getelementptr i8, ptr %lsr.iv38.i.i, i64 %lsr.iv982.i
-  %.767.i.i = load float, ptr %scevgep984.i, align 4
-  store float %.764.i.i, ptr %scevgep984.i, align 4
-  store float %.767.i.i, ptr %scevgep986.i, align 4
-  %lsr.iv.next983.i = add i64 %lsr.iv982.i, %21
-  %lsr.iv.next988.i = add nsw i64 %lsr.iv987.i, -1
-  %.712.i.i = icmp sgt i64 %lsr.iv987.i, 3
-  br i1 %.712.i.i, label %B462.i.i, label %B556.i.i
-
-B556.i.i:                                         ; preds = %B462.i.i
-  %.785.i.i = getelementptr float, ptr %42, i64 %.240482512.i.i
-  %.786.i.i = load float, ptr %.785.i.i, align 4
-  %.787.i.i = fneg float %.786.i.i
-  store float %.787.i.i, ptr %.785.i.i, align 4
-  br label %B592.endif.i.i
-
-B666.i.i:                                         ; preds = %B666.lr.ph.new.i.i, %B666.i.i
-  %lsr.iv991.i = phi i64 [ %52, %B666.lr.ph.new.i.i ], [ %lsr.iv.next992.i, %B666.i.i ]
-  %lsr.iv59.i.i = phi i64 [ %53, %B666.lr.ph.new.i.i ], [ %lsr.iv.next60.i.i, %B666.i.i ]
-  %scevgep63.i.i = getelementptr i8, ptr %lsr.iv45.i.i, i64 %lsr.iv59.i.i
-  %.942.i.i = load float, ptr %scevgep63.i.i, align 4
-  %.963.i.i = fpext float %.942.i.i to double
-  %.967.i.i = fdiv double %.963.i.i, %.944..i.i
-  %.982.i.i = fptrunc double %.967.i.i to float
-  store float %.982.i.i, ptr %scevgep63.i.i, align 4
-  %scevgep990.i = getelementptr i8, ptr %scevgep63.i.i, i64 4
-  %.942.1.i.i = load float, ptr %scevgep990.i, align 4
-  %.963.1.i.i = fpext float %.942.1.i.i to double
-  %.967.1.i.i = fdiv double %.963.1.i.i, %.944..i.i
-  %.982.1.i.i = fptrunc double %.967.1.i.i to float
-  store float %.982.1.i.i, ptr %scevgep990.i, align 4
-  %ov.i.i = icmp ugt i64 %lsr.iv991.i, 1
-  %lsr.iv.next60.i.i = add i64 %lsr.iv59.i.i, 8
-  %lsr.iv.next992.i = add i64 %lsr.iv991.i, -2
-  br i1 %ov.i.i, label %B666.i.i, label %B790.endif.lr.ph.i.i
-
-B112.endif.lr.ph.unr-lcssa.i.i:                   ; preds = %B52.i.i.preheader, %B52.lr.ph.i.i
-  %.109404406.unr.i.i = phi i64 [ 1, %B52.lr.ph.i.i ], [ 5, %B52.i.i.preheader ]
-  br i1 %35, label %B112.endif.lr.ph.i.i, label %B52.epil.i.i
-
-B52.epil.i.i:                                     ; preds = %B112.endif.lr.ph.unr-lcssa.i.i, %B52.epil.i.i
-  %lsr.iv116.i.i = phi i64 [ %lsr.iv.next117.i.i, %B52.epil.i.i ], [ %xtraiter.i.i, %B112.endif.lr.ph.unr-lcssa.i.i ]
-  %lsr.iv112.i.i = phi i64 [ %lsr.iv.next113.i.i, %B52.epil.i.i ], [ %.109404406.unr.i.i, %B112.endif.lr.ph.unr-lcssa.i.i ]
-  %.145.epil.i.i = uitofp nneg i64 %lsr.iv112.i.i to float
-  %45 = shl i64 %lsr.iv112.i.i, 2
-  %scevgep978.i = getelementptr i8, ptr %lsr.iv976.i, i64 %45
-  store float %.145.epil.i.i, ptr %scevgep978.i, align 4
-  %lsr.iv.next113.i.i = add nuw nsw i64 %lsr.iv112.i.i, 1
-  %lsr.iv.next117.i.i = add nsw i64 %lsr.iv116.i.i, -1
-  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next117.i.i, 0
-  br i1 %epil.iter.cmp.not.i.i, label %B112.endif.lr.ph.i.i, label %B52.epil.i.i
-
-B112.endif.lr.ph.i.i:                             ; preds = %B52.epil.i.i, %B112.endif.lr.ph.unr-lcssa.i.i
-  %46 = getelementptr float, ptr %a2, i64 %.202.reass.us.us.i
-  %47 = add i64 %.202.reass.us.us.i, %.20.fr.i
-  %48 = shl i64 %47, 2
-  %scevgep104.i.i = getelementptr i8, ptr %a2, i64 %48
-  br label %B156.endif.lr.ph.i.i
-
-B156.endif.lr.ph.i.i:                             ; preds = %B112.endif.lr.ph.i.i, %B110.loopexit.i.i
-  %lsr.iv105.i.i = phi ptr [ %scevgep106.i.i, %B110.loopexit.i.i ], [ %scevgep104.i.i, %B112.endif.lr.ph.i.i ]
-  %lsr.iv45.i.i = phi ptr [ %scevgep46.i.i, %B110.loopexit.i.i ], [ %46, %B112.endif.lr.ph.i.i ]
-  %lsr.iv38.i.i = phi ptr [ %scevgep39.i.i, %B110.loopexit.i.i ], [ %46, %B112.endif.lr.ph.i.i ]
-  %lsr.iv27.i.i = phi i64 [ %lsr.iv.next.i.i, %B110.loopexit.i.i ], [ 0, %B112.endif.lr.ph.i.i ]
-  %.233481513.i.i = phi i64 [ %.243.i.i, %B110.loopexit.i.i ], [ %.20.fr.i, %B112.endif.lr.ph.i.i ]
-  %.240482512.i.i = phi i64 [ %.247.i.i, %B110.loopexit.i.i ], [ 0, %B112.endif.lr.ph.i.i ]
-  %smax.i.i = tail call i64 @llvm.smax.i64(i64 %.233481513.i.i, i64 0)
-  %49 = add nuw i64 %smax.i.i, %.240482512.i.i
-  %.406.i.i = mul nuw nsw i64 %.240482512.i.i, %.20.fr.i
-  %gep540.i.i = getelementptr float, ptr %46, i64 %.406.i.i
-  %50 = icmp eq i64 %.240482512.i.i, 0
-  br label %B156.endif.i.i
-
-B156.endif.i.i:                                   ; preds = %B156.endif.lr.ph.i.i, %B304.i.i
-  %lsr.iv40.i.i = phi ptr [ %lsr.iv38.i.i, %B156.endif.lr.ph.i.i ], [ %scevgep41.i.i, %B304.i.i ]
-  %chosen.2.1428.i.i = phi i64 [ %.240482512.i.i, %B156.endif.lr.ph.i.i ], [ %chosen.3.2.i.i, %B304.i.i ]
-  %largest.2.1427.i.i = phi double [ -1.000000e+00, %B156.endif.lr.ph.i.i ], [ %largest.3.2.i.i, %B304.i.i ]
-  %.369419425.i.i = phi i64 [ %.240482512.i.i, %B156.endif.lr.ph.i.i ], [ %.376.i.i, %B304.i.i ]
-  %.376.i.i = add nuw i64 %.369419425.i.i, 1
-  %.412.i.i = getelementptr float, ptr %gep540.i.i, i64 %.369419425.i.i
-  %.413.i.i = load float, ptr %.412.i.i, align 4
-  br i1 %50, label %B304.i.i, label %B224.epil.i.i
-
-B592.endif.i.i:                                   ; preds = %B556.i.i, %B412.i.i
-  %.849.i.i = sub nsw i64 %.20.fr.i, %.247.i.i
-  %.850.i.i = icmp sgt i64 %.849.i.i, 0
-  %..849.i.i = tail call i64 @llvm.smax.i64(i64 %.849.i.i, i64 0)
-  br i1 %.850.i.i, label %B666.lr.ph.i.i, label %B110.loopexit.i.i
-
-B666.lr.ph.i.i:                                   ; preds = %B592.endif.i.i
-  %.805.i.i = getelementptr float, ptr %gep540.i.i, i64 %.240482512.i.i
-  %.806.i.i = load float, ptr %.805.i.i, align 4
-  %.944.i.i = fpext float %.806.i.i to double
-  %.946.i.i = fcmp une float %.806.i.i, 0.000000e+00
-  %.944..i.i = select i1 %.946.i.i, double %.944.i.i, double 1.000000e+00
-  %xtraiter8.i.i = and i64 %smax7.i.i, 1
-  %lcmp.mod9.not.i.i = icmp eq i64 %xtraiter8.i.i, 0
-  br i1 %lcmp.mod9.not.i.i, label %B666.prol.loopexit.i.i, label %B666.prol.i.i
-
-B666.prol.i.i:                                    ; preds = %B666.lr.ph.i.i
-  %.901.prol.i.i = add nsw i64 %..849.i.i, -1
-  %.905.prol.i.i = add nuw nsw i64 %.240482512.i.i, 2
-  %.941.prol.i.i = getelementptr float, ptr %gep540.i.i, i64 %.247.i.i
-  %.942.prol.i.i = load float, ptr %.941.prol.i.i, align 4
-  %.963.prol.i.i = fpext float %.942.prol.i.i to double
-  %.967.prol.i.i = fdiv double %.963.prol.i.i, %.944..i.i
-  %.982.prol.i.i = fptrunc double %.967.prol.i.i to float
-  store float %.982.prol.i.i, ptr %.941.prol.i.i, align 4
-  br label %B666.prol.loopexit.i.i
-
-B666.prol.loopexit.i.i:                           ; preds = %B666.prol.i.i, %B666.lr.ph.i.i
-  %.891445449.unr.i.i = phi i64 [ %..849.i.i, %B666.lr.ph.i.i ], [ %.901.prol.i.i, %B666.prol.i.i ]
-  %.898446448.unr.i.i = phi i64 [ %.247.i.i, %B666.lr.ph.i.i ], [ %.905.prol.i.i, %B666.prol.i.i ]
-  %51 = icmp eq i64 %44, 1
-  br i1 %51, label %B790.endif.lr.ph.i.i, label %B666.lr.ph.new.i.i
-
-B666.lr.ph.new.i.i:                               ; preds = %B666.prol.loopexit.i.i
-  %52 = add nsw i64 %.891445449.unr.i.i, -1
-  %53 = shl i64 %.898446448.unr.i.i, 2
-  br label %B666.i.i
-
-B790.endif.lr.ph.i.i:                             ; preds = %B666.i.i, %B666.prol.loopexit.i.i
-  %invariant.gep463.i.i = getelementptr float, ptr %a2, i64 %.240482512.i.i
-  br i1 %50, label %B110.loopexit.i.i, label %B858.us.epil.preheader.i.i
-
-B858.us.epil.preheader.i.i:                       ; preds = %B790.endif.lr.ph.i.i, %B856.B938_crit_edge.us.i.i
-  %lsr.iv107.i.i = phi ptr [ %scevgep108.i.i, %B856.B938_crit_edge.us.i.i ], [ %lsr.iv105.i.i, %B790.endif.lr.ph.i.i ]
-  %.1073465473.us.i.i = phi i64 [ %.1083.us.i.i, %B856.B938_crit_edge.us.i.i ], [ %..849.i.i, %B790.endif.lr.ph.i.i ]
-  %.1080466472.us.i.i = phi i64 [ %.1087.us.i.i, %B856.B938_crit_edge.us.i.i ], [ %.247.i.i, %B790.endif.lr.ph.i.i ]
-  %.1117.us.i.i = mul nsw i64 %.1080466472.us.i.i, %.20.fr.i
-  %.1119.us.i.i = add nsw i64 %.1117.us.i.i, %.202.reass.us.us.i
-  %gep464.us.i.i = getelementptr float, ptr %invariant.gep463.i.i, i64 %.1119.us.i.i
-  %.1124.us.i.i = load float, ptr %gep464.us.i.i, align 4
-  br label %B858.us.epil.i.i
-
-B858.us.epil.i.i:                                 ; preds = %B858.us.epil.i.i, %B858.us.epil.preheader.i.i
-  %lsr.iv993.i = phi i64 [ %lsr.iv.next994.i, %B858.us.epil.i.i ], [ 0, %B858.us.epil.preheader.i.i ]
-  %lsr.iv102.i.i = phi ptr [ %scevgep103.i.i, %B858.us.epil.i.i ], [ %lsr.iv38.i.i, %B858.us.epil.preheader.i.i ]
-  %total.5.2457.us.epil.i.i = phi float [ %.1266.us.epil.i.i, %B858.us.epil.i.i ], [ %.1124.us.i.i, %B858.us.epil.preheader.i.i ]
-  %scevgep995.i = getelementptr i8, ptr %lsr.iv107.i.i, i64 %lsr.iv993.i
-  %.1254.us.epil.i.i = load float, ptr %scevgep995.i, align 4
-  %.1263.us.epil.i.i = load float, ptr %lsr.iv102.i.i, align 4
-  %.1264.us.epil.i.i = fmul float %.1254.us.epil.i.i, %.1263.us.epil.i.i
-  %.1266.us.epil.i.i = fsub float %total.5.2457.us.epil.i.i, %.1264.us.epil.i.i
-  %scevgep103.i.i = getelementptr i8, ptr %lsr.iv102.i.i, i64 %21
-  %lsr.iv.next994.i = add nuw nsw i64 %lsr.iv993.i, 4
-  %epil.iter11.cmp.not.i.i = icmp eq i64 %lsr.iv27.i.i, %lsr.iv.next994.i
-  br i1 %epil.iter11.cmp.not.i.i, label %B856.B938_crit_edge.us.i.i, label %B858.us.epil.i.i
-
-B856.B938_crit_edge.us.i.i:                       ; preds = %B858.us.epil.i.i
-  %.1083.us.i.i = add nsw i64 %.1073465473.us.i.i, -1
-  %.1087.us.i.i = add nuw i64 %.1080466472.us.i.i, 1
-  %sunkaddr129.i.i = shl i64 %.1119.us.i.i, 2
-  %sunkaddr130.i.i = getelementptr inbounds i8, ptr %invariant.gep463.i.i, i64 %sunkaddr129.i.i
-  store float %.1266.us.epil.i.i, ptr %sunkaddr130.i.i, align 4
-  %scevgep108.i.i = getelementptr i8, ptr %lsr.iv107.i.i, i64 %21
-  %.1074.us.i.i = icmp sgt i64 %.1073465473.us.i.i, 1
-  br i1 %.1074.us.i.i, label %B858.us.epil.preheader.i.i, label %B110.loopexit.i.i
-
-B298.endif.endif.us.us.i:                         ; preds = %B110.loopexit.i.i
-  %54 = getelementptr float, ptr %a2, i64 %.213.us.us.i
-  %gep333.us.us.i = getelementptr float, ptr %invariant.gep329.i, i64 %.213.us.us.i
-  %.525.us.us.i = load float, ptr %54, align 4
-  %.526.us.us.i = tail call float @llvm.fabs.f32(float %.525.us.us.i)
-  %.527.us.us.i = fptosi float %.526.us.us.i to i64
-  %gep322.us.us.i = getelementptr float, ptr %gep333.us.us.i, i64 %.527.us.us.i
-  store float 1.000000e+00, ptr %gep322.us.us.i, align 4
-  br i1 %36, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.us.us.1.i
-
-B364.us.us.1.i:                                   ; preds = %B298.endif.endif.us.us.i
-  %sunkaddr.i = shl i64 %.213.us.us.i, 2
-  %sunkaddr1083.i = getelementptr i8, ptr %a2, i64 %sunkaddr.i
-  %sunkaddr1084.i = getelementptr i8, ptr %sunkaddr1083.i, i64 4
-  %.525.us.us.1.i = load float, ptr %sunkaddr1084.i, align 4
-  %.526.us.us.1.i = tail call float @llvm.fabs.f32(float %.525.us.us.1.i)
-  %.527.us.us.1.i = fptosi float %.526.us.us.1.i to i64
-  %gep322.us.us.1.i = getelementptr float, ptr %gep333.us.us.i, i64 %.527.us.us.1.i
-  store float 2.000000e+00, ptr %gep322.us.us.1.i, align 4
-  br i1 %39, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.us.us.2.i
-
-B364.us.us.2.i:                                   ; preds = %B364.us.us.1.i
-  %sunkaddr1087.i = getelementptr i8, ptr %sunkaddr1083.i, i64 8
-  %.525.us.us.2.i = load float, ptr %sunkaddr1087.i, align 4
-  %.526.us.us.2.i = tail call float @llvm.fabs.f32(float %.525.us.us.2.i)
-  %.527.us.us.2.i = fptosi float %.526.us.us.2.i to i64
-  %gep322.us.us.2.i = getelementptr float, ptr %gep333.us.us.i, i64 %.527.us.us.2.i
-  store float 3.000000e+00, ptr %gep322.us.us.2.i, align 4
-  br i1 %40, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.us.us.3.i
-
-B364.us.us.3.i:                                   ; preds = %B364.us.us.2.i
-  %sunkaddr1090.i = getelementptr i8, ptr %sunkaddr1083.i, i64 12
-  %.525.us.us.3.i = load float, ptr %sunkaddr1090.i, align 4
-  %.526.us.us.3.i = tail call float @llvm.fabs.f32(float %.525.us.us.3.i)
-  %.527.us.us.3.i = fptosi float %.526.us.us.3.i to i64
-  %gep322.us.us.3.i = getelementptr float, ptr %gep333.us.us.i, i64 %.527.us.us.3.i
-  store float 4.000000e+00, ptr %gep322.us.us.3.i, align 4
-  br label %B362.B1055.loopexit_crit_edge.us.us.i
-
-B226.us.us.i:                                     ; preds = %B226.lr.ph.us.us.i, %B226.us.us.i
-  %.311288290.us.us.i = phi i64 [ %.318.us.us.3.i, %B226.us.us.i ], [ 0, %B226.lr.ph.us.us.i ]
-  %55 = shl i64 %.311288290.us.us.i, 2
-  %scevgep943.i = getelementptr i8, ptr %lsr.iv.i, i64 %55
-  %scevgep944.i = getelementptr i8, ptr %scevgep943.i, i64 -12
-  %.351.us.us.i = load float, ptr %scevgep944.i, align 4
-  %scevgep953.i = getelementptr i8, ptr %lsr.iv946.i, i64 %55
-  %scevgep954.i = getelementptr i8, ptr %scevgep953.i, i64 -12
-  store float %.351.us.us.i, ptr %scevgep954.i, align 4
-  %scevgep942.i = getelementptr i8, ptr %scevgep943.i, i64 -8
-  %.351.us.us.1.i = load float, ptr %scevgep942.i, align 4
-  %scevgep952.i = getelementptr i8, ptr %scevgep953.i, i64 -8
-  store float %.351.us.us.1.i, ptr %scevgep952.i, align 4
-  %scevgep940.i = getelementptr i8, ptr %scevgep943.i, i64 -4
-  %.351.us.us.2.i = load float, ptr %scevgep940.i, align 4
-  %scevgep950.i = getelementptr i8, ptr %scevgep953.i, i64 -4
-  store float %.351.us.us.2.i, ptr %scevgep950.i, align 4
-  %.318.us.us.3.i = add nuw i64 %.311288290.us.us.i, 4
-  %.351.us.us.3.i = load float, ptr %scevgep943.i, align 4
-  store float %.351.us.us.3.i, ptr %scevgep953.i, align 4
-  %niter934.ncmp.3.i = icmp eq i64 %unroll_iter933.i, %.318.us.us.3.i
-  br i1 %niter934.ncmp.3.i, label %B52.lr.ph.i.loopexit.unr-lcssa.i, label %B226.us.us.i
+  br i1 %35, label %B226.lr.ph.us.us.i, label %B276.us.us.i
 
 B226.lr.ph.us.us.i:                               ; preds = %B138.endif.us.us.i
-  br i1 %37, label %B52.lr.ph.i.loopexit.unr-lcssa.i, label %B226.us.us.i
+  br i1 %39, label %B276.us.us.loopexit.unr-lcssa.i, label %B226.us.us.i
 
-B362.B1055.loopexit_crit_edge.us.us.i:            ; preds = %B364.us.us.3.i, %B364.us.us.2.i, %B364.us.us.1.i, %B298.endif.endif.us.us.i
-  %scevgep937.i = getelementptr i8, ptr %lsr.iv.i, i64 %25
-  %scevgep947.i = getelementptr i8, ptr %lsr.iv946.i, i64 %28
-  %scevgep957.i = getelementptr i8, ptr %lsr.iv956.i, i64 %28
-  %scevgep962.i = getelementptr i8, ptr %lsr.iv961.i, i64 %25
-  %scevgep968.i = getelementptr i8, ptr %lsr.iv967.i, i64 %28
-  %scevgep977.i = getelementptr i8, ptr %lsr.iv976.i, i64 %28
-  %.159.us.us.i = icmp sgt i64 %.158334382.us.us.i, 1
+B226.us.us.i:                                     ; preds = %B226.lr.ph.us.us.i, %B226.us.us.i
+  %.311201203.us.us.i = phi i64 [ %.318.us.us.3.i, %B226.us.us.i ], [ 0, %B226.lr.ph.us.us.i ]
+  %44 = shl i64 %.311201203.us.us.i, 2
+  %scevgep73.i = getelementptr i8, ptr %lsr.iv.i, i64 %44
+  %scevgep74.i = getelementptr i8, ptr %scevgep73.i, i64 -12
+  %.351.us.us.i = load float, ptr %scevgep74.i, align 4
+  %scevgep83.i = getelementptr i8, ptr %lsr.iv76.i, i64 %44
+  %scevgep84.i = getelementptr i8, ptr %scevgep83.i, i64 -12
+  store float %.351.us.us.i, ptr %scevgep84.i, align 4
+  %scevgep72.i = getelementptr i8, ptr %scevgep73.i, i64 -8
+  %.351.us.us.1.i = load float, ptr %scevgep72.i, align 4
+  %scevgep82.i = getelementptr i8, ptr %scevgep83.i, i64 -8
+  store float %.351.us.us.1.i, ptr %scevgep82.i, align 4
+  %scevgep70.i = getelementptr i8, ptr %scevgep73.i, i64 -4
+  %.351.us.us.2.i = load float, ptr %scevgep70.i, align 4
+  %scevgep80.i = getelementptr i8, ptr %scevgep83.i, i64 -4
+  store float %.351.us.us.2.i, ptr %scevgep80.i, align 4
+  %.318.us.us.3.i = add nuw i64 %.311201203.us.us.i, 4
+  %.351.us.us.3.i = load float, ptr %scevgep73.i, align 4
+  store float %.351.us.us.3.i, ptr %scevgep83.i, align 4
+  %niter64.ncmp.3.i = icmp eq i64 %unroll_iter63.i, %.318.us.us.3.i
+  br i1 %niter64.ncmp.3.i, label %B276.us.us.loopexit.unr-lcssa.i, label %B226.us.us.i
+
+B276.us.us.loopexit.unr-lcssa.i:                  ; preds = %B226.us.us.i, %B226.lr.ph.us.us.i
+  %.311201203.us.us.unr.i = phi i64 [ 0, %B226.lr.ph.us.us.i ], [ %43, %B226.us.us.i ]
+  br i1 %40, label %B276.us.us.i, label %B226.us.us.epil.preheader.i
+
+B226.us.us.epil.preheader.i:                      ; preds = %B276.us.us.loopexit.unr-lcssa.i
+  %scevgep88.i = getelementptr i8, ptr %lsr.iv86.i, i64 %.311201203.us.us.unr.i
+  %scevgep93.i = getelementptr i8, ptr %lsr.iv91.i, i64 %.311201203.us.us.unr.i
+  br label %B226.us.us.epil.i
+
+B226.us.us.epil.i:                                ; preds = %B226.us.us.epil.i, %B226.us.us.epil.preheader.i
+  %epil.iter61.i = phi i64 [ %epil.iter61.next.i, %B226.us.us.epil.i ], [ 0, %B226.us.us.epil.preheader.i ]
+  %45 = shl nuw nsw i64 %epil.iter61.i, 2
+  %scevgep94.i = getelementptr i8, ptr %scevgep93.i, i64 %45
+  %.351.us.us.epil.i = load float, ptr %scevgep94.i, align 4
+  %scevgep89.i = getelementptr i8, ptr %scevgep88.i, i64 %45
+  store float %.351.us.us.epil.i, ptr %scevgep89.i, align 4
+  %epil.iter61.next.i = add nuw nsw i64 %epil.iter61.i, 1
+  %epil.iter61.cmp.not.i = icmp eq i64 %xtraiter60.i, %epil.iter61.next.i
+  br i1 %epil.iter61.cmp.not.i, label %B276.us.us.i, label %B226.us.us.epil.i
+
+B276.us.us.i:                                     ; preds = %B226.us.us.epil.i, %B276.us.us.loopexit.unr-lcssa.i, %B138.endif.us.us.i
+  %46 = getelementptr float, ptr %21, i64 %.202.reass.us.us.i
+  br i1 %36, label %B112.endif.lr.ph.unr-lcssa.i.us.i, label %B52.lr.ph.new.i.us.i
+
+B52.lr.ph.new.i.us.i:                             ; preds = %B276.us.us.i
+  %sunkaddr.i = shl i64 %.213.us.us.i, 2
+  %sunkaddr203.i = getelementptr i8, ptr %a2, i64 %sunkaddr.i
+  store float 1.000000e+00, ptr %sunkaddr203.i, align 4
+  %sunkaddr206.i = getelementptr i8, ptr %sunkaddr203.i, i64 4
+  store float 2.000000e+00, ptr %sunkaddr206.i, align 4
+  %sunkaddr209.i = getelementptr i8, ptr %sunkaddr203.i, i64 8
+  store float 3.000000e+00, ptr %sunkaddr209.i, align 4
+  %sunkaddr212.i = getelementptr i8, ptr %sunkaddr203.i, i64 12
+  store float 4.000000e+00, ptr %sunkaddr212.i, align 4
+  br label %B112.endif.lr.ph.unr-lcssa.i.us.i
+
+B112.endif.lr.ph.unr-lcssa.i.us.i:                ; preds = %B52.lr.ph.new.i.us.i, %B276.us.us.i
+  %.109404406.unr.i.us.i = phi i64 [ 1, %B276.us.us.i ], [ 5, %B52.lr.ph.new.i.us.i ]
+  br i1 %37, label %B112.endif.lr.ph.i.us.i, label %B52.epil.i.us.i
+
+B52.epil.i.us.i:                                  ; preds = %B112.endif.lr.ph.unr-lcssa.i.us.i, %B52.epil.i.us.i
+  %lsr.iv116.i.us.i = phi i64 [ %lsr.iv.next117.i.us.i, %B52.epil.i.us.i ], [ %xtraiter.i.i, %B112.endif.lr.ph.unr-lcssa.i.us.i ]
+  %lsr.iv112.i.us.i = phi i64 [ %lsr.iv.next113.i.us.i, %B52.epil.i.us.i ], [ %.109404406.unr.i.us.i, %B112.endif.lr.ph.unr-lcssa.i.us.i ]
+  %.145.epil.i.us.i = uitofp nneg i64 %lsr.iv112.i.us.i to float
+  %47 = shl nuw nsw i64 %lsr.iv112.i.us.i, 2
+  %scevgep98.i = getelementptr i8, ptr %lsr.iv96.i, i64 %47
+  store float %.145.epil.i.us.i, ptr %scevgep98.i, align 4
+  %lsr.iv.next113.i.us.i = add nuw nsw i64 %lsr.iv112.i.us.i, 1
+  %lsr.iv.next117.i.us.i = add nsw i64 %lsr.iv116.i.us.i, -1
+  %epil.iter.cmp.not.i.us.i = icmp eq i64 %lsr.iv.next117.i.us.i, 0
+  br i1 %epil.iter.cmp.not.i.us.i, label %B112.endif.lr.ph.i.us.i, label %B52.epil.i.us.i
+
+B112.endif.lr.ph.i.us.i:                          ; preds = %B52.epil.i.us.i, %B112.endif.lr.ph.unr-lcssa.i.us.i
+  %48 = getelementptr float, ptr %a2, i64 %.202.reass.us.us.i
+  %49 = add i64 %.202.reass.us.us.i, %.20.i
+  %50 = shl i64 %49, 2
+  %scevgep104.i.us.i = getelementptr i8, ptr %a2, i64 %50
+  br label %B156.endif.lr.ph.i.us.i
+
+B156.endif.lr.ph.i.us.i:                          ; preds = %B110.loopexit.i.us.i, %B112.endif.lr.ph.i.us.i
+  %lsr.iv105.i.us.i = phi ptr [ %scevgep106.i.us.i, %B110.loopexit.i.us.i ], [ %scevgep104.i.us.i, %B112.endif.lr.ph.i.us.i ]
+  %lsr.iv45.i.us.i = phi ptr [ %scevgep46.i.us.i, %B110.loopexit.i.us.i ], [ %48, %B112.endif.lr.ph.i.us.i ]
+  %lsr.iv38.i.us.i = phi ptr [ %scevgep39.i.us.i, %B110.loopexit.i.us.i ], [ %48, %B112.endif.lr.ph.i.us.i ]
+  %lsr.iv27.i.us.i = phi i64 [ %lsr.iv.next.i.us.i, %B110.loopexit.i.us.i ], [ 0, %B112.endif.lr.ph.i.us.i ]
+  %.233481513.i.us.i = phi i64 [ %.243.i.us.i, %B110.loopexit.i.us.i ], [ %.20.i, %B112.endif.lr.ph.i.us.i ]
+  %.240482512.i.us.i = phi i64 [ %.247.i.us.i, %B110.loopexit.i.us.i ], [ 0, %B112.endif.lr.ph.i.us.i ]
+  %smax.i.us.i = tail call i64 @llvm.smax.i64(i64 %.233481513.i.us.i, i64 0)
+  %51 = add nuw i64 %smax.i.us.i, %.240482512.i.us.i
+  %.406.i.us.i = mul nuw nsw i64 %.240482512.i.us.i, %.20.i
+  %gep540.i.us.i = getelementptr float, ptr %48, i64 %.406.i.us.i
+  %52 = icmp eq i64 %.240482512.i.us.i, 0
+  br label %B156.endif.i.us.i
+
+B156.endif.i.us.i:                                ; preds = %B304.i.us.i, %B156.endif.lr.ph.i.us.i
+  %lsr.iv40.i.us.i = phi ptr [ %lsr.iv38.i.us.i, %B156.endif.lr.ph.i.us.i ], [ %scevgep41.i.us.i, %B304.i.us.i ]
+  %chosen.2.1428.i.us.i = phi i64 [ %.240482512.i.us.i, %B156.endif.lr.ph.i.us.i ], [ %chosen.3.2.i.us.i, %B304.i.us.i ]
+  %largest.2.1427.i.us.i = phi double [ -1.000000e+00, %B156.endif.lr.ph.i.us.i ], [ %largest.3.2.i.us.i, %B304.i.us.i ]
+  %.369419425.i.us.i = phi i64 [ %.240482512.i.us.i, %B156.endif.lr.ph.i.us.i ], [ %.376.i.us.i, %B304.i.us.i ]
+  %.376.i.us.i = add nuw i64 %.369419425.i.us.i, 1
+  %.412.i.us.i = getelementptr float, ptr %gep540.i.us.i, i64 %.369419425.i.us.i
+  %.413.i.us.i = load float, ptr %.412.i.us.i, align 4
+  br i1 %52, label %B304.i.us.i, label %B224.epil.i.us.i
+
+B224.epil.i.us.i:                                 ; preds = %B156.endif.i.us.i, %B224.epil.i.us.i
+  %lsr.iv99.i = phi i64 [ %lsr.iv.next.i, %B224.epil.i.us.i ], [ 0, %B156.endif.i.us.i ]
+  %lsr.iv43.i.us.i = phi ptr [ %scevgep44.i.us.i, %B224.epil.i.us.i ], [ %lsr.iv40.i.us.i, %B156.endif.i.us.i ]
+  %total.4.2414.epil.i.us.i = phi float [ %.555.epil.i.us.i, %B224.epil.i.us.i ], [ %.413.i.us.i, %B156.endif.i.us.i ]
+  %scevgep100.i = getelementptr i8, ptr %lsr.iv45.i.us.i, i64 %lsr.iv99.i
+  %.543.epil.i.us.i = load float, ptr %scevgep100.i, align 4
+  %.552.epil.i.us.i = load float, ptr %lsr.iv43.i.us.i, align 4
+  %.553.epil.i.us.i = fmul float %.543.epil.i.us.i, %.552.epil.i.us.i
+  %.555.epil.i.us.i = fsub float %total.4.2414.epil.i.us.i, %.553.epil.i.us.i
+  %scevgep44.i.us.i = getelementptr i8, ptr %lsr.iv43.i.us.i, i64 %22
+  %lsr.iv.next.i = add nuw nsw i64 %lsr.iv99.i, 4
+  %epil.iter2.cmp.not.i.us.i = icmp eq i64 %lsr.iv27.i.us.i, %lsr.iv.next.i
+  br i1 %epil.iter2.cmp.not.i.us.i, label %B304.i.us.i, label %B224.epil.i.us.i
+
+B304.i.us.i:                                      ; preds = %B224.epil.i.us.i, %B156.endif.i.us.i
+  %total.4.2.lcssa.i.us.i = phi float [ %.413.i.us.i, %B156.endif.i.us.i ], [ %.555.epil.i.us.i, %B224.epil.i.us.i ]
+  %sunkaddr.i.us.i = shl i64 %.369419425.i.us.i, 2
+  %sunkaddr126.i.us.i = getelementptr i8, ptr %gep540.i.us.i, i64 %sunkaddr.i.us.i
+  store float %total.4.2.lcssa.i.us.i, ptr %sunkaddr126.i.us.i, align 4
+  %.585.i.us.i = tail call float @llvm.fabs.f32(float %total.4.2.lcssa.i.us.i)
+  %.587.i.us.i = fpext float %.585.i.us.i to double
+  %.588.i.us.i = fcmp olt double %largest.2.1427.i.us.i, %.587.i.us.i
+  %largest.3.2.i.us.i = select i1 %.588.i.us.i, double %.587.i.us.i, double %largest.2.1427.i.us.i
+  %chosen.3.2.i.us.i = select i1 %.588.i.us.i, i64 %.369419425.i.us.i, i64 %chosen.2.1428.i.us.i
+  %scevgep41.i.us.i = getelementptr i8, ptr %lsr.iv40.i.us.i, i64 4
+  %exitcond530.not.i.us.i = icmp eq i64 %.376.i.us.i, %51
+  br i1 %exitcond530.not.i.us.i, label %B412.i.us.i, label %B156.endif.i.us.i
+
+B412.i.us.i:                                      ; preds = %B304.i.us.i
+  %53 = xor i64 %.240482512.i.us.i, -1
+  %54 = add nsw i64 %.20.i, %53
+  %smax7.i.us.i = tail call i64 @llvm.smax.i64(i64 %54, i64 0)
+  %.243.i.us.i = add nsw i64 %.233481513.i.us.i, -1
+  %.247.i.us.i = add nuw nsw i64 %.240482512.i.us.i, 1
+  %.629.not.i.us.i = icmp eq i64 %chosen.3.2.i.us.i, %.240482512.i.us.i
+  br i1 %.629.not.i.us.i, label %B592.endif.i.us.i, label %B462.i.preheader.us.i
+
+B462.i.us.i:                                      ; preds = %B462.i.preheader.us.i, %B462.i.us.i
+  %lsr.iv106.i = phi i64 [ %34, %B462.i.preheader.us.i ], [ %lsr.iv.next107.i, %B462.i.us.i ]
+  %lsr.iv101.i = phi i64 [ 0, %B462.i.preheader.us.i ], [ %lsr.iv.next102.i, %B462.i.us.i ]
+  %scevgep105.i = getelementptr i8, ptr %scevgep104.i, i64 %lsr.iv101.i
+  %.764.i.us.i = load float, ptr %scevgep105.i, align 4
+  %scevgep103.i = getelementptr i8, ptr %lsr.iv38.i.us.i, i64 %lsr.iv101.i
+  %.767.i.us.i = load float, ptr %scevgep103.i, align 4
+  store float %.764.i.us.i, ptr %scevgep103.i, align 4
+  store float %.767.i.us.i, ptr %scevgep105.i, align 4
+  %lsr.iv.next102.i = add i64 %lsr.iv101.i, %22
+  %lsr.iv.next107.i = add nsw i64 %lsr.iv106.i, -1
+  %.712.i.us.i = icmp sgt i64 %lsr.iv106.i, 3
+  br i1 %.712.i.us.i, label %B462.i.us.i, label %B556.i.us.i
+
+B556.i.us.i:                                      ; preds = %B462.i.us.i
+  %.785.i.us.i = getelementptr float, ptr %46, i64 %.240482512.i.us.i
+  %.786.i.us.i = load float, ptr %.785.i.us.i, align 4
+  %.787.i.us.i = fneg float %.786.i.us.i
+  store float %.787.i.us.i, ptr %.785.i.us.i, align 4
+  br label %B592.endif.i.us.i
+
+B592.endif.i.us.i:                                ; preds = %B556.i.us.i, %B412.i.us.i
+  %.849.i.us.i = sub nsw i64 %.20.i, %.247.i.us.i
+  %.850.i.us.i = icmp sgt i64 %.849.i.us.i, 0
+  %..849.i.us.i = tail call i64 @llvm.smax.i64(i64 %.849.i.us.i, i64 0)
+  br i1 %.850.i.us.i, label %B666.lr.ph.i.us.i, label %B110.loopexit.i.us.i
+
+B666.lr.ph.i.us.i:                                ; preds = %B592.endif.i.us.i
+  %.805.i.us.i = getelementptr float, ptr %gep540.i.us.i, i64 %.240482512.i.us.i
+  %.806.i.us.i = load float, ptr %.805.i.us.i, align 4
+  %.944.i.us.i = fpext float %.806.i.us.i to double
+  %.946.i.us.i = fcmp une float %.806.i.us.i, 0.000000e+00
+  %.944..i.us.i = select i1 %.946.i.us.i, double %.944.i.us.i, double 1.000000e+00
+  %xtraiter8.i.us.i = and i64 %smax7.i.us.i, 1
+  %lcmp.mod9.not.i.us.i = icmp eq i64 %xtraiter8.i.us.i, 0
+  br i1 %lcmp.mod9.not.i.us.i, label %B666.prol.loopexit.i.us.i, label %B666.prol.i.us.i
+
+B666.prol.i.us.i:                                 ; preds = %B666.lr.ph.i.us.i
+  %.901.prol.i.us.i = add nsw i64 %..849.i.us.i, -1
+  %.905.prol.i.us.i = add nuw nsw i64 %.240482512.i.us.i, 2
+  %.941.prol.i.us.i = getelementptr float, ptr %gep540.i.us.i, i64 %.247.i.us.i
+  %.942.prol.i.us.i = load float, ptr %.941.prol.i.us.i, align 4
+  %.963.prol.i.us.i = fpext float %.942.prol.i.us.i to double
+  %.967.prol.i.us.i = fdiv double %.963.prol.i.us.i, %.944..i.us.i
+  %.982.prol.i.us.i = fptrunc double %.967.prol.i.us.i to float
+  store float %.982.prol.i.us.i, ptr %.941.prol.i.us.i, align 4
+  br label %B666.prol.loopexit.i.us.i
+
+B666.prol.loopexit.i.us.i:                        ; preds = %B666.prol.i.us.i, %B666.lr.ph.i.us.i
+  %.891445449.unr.i.us.i = phi i64 [ %..849.i.us.i, %B666.lr.ph.i.us.i ], [ %.901.prol.i.us.i, %B666.prol.i.us.i ]
+  %.898446448.unr.i.us.i = phi i64 [ %.247.i.us.i, %B666.lr.ph.i.us.i ], [ %.905.prol.i.us.i, %B666.prol.i.us.i ]
+  %55 = icmp eq i64 %54, 1
+  br i1 %55, label %B790.endif.lr.ph.i.us.i, label %B666.lr.ph.new.i.us.i
+
+B666.lr.ph.new.i.us.i:                            ; preds = %B666.prol.loopexit.i.us.i
+  %56 = add nsw i64 %.891445449.unr.i.us.i, -1
+  %57 = shl i64 %.898446448.unr.i.us.i, 2
+  br label %B666.i.us.i
+
+B666.i.us.i:                                      ; preds = %B666.i.us.i, %B666.lr.ph.new.i.us.i
+  %lsr.iv110.i = phi i64 [ %lsr.iv.next111.i, %B666.i.us.i ], [ %56, %B666.lr.ph.new.i.us.i ]
+  %lsr.iv59.i.us.i = phi i64 [ %lsr.iv.next60.i.us.i, %B666.i.us.i ], [ %57, %B666.lr.ph.new.i.us.i ]
+  %scevgep63.i.us.i = getelementptr i8, ptr %lsr.iv45.i.us.i, i64 %lsr.iv59.i.us.i
+  %.942.i.us.i = load float, ptr %scevgep63.i.us.i, align 4
+  %.963.i.us.i = fpext float %.942.i.us.i to double
+  %.967.i.us.i = fdiv double %.963.i.us.i, %.944..i.us.i
+  %.982.i.us.i = fptrunc double %.967.i.us.i to float
+  store float %.982.i.us.i, ptr %scevgep63.i.us.i, align 4
+  %scevgep109.i = getelementptr i8, ptr %scevgep63.i.us.i, i64 4
+  %.942.1.i.us.i = load float, ptr %scevgep109.i, align 4
+  %.963.1.i.us.i = fpext float %.942.1.i.us.i to double
+  %.967.1.i.us.i = fdiv double %.963.1.i.us.i, %.944..i.us.i
+  %.982.1.i.us.i = fptrunc double %.967.1.i.us.i to float
+  store float %.982.1.i.us.i, ptr %scevgep109.i, align 4
+  %ov.i.us.i = icmp ugt i64 %lsr.iv110.i, 1
+  %lsr.iv.next60.i.us.i = add i64 %lsr.iv59.i.us.i, 8
+  %lsr.iv.next111.i = add i64 %lsr.iv110.i, -2
+  br i1 %ov.i.us.i, label %B666.i.us.i, label %B790.endif.lr.ph.i.us.i
+
+B790.endif.lr.ph.i.us.i:                          ; preds = %B666.i.us.i, %B666.prol.loopexit.i.us.i
+  %invariant.gep463.i.us.i = getelementptr float, ptr %a2, i64 %.240482512.i.us.i
+  br i1 %52, label %B110.loopexit.i.us.i, label %B858.us.epil.preheader.i.us.i
+
+B858.us.epil.preheader.i.us.i:                    ; preds = %B790.endif.lr.ph.i.us.i, %B856.B938_crit_edge.us.i.us.i
+  %lsr.iv107.i.us.i = phi ptr [ %scevgep108.i.us.i, %B856.B938_crit_edge.us.i.us.i ], [ %lsr.iv105.i.us.i, %B790.endif.lr.ph.i.us.i ]
+  %.1073465473.us.i.us.i = phi i64 [ %.1083.us.i.us.i, %B856.B938_crit_edge.us.i.us.i ], [ %..849.i.us.i, %B790.endif.lr.ph.i.us.i ]
+  %.1080466472.us.i.us.i = phi i64 [ %.1087.us.i.us.i, %B856.B938_crit_edge.us.i.us.i ], [ %.247.i.us.i, %B790.endif.lr.ph.i.us.i ]
+  %.1117.us.i.us.i = mul nsw i64 %.1080466472.us.i.us.i, %.20.i
+  %.1119.us.i.us.i = add nsw i64 %.1117.us.i.us.i, %.202.reass.us.us.i
+  %gep464.us.i.us.i = getelementptr float, ptr %invariant.gep463.i.us.i, i64 %.1119.us.i.us.i
+  %.1124.us.i.us.i = load float, ptr %gep464.us.i.us.i, align 4
+  br label %B858.us.epil.i.us.i
+
+B858.us.epil.i.us.i:                              ; preds = %B858.us.epil.i.us.i, %B858.us.epil.preheader.i.us.i
+  %lsr.iv112.i = phi i64 [ %lsr.iv.next113.i, %B858.us.epil.i.us.i ], [ 0, %B858.us.epil.preheader.i.us.i ]
+  %lsr.iv102.i.us.i = phi ptr [ %scevgep103.i.us.i, %B858.us.epil.i.us.i ], [ %lsr.iv38.i.us.i, %B858.us.epil.preheader.i.us.i ]
+  %total.5.2457.us.epil.i.us.i = phi float [ %.1266.us.epil.i.us.i, %B858.us.epil.i.us.i ], [ %.1124.us.i.us.i, %B858.us.epil.preheader.i.us.i ]
+  %scevgep114.i = getelementptr i8, ptr %lsr.iv107.i.us.i, i64 %lsr.iv112.i
+  %.1254.us.epil.i.us.i = load float, ptr %scevgep114.i, align 4
+  %.1263.us.epil.i.us.i = load float, ptr %lsr.iv102.i.us.i, align 4
+  %.1264.us.epil.i.us.i = fmul float %.1254.us.epil.i.us.i, %.1263.us.epil.i.us.i
+  %.1266.us.epil.i.us.i = fsub float %total.5.2457.us.epil.i.us.i, %.1264.us.epil.i.us.i
+  %scevgep103.i.us.i = getelementptr i8, ptr %lsr.iv102.i.us.i, i64 %22
+  %lsr.iv.next113.i = add nuw nsw i64 %lsr.iv112.i, 4
+  %epil.iter11.cmp.not.i.us.i = icmp eq i64 %lsr.iv27.i.us.i, %lsr.iv.next113.i
+  br i1 %epil.iter11.cmp.not.i.us.i, label %B856.B938_crit_edge.us.i.us.i, label %B858.us.epil.i.us.i
+
+B856.B938_crit_edge.us.i.us.i:                    ; preds = %B858.us.epil.i.us.i
+  %.1083.us.i.us.i = add nsw i64 %.1073465473.us.i.us.i, -1
+  %.1087.us.i.us.i = add nuw i64 %.1080466472.us.i.us.i, 1
+  %sunkaddr129.i.us.i = shl i64 %.1119.us.i.us.i, 2
+  %sunkaddr130.i.us.i = getelementptr inbounds i8, ptr %invariant.gep463.i.us.i, i64 %sunkaddr129.i.us.i
+  store float %.1266.us.epil.i.us.i, ptr %sunkaddr130.i.us.i, align 4
+  %scevgep108.i.us.i = getelementptr i8, ptr %lsr.iv107.i.us.i, i64 %22
+  %.1074.us.i.us.i = icmp sgt i64 %.1073465473.us.i.us.i, 1
+  br i1 %.1074.us.i.us.i, label %B858.us.epil.preheader.i.us.i, label %B110.loopexit.i.us.i
+
+B110.loopexit.i.us.i:                             ; preds = %B856.B938_crit_edge.us.i.us.i, %B790.endif.lr.ph.i.us.i, %B592.endif.i.us.i
+  %lsr.iv.next.i.us.i = add nuw nsw i64 %lsr.iv27.i.us.i, 4
+  %scevgep39.i.us.i = getelementptr i8, ptr %lsr.iv38.i.us.i, i64 4
+  %scevgep46.i.us.i = getelementptr i8, ptr %lsr.iv45.i.us.i, i64 %22
+  %scevgep106.i.us.i = getelementptr i8, ptr %lsr.iv105.i.us.i, i64 %22
+  %exitcond535.not.i.us.i = icmp eq i64 %.20.i, %.247.i.us.i
+  br i1 %exitcond535.not.i.us.i, label %B298.endif.endif.us.us.i, label %B156.endif.lr.ph.i.us.i
+
+B298.endif.endif.us.us.i:                         ; preds = %B110.loopexit.i.us.i
+  %58 = getelementptr float, ptr %a2, i64 %.213.us.us.i
+  %gep232.us.us.i = getelementptr float, ptr %invariant.gep228.i, i64 %.213.us.us.i
+  %.525.us.us.i = load float, ptr %58, align 4
+  %.526.us.us.i = tail call float @llvm.fabs.f32(float %.525.us.us.i)
+  %.527.us.us.i = fptosi float %.526.us.us.i to i64
+  %gep221.us.us.i = getelementptr float, ptr %gep232.us.us.i, i64 %.527.us.us.i
+  store float 1.000000e+00, ptr %gep221.us.us.i, align 4
+  br i1 %38, label %B851.loopexit.us.loopexit.us.i, label %B364.us.us.1.i
+
+B364.us.us.1.i:                                   ; preds = %B298.endif.endif.us.us.i
+  %sunkaddr213.i = shl i64 %.213.us.us.i, 2
+  %sunkaddr214.i = getelementptr i8, ptr %a2, i64 %sunkaddr213.i
+  %sunkaddr215.i = getelementptr i8, ptr %sunkaddr214.i, i64 4
+  %.525.us.us.1.i = load float, ptr %sunkaddr215.i, align 4
+  %.526.us.us.1.i = tail call float @llvm.fabs.f32(float %.525.us.us.1.i)
+  %.527.us.us.1.i = fptosi float %.526.us.us.1.i to i64
+  %gep221.us.us.1.i = getelementptr float, ptr %gep232.us.us.i, i64 %.527.us.us.1.i
+  store float 2.000000e+00, ptr %gep221.us.us.1.i, align 4
+  br i1 %41, label %B851.loopexit.us.loopexit.us.i, label %B364.us.us.2.i
+
+B364.us.us.2.i:                                   ; preds = %B364.us.us.1.i
+  %sunkaddr218.i = getelementptr i8, ptr %sunkaddr214.i, i64 8
+  %.525.us.us.2.i = load float, ptr %sunkaddr218.i, align 4
+  %.526.us.us.2.i = tail call float @llvm.fabs.f32(float %.525.us.us.2.i)
+  %.527.us.us.2.i = fptosi float %.526.us.us.2.i to i64
+  %gep221.us.us.2.i = getelementptr float, ptr %gep232.us.us.i, i64 %.527.us.us.2.i
+  store float 3.000000e+00, ptr %gep221.us.us.2.i, align 4
+  br i1 %42, label %B851.loopexit.us.loopexit.us.i, label %B364.us.us.3.i
+
+B364.us.us.3.i:                                   ; preds = %B364.us.us.2.i
+  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr214.i, i64 12
+  %.525.us.us.3.i = load float, ptr %sunkaddr221.i, align 4
+  %.526.us.us.3.i = tail call float @llvm.fabs.f32(float %.525.us.us.3.i)
+  %.527.us.us.3.i = fptosi float %.526.us.us.3.i to i64
+  %gep221.us.us.3.i = getelementptr float, ptr %gep232.us.us.i, i64 %.527.us.us.3.i
+  store float 4.000000e+00, ptr %gep221.us.us.3.i, align 4
+  br label %B851.loopexit.us.loopexit.us.i
+
+B462.i.preheader.us.i:                            ; preds = %B412.i.us.i
+  %sunkaddr127.i.us.i = shl i64 %chosen.3.2.i.us.i, 2
+  %scevgep104.i = getelementptr i8, ptr %lsr.iv86.i, i64 %sunkaddr127.i.us.i
+  br label %B462.i.us.i
+
+B851.loopexit.us.loopexit.us.i:                   ; preds = %B364.us.us.3.i, %B364.us.us.2.i, %B364.us.us.1.i, %B298.endif.endif.us.us.i
+  %scevgep67.i = getelementptr i8, ptr %lsr.iv.i, i64 %26
+  %scevgep77.i = getelementptr i8, ptr %lsr.iv76.i, i64 %29
+  %scevgep87.i = getelementptr i8, ptr %lsr.iv86.i, i64 %29
+  %scevgep92.i = getelementptr i8, ptr %lsr.iv91.i, i64 %26
+  %scevgep97.i = getelementptr i8, ptr %lsr.iv96.i, i64 %29
+  %.159.us.us.i = icmp sgt i64 %.158233269.us.us.i, 1
   br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-B138.endif.lr.ph.split.us.split.i:                ; preds = %B138.endif.lr.ph.split.us.i
-  %56 = icmp sgt i64 %invariant.op.i, 0
-  br i1 %56, label %B138.endif.us.us443.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+B138.endif.us.preheader.split.i:                  ; preds = %B138.endif.us.preheader.i
+  %59 = icmp sgt i64 %invariant.op.i, 0
+  br i1 %59, label %B138.endif.us.us19.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-B138.endif.us.us443.preheader.i:                  ; preds = %B138.endif.lr.ph.split.us.split.i
-  %xtraiter925.i = and i64 %invariant.op.i, 1
-  %unroll_iter928.i = and i64 %invariant.op.i, 9223372036854775804
-  %57 = shl i64 %.72.i, 2
-  %58 = mul i64 %57, %invariant.op.i
-  %59 = getelementptr i8, ptr %a0, i64 %58
-  %scevgep996.i = getelementptr i8, ptr %59, i64 12
-  %60 = shl i64 %invariant.op.i, 2
-  %61 = mul i64 %factor.op.mul.i, %57
-  %62 = getelementptr i8, ptr %a2, i64 %61
-  %scevgep1006.i = getelementptr i8, ptr %62, i64 12
-  %63 = shl i64 %factor.op.mul.i, 2
-  %64 = icmp samesign ult i64 %invariant.op.i, 4
-  %65 = icmp eq i64 %xtraiter925.i, 0
-  %66 = shl i64 %unroll_iter928.i, 2
-  br label %B138.endif.us.us443.i
+B138.endif.us.us19.preheader.i:                   ; preds = %B138.endif.us.preheader.split.i
+  %xtraiter55.i = and i64 %invariant.op.i, 3
+  %unroll_iter58.i = and i64 %invariant.op.i, 9223372036854775804
+  %60 = shl i64 %.72.i, 2
+  %61 = mul i64 %60, %invariant.op.i
+  %62 = getelementptr i8, ptr %a0, i64 %61
+  %scevgep115.i = getelementptr i8, ptr %62, i64 12
+  %63 = shl i64 %invariant.op.i, 2
+  %64 = mul i64 %factor.op.mul.i, %60
+  %65 = getelementptr i8, ptr %a2, i64 %64
+  %scevgep125.i = getelementptr i8, ptr %65, i64 12
+  %66 = shl i64 %factor.op.mul.i, 2
+  %67 = icmp samesign ult i64 %invariant.op.i, 4
+  %68 = icmp eq i64 %xtraiter55.i, 0
+  %69 = shl i64 %unroll_iter58.i, 2
+  br label %B138.endif.us.us19.i
 
-B138.endif.us.us443.i:                            ; preds = %B298.endif.endif.us.us455.i, %B138.endif.us.us443.preheader.i
-  %lsr.iv1022.i = phi ptr [ %59, %B138.endif.us.us443.preheader.i ], [ %scevgep1023.i, %B298.endif.endif.us.us455.i ]
-  %lsr.iv1017.i = phi ptr [ %62, %B138.endif.us.us443.preheader.i ], [ %scevgep1018.i, %B298.endif.endif.us.us455.i ]
-  %lsr.iv1007.i = phi ptr [ %scevgep1006.i, %B138.endif.us.us443.preheader.i ], [ %scevgep1008.i, %B298.endif.endif.us.us455.i ]
-  %lsr.iv997.i = phi ptr [ %scevgep996.i, %B138.endif.us.us443.preheader.i ], [ %scevgep998.i, %B298.endif.endif.us.us455.i ]
-  %.158334382.us.us444.i = phi i64 [ %..113.i, %B138.endif.us.us443.preheader.i ], [ %.168.us.us448.i, %B298.endif.endif.us.us455.i ]
-  br i1 %64, label %B298.endif.endif.us.us455.unr-lcssa.i, label %B226.us.us457.i
+B138.endif.us.us19.i:                             ; preds = %B276.us.loopexit.us36.i, %B138.endif.us.us19.preheader.i
+  %lsr.iv141.i = phi ptr [ %62, %B138.endif.us.us19.preheader.i ], [ %scevgep142.i, %B276.us.loopexit.us36.i ]
+  %lsr.iv136.i = phi ptr [ %65, %B138.endif.us.us19.preheader.i ], [ %scevgep137.i, %B276.us.loopexit.us36.i ]
+  %lsr.iv126.i = phi ptr [ %scevgep125.i, %B138.endif.us.us19.preheader.i ], [ %scevgep127.i, %B276.us.loopexit.us36.i ]
+  %lsr.iv116.i = phi ptr [ %scevgep115.i, %B138.endif.us.us19.preheader.i ], [ %scevgep117.i, %B276.us.loopexit.us36.i ]
+  %.158233269.us.us20.i = phi i64 [ %.113.i, %B138.endif.us.us19.preheader.i ], [ %.168.us.us22.i, %B276.us.loopexit.us36.i ]
+  %.168.us.us22.i = add nsw i64 %.158233269.us.us20.i, -1
+  br i1 %67, label %B276.us.loopexit.us36.unr-lcssa.i, label %B226.us.us27.i
 
-B298.endif.endif.us.us455.unr-lcssa.i:            ; preds = %B226.us.us457.i, %B138.endif.us.us443.i
-  %.311288290.us.us459.unr.i = phi i64 [ 0, %B138.endif.us.us443.i ], [ %66, %B226.us.us457.i ]
-  br i1 %65, label %B298.endif.endif.us.us455.i, label %B226.us.us457.epil.i
+B226.us.us27.i:                                   ; preds = %B138.endif.us.us19.i, %B226.us.us27.i
+  %.311201203.us.us28.i = phi i64 [ %.318.us.us29.3.i, %B226.us.us27.i ], [ 0, %B138.endif.us.us19.i ]
+  %70 = shl i64 %.311201203.us.us28.i, 2
+  %scevgep123.i = getelementptr i8, ptr %lsr.iv116.i, i64 %70
+  %scevgep124.i = getelementptr i8, ptr %scevgep123.i, i64 -12
+  %.351.us.us31.i = load float, ptr %scevgep124.i, align 4
+  %scevgep133.i = getelementptr i8, ptr %lsr.iv126.i, i64 %70
+  %scevgep134.i = getelementptr i8, ptr %scevgep133.i, i64 -12
+  store float %.351.us.us31.i, ptr %scevgep134.i, align 4
+  %scevgep122.i = getelementptr i8, ptr %scevgep123.i, i64 -8
+  %.351.us.us31.1.i = load float, ptr %scevgep122.i, align 4
+  %scevgep132.i = getelementptr i8, ptr %scevgep133.i, i64 -8
+  store float %.351.us.us31.1.i, ptr %scevgep132.i, align 4
+  %scevgep120.i = getelementptr i8, ptr %scevgep123.i, i64 -4
+  %.351.us.us31.2.i = load float, ptr %scevgep120.i, align 4
+  %scevgep130.i = getelementptr i8, ptr %scevgep133.i, i64 -4
+  store float %.351.us.us31.2.i, ptr %scevgep130.i, align 4
+  %.318.us.us29.3.i = add nuw i64 %.311201203.us.us28.i, 4
+  %.351.us.us31.3.i = load float, ptr %scevgep123.i, align 4
+  store float %.351.us.us31.3.i, ptr %scevgep133.i, align 4
+  %niter59.ncmp.3.i = icmp eq i64 %unroll_iter58.i, %.318.us.us29.3.i
+  br i1 %niter59.ncmp.3.i, label %B276.us.loopexit.us36.unr-lcssa.i, label %B226.us.us27.i
 
-B226.us.us457.epil.i:                             ; preds = %B298.endif.endif.us.us455.unr-lcssa.i
-  %scevgep1024.i = getelementptr i8, ptr %lsr.iv1022.i, i64 %.311288290.us.us459.unr.i
-  %scevgep1019.i = getelementptr i8, ptr %lsr.iv1017.i, i64 %.311288290.us.us459.unr.i
-  %.351.us.us463.epil.i = load float, ptr %scevgep1024.i, align 4
-  store float %.351.us.us463.epil.i, ptr %scevgep1019.i, align 4
-  br label %B298.endif.endif.us.us455.i
+B276.us.loopexit.us36.unr-lcssa.i:                ; preds = %B226.us.us27.i, %B138.endif.us.us19.i
+  %.311201203.us.us28.unr.i = phi i64 [ 0, %B138.endif.us.us19.i ], [ %69, %B226.us.us27.i ]
+  br i1 %68, label %B276.us.loopexit.us36.i, label %B226.us.us27.epil.preheader.i
 
-B298.endif.endif.us.us455.i:                      ; preds = %B226.us.us457.epil.i, %B298.endif.endif.us.us455.unr-lcssa.i
-  %.168.us.us448.i = add nsw i64 %.158334382.us.us444.i, -1
-  %scevgep998.i = getelementptr i8, ptr %lsr.iv997.i, i64 %60
-  %scevgep1008.i = getelementptr i8, ptr %lsr.iv1007.i, i64 %63
-  %scevgep1018.i = getelementptr i8, ptr %lsr.iv1017.i, i64 %63
-  %scevgep1023.i = getelementptr i8, ptr %lsr.iv1022.i, i64 %60
-  %.159.us.us456.i = icmp sgt i64 %.158334382.us.us444.i, 1
-  br i1 %.159.us.us456.i, label %B138.endif.us.us443.i, label %_ZN6nbgrad7kernels6linalg2luB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+B226.us.us27.epil.preheader.i:                    ; preds = %B276.us.loopexit.us36.unr-lcssa.i
+  %scevgep138.i = getelementptr i8, ptr %lsr.iv136.i, i64 %.311201203.us.us28.unr.i
+  %scevgep143.i = getelementptr i8, ptr %lsr.iv141.i, i64 %.311201203.us.us28.unr.i
+  br label %B226.us.us27.epil.i
 
-B226.us.us457.i:                                  ; preds = %B138.endif.us.us443.i, %B226.us.us457.i
-  %.311288290.us.us459.i = phi i64 [ %.318.us.us461.3.i, %B226.us.us457.i ], [ 0, %B138.endif.us.us443.i ]
-  %67 = shl i64 %.311288290.us.us459.i, 2
-  %scevgep1004.i = getelementptr i8, ptr %lsr.iv997.i, i64 %67
-  %scevgep1005.i = getelementptr i8, ptr %scevgep1004.i, i64 -12
-  %.351.us.us463.i = load float, ptr %scevgep1005.i, align 4
-  %scevgep1014.i = getelementptr i8, ptr %lsr.iv1007.i, i64 %67
-  %scevgep1015.i = getelementptr i8, ptr %scevgep1014.i, i64 -12
-  store float %.351.us.us463.i, ptr %scevgep1015.i, align 4
-  %scevgep1003.i = getelementptr i8, ptr %scevgep1004.i, i64 -8
-  %.351.us.us463.1.i = load float, ptr %scevgep1003.i, align 4
-  %scevgep1013.i = getelementptr i8, ptr %scevgep1014.i, i64 -8
-  store float %.351.us.us463.1.i, ptr %scevgep1013.i, align 4
-  %scevgep1001.i = getelementptr i8, ptr %scevgep1004.i, i64 -4
-  %.351.us.us463.2.i = load float, ptr %scevgep1001.i, align 4
-  %scevgep1011.i = getelementptr i8, ptr %scevgep1014.i, i64 -4
-  store float %.351.us.us463.2.i, ptr %scevgep1011.i, align 4
-  %.318.us.us461.3.i = add nuw i64 %.311288290.us.us459.i, 4
-  %.351.us.us463.3.i = load float, ptr %scevgep1004.i, align 4
-  store float %.351.us.us463.3.i, ptr %scevgep1014.i, align 4
-  %niter929.ncmp.3.i = icmp eq i64 %unroll_iter928.i, %.318.us.us461.3.i
-  br i1 %niter929.ncmp.3.i, label %B298.endif.endif.us.us455.unr-lcssa.i, label %B226.us.us457.i
+B226.us.us27.epil.i:                              ; preds = %B226.us.us27.epil.i, %B226.us.us27.epil.preheader.i
+  %epil.iter56.i = phi i64 [ %epil.iter56.next.i, %B226.us.us27.epil.i ], [ 0, %B226.us.us27.epil.preheader.i ]
+  %71 = shl nuw nsw i64 %epil.iter56.i, 2
+  %scevgep144.i = getelementptr i8, ptr %scevgep143.i, i64 %71
+  %.351.us.us31.epil.i = load float, ptr %scevgep144.i, align 4
+  %scevgep139.i = getelementptr i8, ptr %scevgep138.i, i64 %71
+  store float %.351.us.us31.epil.i, ptr %scevgep139.i, align 4
+  %epil.iter56.next.i = add nuw nsw i64 %epil.iter56.i, 1
+  %epil.iter56.cmp.not.i = icmp eq i64 %xtraiter55.i, %epil.iter56.next.i
+  br i1 %epil.iter56.cmp.not.i, label %B276.us.loopexit.us36.i, label %B226.us.us27.epil.i
 
-B226.i:                                           ; preds = %B226.lr.ph.i, %B226.i
-  %.311288290.i = phi i64 [ %.318.3.i, %B226.i ], [ 0, %B226.lr.ph.i ]
-  %68 = shl i64 %.311288290.i, 2
-  %scevgep1034.i = getelementptr i8, ptr %lsr.iv1027.i, i64 %68
-  %scevgep1035.i = getelementptr i8, ptr %scevgep1034.i, i64 -12
-  %.351.i = load float, ptr %scevgep1035.i, align 4
-  %scevgep1044.i = getelementptr i8, ptr %lsr.iv1037.i, i64 %68
-  %scevgep1045.i = getelementptr i8, ptr %scevgep1044.i, i64 -12
-  store float %.351.i, ptr %scevgep1045.i, align 4
-  %scevgep1033.i = getelementptr i8, ptr %scevgep1034.i, i64 -8
-  %.351.1.i = load float, ptr %scevgep1033.i, align 4
-  %scevgep1043.i = getelementptr i8, ptr %scevgep1044.i, i64 -8
-  store float %.351.1.i, ptr %scevgep1043.i, align 4
-  %scevgep1031.i = getelementptr i8, ptr %scevgep1034.i, i64 -4
-  %.351.2.i = load float, ptr %scevgep1031.i, align 4
-  %scevgep1041.i = getelementptr i8, ptr %scevgep1044.i, i64 -4
-  store float %.351.2.i, ptr %scevgep1041.i, align 4
-  %.318.3.i = add nuw i64 %.311288290.i, 4
-  %.351.3.i = load float, ptr %scevgep1034.i, align 4
-  store float %.351.3.i, ptr %scevgep1044.i, align 4
-  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.318.3.i
-  br i1 %niter.ncmp.3.i, label %B276.loopexit.unr-lcssa.i, label %B226.i
+B276.us.loopexit.us36.i:                          ; preds = %B226.us.us27.epil.i, %B276.us.loopexit.us36.unr-lcssa.i
+  %scevgep117.i = getelementptr i8, ptr %lsr.iv116.i, i64 %63
+  %scevgep127.i = getelementptr i8, ptr %lsr.iv126.i, i64 %66
+  %scevgep137.i = getelementptr i8, ptr %lsr.iv136.i, i64 %66
+  %scevgep142.i = getelementptr i8, ptr %lsr.iv141.i, i64 %63
+  %.159.us.us35.i = icmp sgt i64 %.158233269.us.us20.i, 1
+  br i1 %.159.us.us35.i, label %B138.endif.us.us19.i, label %_ZN6nbgrad7kernels6linalg2luB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-B276.loopexit.unr-lcssa.i:                        ; preds = %B226.i, %B226.lr.ph.i
-  %.311288290.unr.i = phi i64 [ 0, %B226.lr.ph.i ], [ %19, %B226.i ]
-  br i1 %15, label %B276.i, label %B226.epil.i
+B138.endif.us294.i:                               ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B138.endif.us294.preheader.i
+  %lsr.iv187.i = phi ptr [ %scevgep186.i, %B138.endif.us294.preheader.i ], [ %scevgep188.i, %B736.B851.loopexit199_crit_edge.us.i ]
+  %lsr.iv178.i = phi ptr [ %scevgep177.i, %B138.endif.us294.preheader.i ], [ %scevgep179.i, %B736.B851.loopexit199_crit_edge.us.i ]
+  %lsr.iv171.i = phi ptr [ %3, %B138.endif.us294.preheader.i ], [ %scevgep172.i, %B736.B851.loopexit199_crit_edge.us.i ]
+  %lsr.iv166.i = phi ptr [ %6, %B138.endif.us294.preheader.i ], [ %scevgep167.i, %B736.B851.loopexit199_crit_edge.us.i ]
+  %lsr.iv156.i = phi ptr [ %scevgep155.i, %B138.endif.us294.preheader.i ], [ %scevgep157.i, %B736.B851.loopexit199_crit_edge.us.i ]
+  %lsr.iv146.i = phi ptr [ %scevgep145.i, %B138.endif.us294.preheader.i ], [ %scevgep147.i, %B736.B851.loopexit199_crit_edge.us.i ]
+  %.158233269.us295.i = phi i64 [ %.113.i, %B138.endif.us294.preheader.i ], [ %.168.us299.i, %B736.B851.loopexit199_crit_edge.us.i ]
+  %.165235268.us296.i = phi i64 [ %.72.i, %B138.endif.us294.preheader.i ], [ %.172.us300.i, %B736.B851.loopexit199_crit_edge.us.i ]
+  %.168.us299.i = add nsw i64 %.158233269.us295.i, -1
+  %.172.us300.i = add i64 %.165235268.us296.i, 1
+  %.202.reass.us301.i = mul i64 %.165235268.us296.i, %factor.op.mul.i
+  %.213.us302.i = add nsw i64 %.202.reass.us301.i, %invariant.op.i
+  %.219.us303.i = mul nsw i64 %.165235268.us296.i, %.65.i
+  br i1 %14, label %B226.lr.ph.us317.i, label %B36.lr.ph.new.i.i
 
-B226.epil.i:                                      ; preds = %B276.loopexit.unr-lcssa.i
-  %scevgep1054.i = getelementptr i8, ptr %lsr.iv1052.i, i64 %.311288290.unr.i
-  %scevgep1049.i = getelementptr i8, ptr %lsr.iv1047.i, i64 %.311288290.unr.i
-  %.351.epil.i = load float, ptr %scevgep1054.i, align 4
-  store float %.351.epil.i, ptr %scevgep1049.i, align 4
-  br label %B276.i
+B36.lr.ph.new.i.loopexit.unr-lcssa.i:             ; preds = %B226.us307.i, %B226.lr.ph.us317.i
+  %.311201203.us309.unr.i = phi i64 [ 0, %B226.lr.ph.us317.i ], [ %20, %B226.us307.i ]
+  br i1 %16, label %B36.lr.ph.new.i.i, label %B226.us307.epil.preheader.i
 
-B276.i:                                           ; preds = %B138.endif.i, %B226.epil.i, %B276.loopexit.unr-lcssa.i
-  %.546.i = load i64, ptr %a3, align 8
-  %.549.i = getelementptr float, ptr %a2, i64 %.202.reass.i
-  %.554.i = getelementptr i64, ptr %a1, i64 %.219.i
-  %gep326.i = getelementptr i64, ptr %invariant.gep325.i, i64 %.219.i
-  %.579.i = inttoptr i64 %.546.i to ptr
-  tail call void %.579.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %.549.i, ptr nonnull %.19.i, ptr %.554.i, ptr %gep326.i)
-  br label %B700.i
+B226.us307.epil.preheader.i:                      ; preds = %B36.lr.ph.new.i.loopexit.unr-lcssa.i
+  %scevgep168.i = getelementptr i8, ptr %lsr.iv166.i, i64 %.311201203.us309.unr.i
+  %scevgep173.i = getelementptr i8, ptr %lsr.iv171.i, i64 %.311201203.us309.unr.i
+  br label %B226.us307.epil.i
 
-B700.i:                                           ; preds = %B700.i, %B276.i
-  %.667294296.i = phi i64 [ %.674.3.i, %B700.i ], [ 0, %B276.i ]
-  %69 = or disjoint i64 %.667294296.i, 1
-  %.703.i = uitofp nneg i64 %69 to float
-  %70 = shl i64 %.667294296.i, 2
-  %scevgep1064.i = getelementptr i8, ptr %lsr.iv1057.i, i64 %70
-  %scevgep1065.i = getelementptr i8, ptr %scevgep1064.i, i64 -12
-  store float %.703.i, ptr %scevgep1065.i, align 4
-  %71 = or disjoint i64 %.667294296.i, 2
-  %.703.1.i = uitofp nneg i64 %71 to float
-  %scevgep1063.i = getelementptr i8, ptr %scevgep1064.i, i64 -8
-  store float %.703.1.i, ptr %scevgep1063.i, align 4
-  %72 = or disjoint i64 %.667294296.i, 3
-  %.703.2.i = uitofp nneg i64 %72 to float
-  %scevgep1061.i = getelementptr i8, ptr %scevgep1064.i, i64 -4
-  store float %.703.2.i, ptr %scevgep1061.i, align 4
-  %.674.3.i = add nuw nsw i64 %.667294296.i, 4
-  %.703.3.i = uitofp nneg i64 %.674.3.i to float
-  store float %.703.3.i, ptr %scevgep1064.i, align 4
-  %niter919.ncmp.3.i = icmp eq i64 %unroll_iter918.i, %.674.3.i
-  br i1 %niter919.ncmp.3.i, label %B758.else.if.preheader.unr-lcssa.i, label %B700.i
+B226.us307.epil.i:                                ; preds = %B226.us307.epil.i, %B226.us307.epil.preheader.i
+  %epil.iter.i = phi i64 [ %epil.iter.next.i, %B226.us307.epil.i ], [ 0, %B226.us307.epil.preheader.i ]
+  %72 = shl nuw nsw i64 %epil.iter.i, 2
+  %scevgep174.i = getelementptr i8, ptr %scevgep173.i, i64 %72
+  %.351.us313.epil.i = load float, ptr %scevgep174.i, align 4
+  %scevgep169.i = getelementptr i8, ptr %scevgep168.i, i64 %72
+  store float %.351.us313.epil.i, ptr %scevgep169.i, align 4
+  %epil.iter.next.i = add nuw nsw i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B36.lr.ph.new.i.i, label %B226.us307.epil.i
 
-B758.else.if.preheader.unr-lcssa.i:               ; preds = %B700.i
-  %73 = getelementptr float, ptr %a2, i64 %.213.i
-  br i1 %16, label %B758.else.if.i.preheader, label %B700.epil.preheader.i
+B36.lr.ph.new.i.i:                                ; preds = %B226.us307.epil.i, %B36.lr.ph.new.i.loopexit.unr-lcssa.i, %B138.endif.us294.i
+  %.546.us.i = load i64, ptr %a3, align 8
+  %.549.us.i = getelementptr float, ptr %a2, i64 %.202.reass.us301.i
+  %.554.us.i = getelementptr i64, ptr %a1, i64 %.219.us303.i
+  %gep225.us.i = getelementptr i64, ptr %invariant.gep224.i, i64 %.219.us303.i
+  %.579.us.i = inttoptr i64 %.546.us.i to ptr
+  tail call void %.579.us.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %.549.us.i, ptr nonnull %.19.i, ptr %.554.us.i, ptr %gep225.us.i)
+  br label %B36.i.i
 
-B758.else.if.i.preheader:                         ; preds = %B700.epil.i, %B758.else.if.preheader.unr-lcssa.i
-  br label %B758.else.if.i
+B36.i.i:                                          ; preds = %B36.i.i, %B36.lr.ph.new.i.i
+  %lsr.iv189.i = phi ptr [ %scevgep190.i, %B36.i.i ], [ %lsr.iv187.i, %B36.lr.ph.new.i.i ]
+  %lsr.iv175.i = phi i64 [ %lsr.iv.next176.i, %B36.i.i ], [ 2, %B36.lr.ph.new.i.i ]
+  %73 = add nsw i64 %lsr.iv175.i, -1
+  %.143.i.i = uitofp nneg i64 %73 to float
+  %74 = shl i64 %lsr.iv175.i, 2
+  %scevgep180.i = getelementptr i8, ptr %lsr.iv178.i, i64 %74
+  %scevgep181.i = getelementptr i8, ptr %scevgep180.i, i64 4
+  %scevgep185.i = getelementptr i8, ptr %scevgep180.i, i64 -8
+  store float %.143.i.i, ptr %scevgep185.i, align 4
+  %.143.1.i.i = uitofp nneg i64 %lsr.iv175.i to float
+  %scevgep184.i = getelementptr i8, ptr %scevgep180.i, i64 -4
+  store float %.143.1.i.i, ptr %scevgep184.i, align 4
+  %75 = or disjoint i64 %lsr.iv175.i, 1
+  %.143.2.i.i = uitofp nneg i64 %75 to float
+  store float %.143.2.i.i, ptr %scevgep180.i, align 4
+  %76 = add nuw nsw i64 %lsr.iv175.i, 2
+  %.143.3.i.i = uitofp nneg i64 %76 to float
+  store float %.143.3.i.i, ptr %scevgep181.i, align 4
+  %lsr.iv.next176.i = add nuw nsw i64 %lsr.iv175.i, 4
+  %77 = sub nsw i64 %lsr.iv.next176.i, %8
+  %niter.ncmp.3.i3.i = icmp eq i64 %77, 2
+  %scevgep190.i = getelementptr i8, ptr %lsr.iv189.i, i64 16
+  br i1 %niter.ncmp.3.i3.i, label %B94.else.if.lr.ph.unr-lcssa.i.i, label %B36.i.i
 
-B700.epil.preheader.i:                            ; preds = %B758.else.if.preheader.unr-lcssa.i
-  %74 = add nuw nsw i64 %.667294296.i, 5
-  %invariant.gep.i = getelementptr i8, ptr %lsr.iv1067.i, i64 -4
-  br label %B700.epil.i
+B94.else.if.lr.ph.unr-lcssa.i.i:                  ; preds = %B36.i.i
+  %78 = getelementptr float, ptr %a2, i64 %.213.us302.i
+  br i1 %17, label %B94.else.if.i.i.preheader, label %B36.epil.i.preheader.i
 
-B700.epil.i:                                      ; preds = %B700.epil.i, %B700.epil.preheader.i
-  %lsr.iv1073.i = phi i64 [ %xtraiter915.i, %B700.epil.preheader.i ], [ %lsr.iv.next1074.i, %B700.epil.i ]
-  %lsr.iv1069.i = phi i64 [ %74, %B700.epil.preheader.i ], [ %lsr.iv.next1070.i, %B700.epil.i ]
-  %.703.epil.i = uitofp nneg i64 %lsr.iv1069.i to float
-  %75 = shl i64 %lsr.iv1069.i, 2
-  %gep3.i = getelementptr i8, ptr %invariant.gep.i, i64 %75
-  store float %.703.epil.i, ptr %gep3.i, align 4
-  %lsr.iv.next1070.i = add nuw i64 %lsr.iv1069.i, 1
-  %lsr.iv.next1074.i = add nsw i64 %lsr.iv1073.i, -1
-  %epil.iter916.cmp.not.i = icmp eq i64 %lsr.iv.next1074.i, 0
-  br i1 %epil.iter916.cmp.not.i, label %B758.else.if.i.preheader, label %B700.epil.i
+B36.epil.i.preheader.i:                           ; preds = %B94.else.if.lr.ph.unr-lcssa.i.i
+  %79 = add nuw i64 %lsr.iv175.i, 3
+  br label %B36.epil.i.i
 
-B942.i:                                           ; preds = %B942.lr.ph.i, %B942.i
-  %.1063308310.i = phi i64 [ %.1070.1.i, %B942.i ], [ 0, %B942.lr.ph.i ]
-  %76 = or disjoint i64 %.1063308310.i, 1
-  %77 = shl i64 %.1063308310.i, 2
-  %scevgep1080.i = getelementptr i8, ptr %lsr.iv1067.i, i64 %77
-  %.1103.i = load float, ptr %scevgep1080.i, align 4
-  %.1104.i = tail call float @llvm.fabs.f32(float %.1103.i)
-  %.1105.i = fptosi float %.1104.i to i64
-  %.1109.i = uitofp nneg i64 %76 to float
-  %gep.i = getelementptr float, ptr %gep330.i, i64 %.1105.i
-  store float %.1109.i, ptr %gep.i, align 4
-  %.1070.1.i = add nuw nsw i64 %.1063308310.i, 2
-  %scevgep1079.i = getelementptr i8, ptr %scevgep1080.i, i64 4
-  %.1103.1.i = load float, ptr %scevgep1079.i, align 4
-  %.1104.1.i = tail call float @llvm.fabs.f32(float %.1103.1.i)
-  %.1105.1.i = fptosi float %.1104.1.i to i64
-  %.1109.1.i = uitofp nneg i64 %.1070.1.i to float
-  %gep.1.i = getelementptr float, ptr %gep330.i, i64 %.1105.1.i
-  store float %.1109.1.i, ptr %gep.1.i, align 4
-  %niter924.ncmp.1.i = icmp eq i64 %unroll_iter923.i, %.1070.1.i
-  br i1 %niter924.ncmp.1.i, label %B1055.loopexit286.loopexit.unr-lcssa.i, label %B942.i
+B36.epil.i.i:                                     ; preds = %B36.epil.i.i, %B36.epil.i.preheader.i
+  %lsr.iv191.i = phi ptr [ %lsr.iv189.i, %B36.epil.i.preheader.i ], [ %scevgep192.i, %B36.epil.i.i ]
+  %lsr.iv5.i.i = phi i64 [ %xtraiter.i1.i, %B36.epil.i.preheader.i ], [ %lsr.iv.next6.i.i, %B36.epil.i.i ]
+  %lsr.iv1.i.i = phi i64 [ %79, %B36.epil.i.preheader.i ], [ %lsr.iv.next2.i.i, %B36.epil.i.i ]
+  %.143.epil.i.i = uitofp nneg i64 %lsr.iv1.i.i to float
+  store float %.143.epil.i.i, ptr %lsr.iv191.i, align 4
+  %lsr.iv.next2.i.i = add nuw i64 %lsr.iv1.i.i, 1
+  %lsr.iv.next6.i.i = add nsw i64 %lsr.iv5.i.i, -1
+  %scevgep192.i = getelementptr i8, ptr %lsr.iv191.i, i64 4
+  %epil.iter.cmp.not.i5.i = icmp eq i64 %lsr.iv.next6.i.i, 0
+  br i1 %epil.iter.cmp.not.i5.i, label %B94.else.if.i.i.preheader, label %B36.epil.i.i
 
-B1055.loopexit286.loopexit.unr-lcssa.i:           ; preds = %B942.i
-  br i1 %18, label %B1055.loopexit286.loopexit.i, label %B942.epil.i
+B94.else.if.i.i.preheader:                        ; preds = %B36.epil.i.i, %B94.else.if.lr.ph.unr-lcssa.i.i
+  br label %B94.else.if.i.i
 
-B942.epil.i:                                      ; preds = %B1055.loopexit286.loopexit.unr-lcssa.i
-  %.1070.epil.i = add nuw nsw i64 %.1063308310.i, 3
-  %.1102.epil.i = getelementptr float, ptr %73, i64 %unroll_iter923.i
-  %.1103.epil.i = load float, ptr %.1102.epil.i, align 4
-  %.1104.epil.i = tail call float @llvm.fabs.f32(float %.1103.epil.i)
-  %.1105.epil.i = fptosi float %.1104.epil.i to i64
-  %.1109.epil.i = uitofp nneg i64 %.1070.epil.i to float
-  %gep.epil.i = getelementptr float, ptr %gep330.i, i64 %.1105.epil.i
-  store float %.1109.epil.i, ptr %gep.epil.i, align 4
-  br label %B1055.loopexit286.loopexit.i
+B94.else.if.i.i:                                  ; preds = %B94.else.if.i.i.preheader, %B94.else.if.i.i
+  %lsr.iv.i6.i = phi i64 [ %lsr.iv.next.i8.i, %B94.else.if.i.i ], [ 0, %B94.else.if.i.i.preheader ]
+  %.239100102.i.i = phi i64 [ %.246.i.i, %B94.else.if.i.i ], [ 0, %B94.else.if.i.i.preheader ]
+  %.246.i.i = add nuw nsw i64 %.239100102.i.i, 1
+  %.282.1.i.i = lshr i64 %.239100102.i.i, 1
+  %.318.i.i = getelementptr i64, ptr %.554.us.i, i64 %.282.1.i.i
+  %.319.i.i = load i64, ptr %.318.i.i, align 8
+  %.361.i.i = and i64 %lsr.iv.i6.i, 32
+  %.362.i.i = ashr i64 %.319.i.i, %.361.i.i
+  %.363.i.i = and i64 %.362.i.i, 4294967295
+  %.364.i.i = add nsw i64 %.363.i.i, -1
+  %.368.i.i = getelementptr float, ptr %78, i64 %.364.i.i
+  %.369.i.i = load float, ptr %.368.i.i, align 4
+  %80 = shl i64 %.239100102.i.i, 2
+  %scevgep193.i = getelementptr i8, ptr %lsr.iv178.i, i64 %80
+  %.378.i.i = load float, ptr %scevgep193.i, align 4
+  store float %.378.i.i, ptr %.368.i.i, align 4
+  %.385.i.i = icmp eq i64 %.239100102.i.i, %.364.i.i
+  %.395.i.i = fneg float %.369.i.i
+  %"$phi230.1.2.1.i.i" = select i1 %.385.i.i, float %.369.i.i, float %.395.i.i
+  store float %"$phi230.1.2.1.i.i", ptr %scevgep193.i, align 4
+  %lsr.iv.next.i8.i = add i64 %lsr.iv.i6.i, 32
+  %exitcond106.not.i.i = icmp eq i64 %.20.i, %.246.i.i
+  br i1 %exitcond106.not.i.i, label %B474.endif.endif.us.i, label %B94.else.if.i.i
 
-B1055.loopexit286.loopexit.i:                     ; preds = %B942.epil.i, %B1055.loopexit286.loopexit.unr-lcssa.i
-  %scevgep1028.i = getelementptr i8, ptr %lsr.iv1027.i, i64 %4
-  %scevgep1038.i = getelementptr i8, ptr %lsr.iv1037.i, i64 %7
-  %scevgep1048.i = getelementptr i8, ptr %lsr.iv1047.i, i64 %7
-  %scevgep1053.i = getelementptr i8, ptr %lsr.iv1052.i, i64 %4
-  %scevgep1058.i = getelementptr i8, ptr %lsr.iv1057.i, i64 %7
-  %scevgep1068.i = getelementptr i8, ptr %lsr.iv1067.i, i64 %7
-  %.159.i = icmp sgt i64 %.158334382.i, 1
-  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+B474.endif.endif.us.i:                            ; preds = %B94.else.if.i.i
+  %gep229.us.i = getelementptr float, ptr %invariant.gep228.i, i64 %.213.us302.i
+  br label %B738.us.i
 
-B138.endif.i:                                     ; preds = %B1055.loopexit286.loopexit.i, %B138.endif.preheader.i
-  %lsr.iv1067.i = phi ptr [ %12, %B138.endif.preheader.i ], [ %scevgep1068.i, %B1055.loopexit286.loopexit.i ]
-  %lsr.iv1057.i = phi ptr [ %scevgep1056.i, %B138.endif.preheader.i ], [ %scevgep1058.i, %B1055.loopexit286.loopexit.i ]
-  %lsr.iv1052.i = phi ptr [ %3, %B138.endif.preheader.i ], [ %scevgep1053.i, %B1055.loopexit286.loopexit.i ]
-  %lsr.iv1047.i = phi ptr [ %6, %B138.endif.preheader.i ], [ %scevgep1048.i, %B1055.loopexit286.loopexit.i ]
-  %lsr.iv1037.i = phi ptr [ %scevgep1036.i, %B138.endif.preheader.i ], [ %scevgep1038.i, %B1055.loopexit286.loopexit.i ]
-  %lsr.iv1027.i = phi ptr [ %scevgep1026.i, %B138.endif.preheader.i ], [ %scevgep1028.i, %B1055.loopexit286.loopexit.i ]
-  %.158334382.i = phi i64 [ %..113.i, %B138.endif.preheader.i ], [ %.168.i, %B1055.loopexit286.loopexit.i ]
-  %.165335381.i = phi i64 [ %.72.i, %B138.endif.preheader.i ], [ %.172.i, %B1055.loopexit286.loopexit.i ]
-  %.168.i = add nsw i64 %.158334382.i, -1
-  %.172.i = add i64 %.165335381.i, 1
-  %.202.reass.i = mul i64 %.165335381.i, %factor.op.mul.i
-  %.213.i = add nsw i64 %.202.reass.i, %invariant.op.i
-  %.219.i = mul nsw i64 %.165335381.i, %.65.i
-  br i1 %13, label %B226.lr.ph.i, label %B276.i
+B738.us.i:                                        ; preds = %B738.us.i, %B474.endif.endif.us.i
+  %lsr.iv194.i = phi i64 [ %lsr.iv.next195.i, %B738.us.i ], [ 1, %B474.endif.endif.us.i ]
+  %81 = shl i64 %lsr.iv194.i, 2
+  %scevgep199.i = getelementptr i8, ptr %lsr.iv178.i, i64 %81
+  %scevgep200.i = getelementptr i8, ptr %scevgep199.i, i64 -4
+  %.739.us.i = load float, ptr %scevgep200.i, align 4
+  %.740.us.i = tail call float @llvm.fabs.f32(float %.739.us.i)
+  %.741.us.i = fptosi float %.740.us.i to i64
+  %.745.us.i = uitofp nneg i64 %lsr.iv194.i to float
+  %gep.us.i = getelementptr float, ptr %gep229.us.i, i64 %.741.us.i
+  store float %.745.us.i, ptr %gep.us.i, align 4
+  %82 = add nuw nsw i64 %lsr.iv194.i, 1
+  %.739.us.1.i = load float, ptr %scevgep199.i, align 4
+  %.740.us.1.i = tail call float @llvm.fabs.f32(float %.739.us.1.i)
+  %.741.us.1.i = fptosi float %.740.us.1.i to i64
+  %.745.us.1.i = uitofp nneg i64 %82 to float
+  %gep.us.1.i = getelementptr float, ptr %gep229.us.i, i64 %.741.us.1.i
+  store float %.745.us.1.i, ptr %gep.us.1.i, align 4
+  %lsr.iv.next195.i = add nuw nsw i64 %lsr.iv194.i, 2
+  %83 = sub nsw i64 %lsr.iv.next195.i, %13
+  %niter54.ncmp.1.i = icmp eq i64 %83, 1
+  br i1 %niter54.ncmp.1.i, label %B736.B851.loopexit199_crit_edge.us.unr-lcssa.i, label %B738.us.i
 
-B226.lr.ph.i:                                     ; preds = %B138.endif.i
-  br i1 %14, label %B276.loopexit.unr-lcssa.i, label %B226.i
+B226.us307.i:                                     ; preds = %B226.lr.ph.us317.i, %B226.us307.i
+  %.311201203.us309.i = phi i64 [ %.318.us311.3.i, %B226.us307.i ], [ 0, %B226.lr.ph.us317.i ]
+  %84 = shl i64 %.311201203.us309.i, 2
+  %scevgep153.i = getelementptr i8, ptr %lsr.iv146.i, i64 %84
+  %scevgep154.i = getelementptr i8, ptr %scevgep153.i, i64 -12
+  %.351.us313.i = load float, ptr %scevgep154.i, align 4
+  %scevgep163.i = getelementptr i8, ptr %lsr.iv156.i, i64 %84
+  %scevgep164.i = getelementptr i8, ptr %scevgep163.i, i64 -12
+  store float %.351.us313.i, ptr %scevgep164.i, align 4
+  %scevgep152.i = getelementptr i8, ptr %scevgep153.i, i64 -8
+  %.351.us313.1.i = load float, ptr %scevgep152.i, align 4
+  %scevgep162.i = getelementptr i8, ptr %scevgep163.i, i64 -8
+  store float %.351.us313.1.i, ptr %scevgep162.i, align 4
+  %scevgep150.i = getelementptr i8, ptr %scevgep153.i, i64 -4
+  %.351.us313.2.i = load float, ptr %scevgep150.i, align 4
+  %scevgep160.i = getelementptr i8, ptr %scevgep163.i, i64 -4
+  store float %.351.us313.2.i, ptr %scevgep160.i, align 4
+  %.318.us311.3.i = add nuw i64 %.311201203.us309.i, 4
+  %.351.us313.3.i = load float, ptr %scevgep153.i, align 4
+  store float %.351.us313.3.i, ptr %scevgep163.i, align 4
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.318.us311.3.i
+  br i1 %niter.ncmp.3.i, label %B36.lr.ph.new.i.loopexit.unr-lcssa.i, label %B226.us307.i
 
-B758.else.if.i:                                   ; preds = %B758.else.if.i.preheader, %B758.else.if.i
-  %lsr.iv1076.i = phi i64 [ %lsr.iv.next1077.i, %B758.else.if.i ], [ 0, %B758.else.if.i.preheader ]
-  %.797301303.i = phi i64 [ %.804.i, %B758.else.if.i ], [ 0, %B758.else.if.i.preheader ]
-  %.804.i = add nuw nsw i64 %.797301303.i, 1
-  %.840.1.i = lshr i64 %.797301303.i, 1
-  %.876.i = getelementptr i64, ptr %.554.i, i64 %.840.1.i
-  %.877.i = load i64, ptr %.876.i, align 8
-  %.919.i = and i64 %lsr.iv1076.i, 32
-  %.920.i = ashr i64 %.877.i, %.919.i
-  %.921.i = and i64 %.920.i, 4294967295
-  %.922.i = add nsw i64 %.921.i, -1
-  %.926.i = getelementptr float, ptr %73, i64 %.922.i
-  %.927.i = load float, ptr %.926.i, align 4
-  %78 = shl i64 %.797301303.i, 2
-  %scevgep1075.i = getelementptr i8, ptr %lsr.iv1067.i, i64 %78
-  %.936.i = load float, ptr %scevgep1075.i, align 4
-  store float %.936.i, ptr %.926.i, align 4
-  %.943.i = icmp eq i64 %.797301303.i, %.922.i
-  %.953.i = fneg float %.927.i
-  %"$phi894.2.2.3.i" = select i1 %.943.i, float %.927.i, float %.953.i
-  store float %"$phi894.2.2.3.i", ptr %scevgep1075.i, align 4
-  %lsr.iv.next1077.i = add i64 %lsr.iv1076.i, 32
-  %exitcond547.not.i = icmp eq i64 %.20.fr.i, %.804.i
-  br i1 %exitcond547.not.i, label %B942.lr.ph.i, label %B758.else.if.i
+B226.lr.ph.us317.i:                               ; preds = %B138.endif.us294.i
+  br i1 %15, label %B36.lr.ph.new.i.loopexit.unr-lcssa.i, label %B226.us307.i
 
-B942.lr.ph.i:                                     ; preds = %B758.else.if.i
-  %gep330.i = getelementptr float, ptr %invariant.gep329.i, i64 %.213.i
-  br label %B942.i
+B736.B851.loopexit199_crit_edge.us.unr-lcssa.i:   ; preds = %B738.us.i
+  br i1 %19, label %B736.B851.loopexit199_crit_edge.us.i, label %B738.us.epil.i
 
-_ZN6nbgrad7kernels6linalg2luB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1055.loopexit286.loopexit.i, %B298.endif.endif.us.us455.i, %B362.B1055.loopexit_crit_edge.us.us.i, %0, %B138.endif.lr.ph.split.us.split.i
+B738.us.epil.i:                                   ; preds = %B736.B851.loopexit199_crit_edge.us.unr-lcssa.i
+  %85 = shl i64 %lsr.iv.next195.i, 2
+  %scevgep197.i = getelementptr i8, ptr %lsr.iv178.i, i64 %85
+  %scevgep198.i = getelementptr i8, ptr %scevgep197.i, i64 -4
+  %.739.us.epil.i = load float, ptr %scevgep198.i, align 4
+  %.740.us.epil.i = tail call float @llvm.fabs.f32(float %.739.us.epil.i)
+  %.741.us.epil.i = fptosi float %.740.us.epil.i to i64
+  %.745.us.epil.i = uitofp nneg i64 %lsr.iv.next195.i to float
+  %gep.us.epil.i = getelementptr float, ptr %gep229.us.i, i64 %.741.us.epil.i
+  store float %.745.us.epil.i, ptr %gep.us.epil.i, align 4
+  br label %B736.B851.loopexit199_crit_edge.us.i
+
+B736.B851.loopexit199_crit_edge.us.i:             ; preds = %B738.us.epil.i, %B736.B851.loopexit199_crit_edge.us.unr-lcssa.i
+  %scevgep147.i = getelementptr i8, ptr %lsr.iv146.i, i64 %4
+  %scevgep157.i = getelementptr i8, ptr %lsr.iv156.i, i64 %7
+  %scevgep167.i = getelementptr i8, ptr %lsr.iv166.i, i64 %7
+  %scevgep172.i = getelementptr i8, ptr %lsr.iv171.i, i64 %4
+  %scevgep179.i = getelementptr i8, ptr %lsr.iv178.i, i64 %7
+  %scevgep188.i = getelementptr i8, ptr %lsr.iv187.i, i64 %7
+  %.159.us316.i = icmp sgt i64 %.158233269.us295.i, 1
+  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+_ZN6nbgrad7kernels6linalg2luB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us36.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
-declare i64 @llvm.smax.i64(i64, i64)
-
 declare double @llvm.fabs.f64(double)
+
+declare i64 @llvm.smax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
   %.19.i = getelementptr i8, ptr %a3, i64 8
   %.20.i = load i64, ptr %.19.i, align 8
-  %.20.fr.i = freeze i64 %.20.i
-  %.32.1.i = ashr i64 %.20.fr.i, 1
+  %.32.1.i = ashr i64 %.20.i, 1
   %.65.i = add nsw i64 %.32.1.i, 2
   %.70.i = getelementptr i8, ptr %a3, i64 16
   %.71.i = load i64, ptr %.70.i, align 8
-  %.72.i = mul i64 %.71.i, %a4
-  %.76283.i = sub i64 %a5, %a4
-  %.113.i = mul i64 %.71.i, %.76283.i
-  %..113.i = tail call i64 @llvm.smax.i64(i64 %.113.i, i64 0)
-  %invariant.op.i = mul i64 %.20.fr.i, %.20.fr.i
-  %invariant.gep323.i = getelementptr i64, ptr %a1, i64 %.65.i
-  %invariant.gep325.i = getelementptr i8, ptr %invariant.gep323.i, i64 -8
-  %invariant.gep327.i = getelementptr double, ptr %a2, i64 %.20.fr.i
-  %invariant.gep329.i = getelementptr i8, ptr %invariant.gep327.i, i64 -8
-  %.159372.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159372.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  %.76196.i = sub i64 %a5, %a4
+  %.113.i = mul i64 %.71.i, %.76196.i
+  %invariant.op.i = mul i64 %.20.i, %.20.i
+  %invariant.gep222.i = getelementptr i64, ptr %a1, i64 %.65.i
+  %invariant.gep224.i = getelementptr i8, ptr %invariant.gep222.i, i64 -8
+  %invariant.gep226.i = getelementptr double, ptr %a2, i64 %.20.i
+  %invariant.gep228.i = getelementptr i8, ptr %invariant.gep226.i, i64 -8
+  %.159263.not.i = icmp slt i64 %.113.i, 1
+  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
-  %.204.i = add i64 %.20.fr.i, 2
-  %factor.op.mul.i = mul i64 %.204.i, %.20.fr.i
-  %.365.i = icmp slt i64 %.20.fr.i, 5
-  br i1 %.365.i, label %B138.endif.lr.ph.split.us.i, label %B138.endif.preheader.i
+  %.72.i = mul i64 %.71.i, %a4
+  %.204.i = add i64 %.20.i, 2
+  %factor.op.mul.i = mul i64 %.204.i, %.20.i
+  %.365.i = icmp slt i64 %.20.i, 5
+  br i1 %.365.i, label %B138.endif.us.preheader.i, label %B138.endif.us294.preheader.i
 
-B138.endif.preheader.i:                           ; preds = %B138.endif.lr.ph.i
-  %xtraiter.i = and i64 %invariant.op.i, 1
+B138.endif.us294.preheader.i:                     ; preds = %B138.endif.lr.ph.i
+  %xtraiter.i1.i = and i64 %.20.i, 3
+  %xtraiter.i = and i64 %invariant.op.i, 3
   %unroll_iter.i = and i64 %invariant.op.i, 9223372036854775804
-  %xtraiter949.i = and i64 %.20.fr.i, 3
-  %unroll_iter952.i = and i64 %.20.fr.i, 9223372036854775804
-  %unroll_iter957.i = and i64 %.20.fr.i, 9223372036854775806
   %1 = shl i64 %.72.i, 3
   %2 = mul i64 %1, %invariant.op.i
   %3 = getelementptr i8, ptr %a0, i64 %2
-  %scevgep1072.i = getelementptr i8, ptr %3, i64 24
+  %scevgep155.i = getelementptr i8, ptr %3, i64 24
   %4 = shl i64 %invariant.op.i, 3
   %5 = mul i64 %factor.op.mul.i, %1
   %6 = getelementptr i8, ptr %a2, i64 %5
-  %scevgep1082.i = getelementptr i8, ptr %6, i64 24
+  %scevgep165.i = getelementptr i8, ptr %6, i64 24
   %7 = shl i64 %factor.op.mul.i, 3
-  %8 = mul i64 %.72.i, %.204.i
-  %9 = add i64 %8, %.20.fr.i
-  %10 = shl i64 %.20.fr.i, 3
-  %11 = mul i64 %10, %9
-  %12 = getelementptr i8, ptr %a2, i64 %11
-  %scevgep1102.i = getelementptr i8, ptr %12, i64 24
-  %13 = icmp sgt i64 %invariant.op.i, 0
-  %14 = icmp samesign ult i64 %invariant.op.i, 4
-  %15 = icmp eq i64 %xtraiter.i, 0
-  %16 = icmp eq i64 %xtraiter949.i, 0
-  %17 = and i64 %.20.fr.i, 1
-  %18 = icmp eq i64 %17, 0
-  %19 = shl i64 %unroll_iter.i, 3
-  br label %B138.endif.i
+  %8 = and i64 %.20.i, 9223372036854775804
+  %9 = mul i64 %.72.i, %.204.i
+  %10 = add i64 %9, %.20.i
+  %11 = shl i64 %.20.i, 3
+  %12 = mul i64 %11, %10
+  %scevgep187.i = getelementptr i8, ptr %a2, i64 %12
+  %scevgep196.i = getelementptr i8, ptr %scevgep187.i, i64 32
+  %13 = and i64 %.20.i, 9223372036854775806
+  %14 = icmp sgt i64 %invariant.op.i, 0
+  %15 = icmp samesign ult i64 %invariant.op.i, 4
+  %16 = icmp eq i64 %xtraiter.i, 0
+  %17 = icmp eq i64 %xtraiter.i1.i, 0
+  %18 = and i64 %.20.i, 1
+  %19 = icmp eq i64 %18, 0
+  %20 = shl i64 %unroll_iter.i, 3
+  br label %B138.endif.us294.i
 
-B138.endif.lr.ph.split.us.i:                      ; preds = %B138.endif.lr.ph.i
-  %.661295.i = icmp sgt i64 %.20.fr.i, 0
-  br i1 %.661295.i, label %B138.endif.us.us.preheader.i, label %B138.endif.lr.ph.split.us.split.i
+B138.endif.us.preheader.i:                        ; preds = %B138.endif.lr.ph.i
+  %.59.i.i = icmp sgt i64 %.20.i, 0
+  %21 = getelementptr double, ptr %a2, i64 %invariant.op.i
+  %22 = add nsw i64 %.20.i, -1
+  %xtraiter.i.i = and i64 %.20.i, 3
+  %23 = shl i64 %.20.i, 3
+  br i1 %.59.i.i, label %B138.endif.us.us.preheader.i, label %B138.endif.us.preheader.split.i
 
-B138.endif.us.us.preheader.i:                     ; preds = %B138.endif.lr.ph.split.us.i
-  %20 = getelementptr double, ptr %a2, i64 %invariant.op.i
-  %21 = add nsw i64 %.20.fr.i, -1
-  %xtraiter.i.i = and i64 %.20.fr.i, 3
-  %22 = shl nuw nsw i64 %.20.fr.i, 3
-  %xtraiter964.i = and i64 %invariant.op.i, 1
-  %unroll_iter967.i = and i64 %invariant.op.i, 9223372036854775804
-  %23 = shl i64 %.72.i, 3
-  %24 = mul i64 %23, %invariant.op.i
-  %25 = getelementptr i8, ptr %a0, i64 %24
-  %scevgep.i = getelementptr i8, ptr %25, i64 24
-  %26 = shl i64 %invariant.op.i, 3
-  %27 = mul i64 %factor.op.mul.i, %23
-  %28 = getelementptr i8, ptr %a2, i64 %27
-  %scevgep979.i = getelementptr i8, ptr %28, i64 24
-  %29 = shl i64 %factor.op.mul.i, 3
-  %30 = mul i64 %.72.i, %.204.i
-  %31 = add i64 %30, %.20.fr.i
-  %32 = mul i64 %31, %22
-  %scevgep1000.i = getelementptr i8, ptr %a2, i64 %32
-  %scevgep1009.i = getelementptr i8, ptr %scevgep1000.i, i64 -8
-  %33 = add nuw nsw i64 %.20.fr.i, 3
-  %scevgep1025.i = getelementptr i8, ptr %28, i64 8
-  %34 = icmp sgt i64 %invariant.op.i, 0
-  %35 = icmp samesign ult i64 %.20.fr.i, 4
-  %36 = icmp eq i64 %xtraiter.i.i, 0
-  %37 = icmp eq i64 %.20.fr.i, 1
-  %38 = icmp samesign ult i64 %invariant.op.i, 4
-  %39 = icmp eq i64 %xtraiter964.i, 0
-  %40 = icmp eq i64 %.20.fr.i, 2
-  %41 = icmp eq i64 %.20.fr.i, 3
-  %42 = shl i64 %unroll_iter967.i, 3
+B138.endif.us.us.preheader.i:                     ; preds = %B138.endif.us.preheader.i
+  %xtraiter58.i = and i64 %invariant.op.i, 3
+  %unroll_iter61.i = and i64 %invariant.op.i, 9223372036854775804
+  %24 = shl i64 %.72.i, 3
+  %25 = mul i64 %24, %invariant.op.i
+  %26 = getelementptr i8, ptr %a0, i64 %25
+  %scevgep.i = getelementptr i8, ptr %26, i64 24
+  %27 = shl i64 %invariant.op.i, 3
+  %28 = mul i64 %factor.op.mul.i, %24
+  %29 = getelementptr i8, ptr %a2, i64 %28
+  %scevgep73.i = getelementptr i8, ptr %29, i64 24
+  %30 = shl i64 %factor.op.mul.i, 3
+  %31 = mul i64 %.72.i, %.204.i
+  %32 = add i64 %31, %.20.i
+  %33 = mul i64 %32, %23
+  %34 = getelementptr i8, ptr %a2, i64 %33
+  %scevgep93.i = getelementptr i8, ptr %34, i64 -8
+  %35 = add nuw nsw i64 %.20.i, 3
+  %scevgep108.i = getelementptr i8, ptr %29, i64 8
+  %36 = icmp sgt i64 %invariant.op.i, 0
+  %37 = icmp samesign ult i64 %.20.i, 4
+  %38 = icmp eq i64 %xtraiter.i.i, 0
+  %39 = icmp eq i64 %.20.i, 1
+  %40 = icmp samesign ult i64 %invariant.op.i, 4
+  %41 = icmp eq i64 %xtraiter58.i, 0
+  %42 = icmp eq i64 %.20.i, 2
+  %43 = icmp eq i64 %.20.i, 3
+  %44 = shl i64 %unroll_iter61.i, 3
   br label %B138.endif.us.us.i
 
-B138.endif.us.us.i:                               ; preds = %B362.B1055.loopexit_crit_edge.us.us.i, %B138.endif.us.us.preheader.i
-  %lsr.iv1026.i = phi ptr [ %scevgep1025.i, %B138.endif.us.us.preheader.i ], [ %scevgep1027.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
-  %lsr.iv1010.i = phi ptr [ %scevgep1009.i, %B138.endif.us.us.preheader.i ], [ %scevgep1011.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
-  %lsr.iv1001.i = phi ptr [ %scevgep1000.i, %B138.endif.us.us.preheader.i ], [ %scevgep1002.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
-  %lsr.iv995.i = phi ptr [ %25, %B138.endif.us.us.preheader.i ], [ %scevgep996.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
-  %lsr.iv990.i = phi ptr [ %28, %B138.endif.us.us.preheader.i ], [ %scevgep991.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
-  %lsr.iv980.i = phi ptr [ %scevgep979.i, %B138.endif.us.us.preheader.i ], [ %scevgep981.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B138.endif.us.us.preheader.i ], [ %scevgep971.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
-  %.158334382.us.us.i = phi i64 [ %..113.i, %B138.endif.us.us.preheader.i ], [ %.168.us.us.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
-  %.165335381.us.us.i = phi i64 [ %.72.i, %B138.endif.us.us.preheader.i ], [ %.172.us.us.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
-  %.168.us.us.i = add nsw i64 %.158334382.us.us.i, -1
-  %.172.us.us.i = add i64 %.165335381.us.us.i, 1
-  %.202.reass.us.us.i = mul i64 %.165335381.us.us.i, %factor.op.mul.i
+B138.endif.us.us.i:                               ; preds = %B851.loopexit.us.loopexit.us.i, %B138.endif.us.us.preheader.i
+  %lsr.iv109.i = phi ptr [ %scevgep108.i, %B138.endif.us.us.preheader.i ], [ %scevgep110.i, %B851.loopexit.us.loopexit.us.i ]
+  %lsr.iv94.i = phi ptr [ %scevgep93.i, %B138.endif.us.us.preheader.i ], [ %scevgep95.i, %B851.loopexit.us.loopexit.us.i ]
+  %lsr.iv89.i = phi ptr [ %26, %B138.endif.us.us.preheader.i ], [ %scevgep90.i, %B851.loopexit.us.loopexit.us.i ]
+  %lsr.iv84.i = phi ptr [ %29, %B138.endif.us.us.preheader.i ], [ %scevgep85.i, %B851.loopexit.us.loopexit.us.i ]
+  %lsr.iv74.i = phi ptr [ %scevgep73.i, %B138.endif.us.us.preheader.i ], [ %scevgep75.i, %B851.loopexit.us.loopexit.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B138.endif.us.us.preheader.i ], [ %scevgep65.i, %B851.loopexit.us.loopexit.us.i ]
+  %.158233269.us.us.i = phi i64 [ %.113.i, %B138.endif.us.us.preheader.i ], [ %.168.us.us.i, %B851.loopexit.us.loopexit.us.i ]
+  %.165235268.us.us.i = phi i64 [ %.72.i, %B138.endif.us.us.preheader.i ], [ %.172.us.us.i, %B851.loopexit.us.loopexit.us.i ]
+  %.168.us.us.i = add nsw i64 %.158233269.us.us.i, -1
+  %.172.us.us.i = add i64 %.165235268.us.us.i, 1
+  %.202.reass.us.us.i = mul i64 %.165235268.us.us.i, %factor.op.mul.i
   %.213.us.us.i = add i64 %.202.reass.us.us.i, %invariant.op.i
-  br i1 %34, label %B226.lr.ph.us.us.i, label %B52.lr.ph.i.i
-
-B52.lr.ph.i.loopexit.unr-lcssa.i:                 ; preds = %B226.us.us.i, %B226.lr.ph.us.us.i
-  %.311288290.us.us.unr.i = phi i64 [ 0, %B226.lr.ph.us.us.i ], [ %42, %B226.us.us.i ]
-  br i1 %39, label %B52.lr.ph.i.i, label %B226.us.us.epil.i
-
-B226.us.us.epil.i:                                ; preds = %B52.lr.ph.i.loopexit.unr-lcssa.i
-  %scevgep997.i = getelementptr i8, ptr %lsr.iv995.i, i64 %.311288290.us.us.unr.i
-  %scevgep992.i = getelementptr i8, ptr %lsr.iv990.i, i64 %.311288290.us.us.unr.i
-  %.351.us.us.epil.i = load double, ptr %scevgep997.i, align 8
-  store double %.351.us.us.epil.i, ptr %scevgep992.i, align 8
-  br label %B52.lr.ph.i.i
-
-B52.lr.ph.i.i:                                    ; preds = %B226.us.us.epil.i, %B52.lr.ph.i.loopexit.unr-lcssa.i, %B138.endif.us.us.i
-  %43 = getelementptr double, ptr %20, i64 %.202.reass.us.us.i
-  br i1 %35, label %B112.endif.lr.ph.unr-lcssa.i.i, label %B52.i.i.preheader
-
-B52.i.i.preheader:                                ; preds = %B52.lr.ph.i.i
-  %scevgep1003.i = getelementptr i8, ptr %lsr.iv1001.i, i64 16
-  %scevgep1004.i = getelementptr i8, ptr %lsr.iv1001.i, i64 24
-  store double 1.000000e+00, ptr %lsr.iv1001.i, align 8
-  %scevgep1007.i = getelementptr i8, ptr %lsr.iv1001.i, i64 8
-  store double 2.000000e+00, ptr %scevgep1007.i, align 8
-  store double 3.000000e+00, ptr %scevgep1003.i, align 8
-  store double 4.000000e+00, ptr %scevgep1004.i, align 8
-  br label %B112.endif.lr.ph.unr-lcssa.i.i
-
-B110.loopexit.i.i:                                ; preds = %B856.B938_crit_edge.us.i.i, %B790.endif.lr.ph.i.i, %B592.endif.i.i
-  %lsr.iv.next.i.i = add nuw nsw i64 %lsr.iv31.i.i, 8
-  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 8
-  %scevgep50.i.i = getelementptr i8, ptr %lsr.iv49.i.i, i64 %22
-  %lsr.iv.next62.i.i = add i64 %lsr.iv61.i.i, -1
-  %44 = getelementptr i8, ptr %lsr.iv65.i.i, i64 %22
-  %scevgep124.i.i = getelementptr i8, ptr %lsr.iv123.i.i, i64 %22
-  %scevgep1029.i = getelementptr i8, ptr %lsr.iv1028.i, i64 %22
-  %lsr.iv.next1031.i = add nuw nsw i64 %lsr.iv1030.i, 1
-  %exitcond533.not.i.i = icmp eq i64 %.20.fr.i, %.247.i.i
-  br i1 %exitcond533.not.i.i, label %B298.endif.endif.us.us.i, label %B156.endif.lr.ph.i.i
-
-B224.epil.i.i:                                    ; preds = %B156.endif.i.i, %B224.epil.i.i
-  %lsr.iv1013.i = phi i64 [ %lsr.iv.next1014.i, %B224.epil.i.i ], [ 0, %B156.endif.i.i ]
-  %lsr.iv47.i.i = phi ptr [ %scevgep48.i.i, %B224.epil.i.i ], [ %lsr.iv44.i.i, %B156.endif.i.i ]
-  %total.4.2412.epil.i.i = phi double [ %.555.epil.i.i, %B224.epil.i.i ], [ %.413.i.i, %B156.endif.i.i ]
-  %scevgep1015.i = getelementptr i8, ptr %lsr.iv49.i.i, i64 %lsr.iv1013.i
-  %.543.epil.i.i = load double, ptr %scevgep1015.i, align 8
-  %.552.epil.i.i = load double, ptr %lsr.iv47.i.i, align 8
-  %.553.epil.i.i = fmul double %.543.epil.i.i, %.552.epil.i.i
-  %.555.epil.i.i = fsub double %total.4.2412.epil.i.i, %.553.epil.i.i
-  %scevgep48.i.i = getelementptr i8, ptr %lsr.iv47.i.i, i64 %22
-  %lsr.iv.next1014.i = add nuw nsw i64 %lsr.iv1013.i, 8
-  %epil.iter2.cmp.not.i.i = icmp eq i64 %lsr.iv31.i.i, %lsr.iv.next1014.i
-  br i1 %epil.iter2.cmp.not.i.i, label %B304.i.i, label %B224.epil.i.i
-
-B304.i.i:                                         ; preds = %B224.epil.i.i, %B156.endif.i.i
-  %total.4.2.lcssa.i.i = phi double [ %.413.i.i, %B156.endif.i.i ], [ %.555.epil.i.i, %B224.epil.i.i ]
-  %sunkaddr.i.i = shl i64 %.369417423.i.i, 3
-  %sunkaddr144.i.i = getelementptr i8, ptr %gep538.i.i, i64 %sunkaddr.i.i
-  store double %total.4.2.lcssa.i.i, ptr %sunkaddr144.i.i, align 8
-  %.585.i.i = tail call double @llvm.fabs.f64(double %total.4.2.lcssa.i.i)
-  %.587.i.i = fcmp ogt double %.585.i.i, %largest.2.1425.i.i
-  %largest.3.2.i.i = select i1 %.587.i.i, double %.585.i.i, double %largest.2.1425.i.i
-  %chosen.3.2.i.i = select i1 %.587.i.i, i64 %.369417423.i.i, i64 %chosen.2.1426.i.i
-  %scevgep45.i.i = getelementptr i8, ptr %lsr.iv44.i.i, i64 8
-  %exitcond528.not.i.i = icmp eq i64 %.376.i.i, %56
-  br i1 %exitcond528.not.i.i, label %B412.i.i, label %B156.endif.i.i
-
-B412.i.i:                                         ; preds = %B304.i.i
-  %45 = sub i64 %21, %.240480510.i.i
-  %smax7.i.i = tail call i64 @llvm.smax.i64(i64 %45, i64 0)
-  %lsr.iv65.i.i = getelementptr i8, ptr %.pn.i, i64 8
-  %46 = add nsw i64 %smax7.i.i, -1
-  %.243.i.i = add nsw i64 %.233479511.i.i, -1
-  %.247.i.i = add nuw nsw i64 %.240480510.i.i, 1
-  %.627.not.i.i = icmp eq i64 %chosen.3.2.i.i, %.240480510.i.i
-  br i1 %.627.not.i.i, label %B592.endif.i.i, label %B462.i.preheader.i
-
-B462.i.preheader.i:                               ; preds = %B412.i.i
-  %sunkaddr145.i.i = shl i64 %chosen.3.2.i.i, 3
-  %scevgep1019.i = getelementptr i8, ptr %lsr.iv990.i, i64 %sunkaddr145.i.i
-  br label %B462.i.i
-
-B462.i.i:                                         ; preds = %B462.i.i, %B462.i.preheader.i
-  %lsr.iv1021.i = phi i64 [ %33, %B462.i.preheader.i ], [ %lsr.iv.next1022.i, %B462.i.i ]
-  %lsr.iv1016.i = phi i64 [ 0, %B462.i.preheader.i ], [ %lsr.iv.next1017.i, %B462.i.i ]
-  %scevgep1020.i = getelementptr i8, ptr %scevgep1019.i, i64 %lsr.iv1016.i
-  %.762.i.i = load double, ptr %scevgep1020.i, align 8
-  %scevgep1018.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %lsr.iv1016.i
-  %.765.i.i = load double, ptr %scevgep1018.i, align 8
-  store double %.762.i.i, ptr %scevgep1018.i, align 8
-  store double %.765.i.i, ptr %scevgep1020.i, align 8
-  %lsr.iv.next1017.i = add i64 %lsr.iv1016.i, %22
-  %lsr.iv.next1022.i = add nsw i64 %lsr.iv1021.i, -1
-  %.710.i.i = icmp sgt i64 %lsr.iv1021.i, 3
-  br i1 %.710.i.i, label %B462.i.i, label %B556.i.i
-
-B556.i.i:                                         ; preds = %B462.i.i
-  %.783.i.i = getelementptr double, ptr %43, i64 %.240480510.i.i
-  %.784.i.i = load double, ptr %.783.i.i, align 8
-  %.785.i.i = fneg double %.784.i.i
-  store double %.785.i.i, ptr %.783.i.i, align 8
-  br label %B592.endif.i.i
-
-B666.i.i:                                         ; preds = %B666.lr.ph.new.i.i, %B666.i.i
-  %lsr.iv1034.i = phi ptr [ %scevgep1033.i, %B666.lr.ph.new.i.i ], [ %scevgep1035.i, %B666.i.i ]
-  %lsr.iv71.i.i = phi i64 [ %61, %B666.lr.ph.new.i.i ], [ %lsr.iv.next72.i.i, %B666.i.i ]
-  %scevgep1037.i = getelementptr i8, ptr %lsr.iv1034.i, i64 8
-  %scevgep1036.i = getelementptr i8, ptr %lsr.iv1034.i, i64 -8
-  %.940.i.i = load double, ptr %scevgep1036.i, align 8
-  %.962.i.i = fdiv double %.940.i.i, %"$phi718.3.2.2358.i.i"
-  store double %.962.i.i, ptr %scevgep1036.i, align 8
-  %.940.1.i.i = load double, ptr %lsr.iv1034.i, align 8
-  %.962.1.i.i = fdiv double %.940.1.i.i, %"$phi718.3.2.2358.i.i"
-  store double %.962.1.i.i, ptr %lsr.iv1034.i, align 8
-  %.940.2.i.i = load double, ptr %scevgep1037.i, align 8
-  %.962.2.i.i = fdiv double %.940.2.i.i, %"$phi718.3.2.2358.i.i"
-  store double %.962.2.i.i, ptr %scevgep1037.i, align 8
-  %scevgep1038.i = getelementptr i8, ptr %lsr.iv1034.i, i64 16
-  %.940.3.i.i = load double, ptr %scevgep1038.i, align 8
-  %.962.3.i.i = fdiv double %.940.3.i.i, %"$phi718.3.2.2358.i.i"
-  store double %.962.3.i.i, ptr %scevgep1038.i, align 8
-  %lsr.iv.next72.i.i = add i64 %lsr.iv71.i.i, -4
-  %scevgep1035.i = getelementptr i8, ptr %lsr.iv1034.i, i64 32
-  %.890.3.i.i = icmp ult i64 %lsr.iv.next72.i.i, -2
-  br i1 %.890.3.i.i, label %B666.i.i, label %B790.endif.lr.ph.i.i
-
-B112.endif.lr.ph.unr-lcssa.i.i:                   ; preds = %B52.i.i.preheader, %B52.lr.ph.i.i
-  %.109402404.unr.i.i = phi i64 [ 1, %B52.lr.ph.i.i ], [ 5, %B52.i.i.preheader ]
-  br i1 %36, label %B112.endif.lr.ph.i.i, label %B52.epil.i.i
-
-B52.epil.i.i:                                     ; preds = %B112.endif.lr.ph.unr-lcssa.i.i, %B52.epil.i.i
-  %lsr.iv134.i.i = phi i64 [ %lsr.iv.next135.i.i, %B52.epil.i.i ], [ %xtraiter.i.i, %B112.endif.lr.ph.unr-lcssa.i.i ]
-  %lsr.iv130.i.i = phi i64 [ %lsr.iv.next131.i.i, %B52.epil.i.i ], [ %.109402404.unr.i.i, %B112.endif.lr.ph.unr-lcssa.i.i ]
-  %.145.epil.i.i = uitofp nneg i64 %lsr.iv130.i.i to double
-  %47 = shl i64 %lsr.iv130.i.i, 3
-  %scevgep1012.i = getelementptr i8, ptr %lsr.iv1010.i, i64 %47
-  store double %.145.epil.i.i, ptr %scevgep1012.i, align 8
-  %lsr.iv.next131.i.i = add nuw nsw i64 %lsr.iv130.i.i, 1
-  %lsr.iv.next135.i.i = add nsw i64 %lsr.iv134.i.i, -1
-  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next135.i.i, 0
-  br i1 %epil.iter.cmp.not.i.i, label %B112.endif.lr.ph.i.i, label %B52.epil.i.i
-
-B112.endif.lr.ph.i.i:                             ; preds = %B52.epil.i.i, %B112.endif.lr.ph.unr-lcssa.i.i
-  %48 = getelementptr double, ptr %a2, i64 %.202.reass.us.us.i
-  %49 = shl i64 %.202.reass.us.us.i, 3
-  %50 = getelementptr i8, ptr %a2, i64 %49
-  %51 = add i64 %.202.reass.us.us.i, %.20.fr.i
-  %52 = shl i64 %51, 3
-  %scevgep122.i.i = getelementptr i8, ptr %a2, i64 %52
-  br label %B156.endif.lr.ph.i.i
-
-B156.endif.lr.ph.i.i:                             ; preds = %B112.endif.lr.ph.i.i, %B110.loopexit.i.i
-  %lsr.iv1030.i = phi i64 [ 1, %B112.endif.lr.ph.i.i ], [ %lsr.iv.next1031.i, %B110.loopexit.i.i ]
-  %lsr.iv1028.i = phi ptr [ %lsr.iv1026.i, %B112.endif.lr.ph.i.i ], [ %scevgep1029.i, %B110.loopexit.i.i ]
-  %lsr.iv123.i.i = phi ptr [ %scevgep122.i.i, %B112.endif.lr.ph.i.i ], [ %scevgep124.i.i, %B110.loopexit.i.i ]
-  %.pn.i = phi ptr [ %50, %B112.endif.lr.ph.i.i ], [ %44, %B110.loopexit.i.i ]
-  %lsr.iv61.i.i = phi i64 [ %21, %B112.endif.lr.ph.i.i ], [ %lsr.iv.next62.i.i, %B110.loopexit.i.i ]
-  %lsr.iv49.i.i = phi ptr [ %48, %B112.endif.lr.ph.i.i ], [ %scevgep50.i.i, %B110.loopexit.i.i ]
-  %lsr.iv42.i.i = phi ptr [ %48, %B112.endif.lr.ph.i.i ], [ %scevgep43.i.i, %B110.loopexit.i.i ]
-  %lsr.iv31.i.i = phi i64 [ 0, %B112.endif.lr.ph.i.i ], [ %lsr.iv.next.i.i, %B110.loopexit.i.i ]
-  %.233479511.i.i = phi i64 [ %.20.fr.i, %B112.endif.lr.ph.i.i ], [ %.243.i.i, %B110.loopexit.i.i ]
-  %.240480510.i.i = phi i64 [ 0, %B112.endif.lr.ph.i.i ], [ %.247.i.i, %B110.loopexit.i.i ]
-  %smax1032.i = tail call i64 @llvm.smax.i64(i64 %lsr.iv61.i.i, i64 0)
-  %53 = and i64 %smax1032.i, 3
-  %54 = add nuw i64 %53, %lsr.iv1030.i
-  %55 = shl nuw nsw i64 %54, 3
-  %scevgep1033.i = getelementptr i8, ptr %lsr.iv1028.i, i64 %55
-  %smax.i.i = tail call i64 @llvm.smax.i64(i64 %.233479511.i.i, i64 0)
-  %56 = add nuw i64 %smax.i.i, %.240480510.i.i
-  %.406.i.i = mul nuw nsw i64 %.240480510.i.i, %.20.fr.i
-  %gep538.i.i = getelementptr double, ptr %48, i64 %.406.i.i
-  %57 = icmp eq i64 %.240480510.i.i, 0
-  br label %B156.endif.i.i
-
-B156.endif.i.i:                                   ; preds = %B156.endif.lr.ph.i.i, %B304.i.i
-  %lsr.iv44.i.i = phi ptr [ %lsr.iv42.i.i, %B156.endif.lr.ph.i.i ], [ %scevgep45.i.i, %B304.i.i ]
-  %chosen.2.1426.i.i = phi i64 [ %.240480510.i.i, %B156.endif.lr.ph.i.i ], [ %chosen.3.2.i.i, %B304.i.i ]
-  %largest.2.1425.i.i = phi double [ -1.000000e+00, %B156.endif.lr.ph.i.i ], [ %largest.3.2.i.i, %B304.i.i ]
-  %.369417423.i.i = phi i64 [ %.240480510.i.i, %B156.endif.lr.ph.i.i ], [ %.376.i.i, %B304.i.i ]
-  %.376.i.i = add nuw i64 %.369417423.i.i, 1
-  %.412.i.i = getelementptr double, ptr %gep538.i.i, i64 %.369417423.i.i
-  %.413.i.i = load double, ptr %.412.i.i, align 8
-  br i1 %57, label %B304.i.i, label %B224.epil.i.i
-
-B592.endif.i.i:                                   ; preds = %B556.i.i, %B412.i.i
-  %.847.i.i = sub nsw i64 %.20.fr.i, %.247.i.i
-  %.848.i.i = icmp sgt i64 %.847.i.i, 0
-  %..847.i.i = tail call i64 @llvm.smax.i64(i64 %.847.i.i, i64 0)
-  br i1 %.848.i.i, label %B666.lr.ph.i.i, label %B110.loopexit.i.i
-
-B666.lr.ph.i.i:                                   ; preds = %B592.endif.i.i
-  %.803.i.i = getelementptr double, ptr %gep538.i.i, i64 %.240480510.i.i
-  %.804.i.i = load double, ptr %.803.i.i, align 8
-  %.943.i.i = fcmp une double %.804.i.i, 0.000000e+00
-  %"$phi718.3.2.2358.i.i" = select i1 %.943.i.i, double %.804.i.i, double 1.000000e+00
-  %xtraiter8.i.i = and i64 %smax7.i.i, 3
-  %lcmp.mod9.not.i.i = icmp eq i64 %xtraiter8.i.i, 0
-  br i1 %lcmp.mod9.not.i.i, label %B666.prol.loopexit.i.i, label %B666.prol.i.i
-
-B666.prol.i.i:                                    ; preds = %B666.lr.ph.i.i, %B666.prol.i.i
-  %prol.iter.i.i = phi i64 [ %prol.iter.next.i.i, %B666.prol.i.i ], [ 0, %B666.lr.ph.i.i ]
-  %58 = shl nuw nsw i64 %prol.iter.i.i, 3
-  %gep5.i = getelementptr i8, ptr %lsr.iv65.i.i, i64 %58
-  %.940.prol.i.i = load double, ptr %gep5.i, align 8
-  %.962.prol.i.i = fdiv double %.940.prol.i.i, %"$phi718.3.2.2358.i.i"
-  store double %.962.prol.i.i, ptr %gep5.i, align 8
-  %prol.iter.next.i.i = add nuw nsw i64 %prol.iter.i.i, 1
-  %prol.iter.cmp.not.i.i = icmp eq i64 %53, %prol.iter.next.i.i
-  br i1 %prol.iter.cmp.not.i.i, label %B666.prol.loopexit.loopexit.i.i, label %B666.prol.i.i
-
-B666.prol.loopexit.loopexit.i.i:                  ; preds = %B666.prol.i.i
-  %59 = and i64 %smax1032.i, 9223372036854775804
-  br label %B666.prol.loopexit.i.i
-
-B666.prol.loopexit.i.i:                           ; preds = %B666.prol.loopexit.loopexit.i.i, %B666.lr.ph.i.i
-  %.889443447.unr.i.i = phi i64 [ %..847.i.i, %B666.lr.ph.i.i ], [ %59, %B666.prol.loopexit.loopexit.i.i ]
-  %60 = icmp ult i64 %46, 3
-  br i1 %60, label %B790.endif.lr.ph.i.i, label %B666.lr.ph.new.i.i
-
-B666.lr.ph.new.i.i:                               ; preds = %B666.prol.loopexit.i.i
-  %61 = add nsw i64 %.889443447.unr.i.i, -1
-  br label %B666.i.i
-
-B790.endif.lr.ph.i.i:                             ; preds = %B666.i.i, %B666.prol.loopexit.i.i
-  %invariant.gep461.i.i = getelementptr double, ptr %a2, i64 %.240480510.i.i
-  br i1 %57, label %B110.loopexit.i.i, label %B858.us.epil.preheader.i.i
-
-B858.us.epil.preheader.i.i:                       ; preds = %B790.endif.lr.ph.i.i, %B856.B938_crit_edge.us.i.i
-  %lsr.iv125.i.i = phi ptr [ %scevgep126.i.i, %B856.B938_crit_edge.us.i.i ], [ %lsr.iv123.i.i, %B790.endif.lr.ph.i.i ]
-  %.1067463471.us.i.i = phi i64 [ %.1077.us.i.i, %B856.B938_crit_edge.us.i.i ], [ %..847.i.i, %B790.endif.lr.ph.i.i ]
-  %.1074464470.us.i.i = phi i64 [ %.1081.us.i.i, %B856.B938_crit_edge.us.i.i ], [ %.247.i.i, %B790.endif.lr.ph.i.i ]
-  %.1111.us.i.i = mul nsw i64 %.1074464470.us.i.i, %.20.fr.i
-  %.1113.us.i.i = add nsw i64 %.1111.us.i.i, %.202.reass.us.us.i
-  %gep462.us.i.i = getelementptr double, ptr %invariant.gep461.i.i, i64 %.1113.us.i.i
-  %.1118.us.i.i = load double, ptr %gep462.us.i.i, align 8
-  br label %B858.us.epil.i.i
-
-B858.us.epil.i.i:                                 ; preds = %B858.us.epil.i.i, %B858.us.epil.preheader.i.i
-  %lsr.iv1039.i = phi i64 [ %lsr.iv.next1040.i, %B858.us.epil.i.i ], [ 0, %B858.us.epil.preheader.i.i ]
-  %lsr.iv120.i.i = phi ptr [ %scevgep121.i.i, %B858.us.epil.i.i ], [ %lsr.iv42.i.i, %B858.us.epil.preheader.i.i ]
-  %total.5.2455.us.epil.i.i = phi double [ %.1260.us.epil.i.i, %B858.us.epil.i.i ], [ %.1118.us.i.i, %B858.us.epil.preheader.i.i ]
-  %scevgep1041.i = getelementptr i8, ptr %lsr.iv125.i.i, i64 %lsr.iv1039.i
-  %.1248.us.epil.i.i = load double, ptr %scevgep1041.i, align 8
-  %.1257.us.epil.i.i = load double, ptr %lsr.iv120.i.i, align 8
-  %.1258.us.epil.i.i = fmul double %.1248.us.epil.i.i, %.1257.us.epil.i.i
-  %.1260.us.epil.i.i = fsub double %total.5.2455.us.epil.i.i, %.1258.us.epil.i.i
-  %scevgep121.i.i = getelementptr i8, ptr %lsr.iv120.i.i, i64 %22
-  %lsr.iv.next1040.i = add nuw nsw i64 %lsr.iv1039.i, 8
-  %epil.iter11.cmp.not.i.i = icmp eq i64 %lsr.iv31.i.i, %lsr.iv.next1040.i
-  br i1 %epil.iter11.cmp.not.i.i, label %B856.B938_crit_edge.us.i.i, label %B858.us.epil.i.i
-
-B856.B938_crit_edge.us.i.i:                       ; preds = %B858.us.epil.i.i
-  %.1077.us.i.i = add nsw i64 %.1067463471.us.i.i, -1
-  %.1081.us.i.i = add nuw i64 %.1074464470.us.i.i, 1
-  %sunkaddr147.i.i = shl i64 %.1113.us.i.i, 3
-  %sunkaddr148.i.i = getelementptr inbounds i8, ptr %invariant.gep461.i.i, i64 %sunkaddr147.i.i
-  store double %.1260.us.epil.i.i, ptr %sunkaddr148.i.i, align 8
-  %scevgep126.i.i = getelementptr i8, ptr %lsr.iv125.i.i, i64 %22
-  %.1068.us.i.i = icmp sgt i64 %.1067463471.us.i.i, 1
-  br i1 %.1068.us.i.i, label %B858.us.epil.preheader.i.i, label %B110.loopexit.i.i
-
-B298.endif.endif.us.us.i:                         ; preds = %B110.loopexit.i.i
-  %62 = getelementptr double, ptr %a2, i64 %.213.us.us.i
-  %gep333.us.us.i = getelementptr double, ptr %invariant.gep329.i, i64 %.213.us.us.i
-  %.525.us.us.i = load double, ptr %62, align 8
-  %.526.us.us.i = tail call double @llvm.fabs.f64(double %.525.us.us.i)
-  %.527.us.us.i = fptosi double %.526.us.us.i to i64
-  %gep322.us.us.i = getelementptr double, ptr %gep333.us.us.i, i64 %.527.us.us.i
-  store double 1.000000e+00, ptr %gep322.us.us.i, align 8
-  br i1 %37, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.us.us.1.i
-
-B364.us.us.1.i:                                   ; preds = %B298.endif.endif.us.us.i
-  %sunkaddr.i = shl i64 %.213.us.us.i, 3
-  %sunkaddr1129.i = getelementptr i8, ptr %a2, i64 %sunkaddr.i
-  %sunkaddr1130.i = getelementptr i8, ptr %sunkaddr1129.i, i64 8
-  %.525.us.us.1.i = load double, ptr %sunkaddr1130.i, align 8
-  %.526.us.us.1.i = tail call double @llvm.fabs.f64(double %.525.us.us.1.i)
-  %.527.us.us.1.i = fptosi double %.526.us.us.1.i to i64
-  %gep322.us.us.1.i = getelementptr double, ptr %gep333.us.us.i, i64 %.527.us.us.1.i
-  store double 2.000000e+00, ptr %gep322.us.us.1.i, align 8
-  br i1 %40, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.us.us.2.i
-
-B364.us.us.2.i:                                   ; preds = %B364.us.us.1.i
-  %sunkaddr1133.i = getelementptr i8, ptr %sunkaddr1129.i, i64 16
-  %.525.us.us.2.i = load double, ptr %sunkaddr1133.i, align 8
-  %.526.us.us.2.i = tail call double @llvm.fabs.f64(double %.525.us.us.2.i)
-  %.527.us.us.2.i = fptosi double %.526.us.us.2.i to i64
-  %gep322.us.us.2.i = getelementptr double, ptr %gep333.us.us.i, i64 %.527.us.us.2.i
-  store double 3.000000e+00, ptr %gep322.us.us.2.i, align 8
-  br i1 %41, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.us.us.3.i
-
-B364.us.us.3.i:                                   ; preds = %B364.us.us.2.i
-  %sunkaddr1136.i = getelementptr i8, ptr %sunkaddr1129.i, i64 24
-  %.525.us.us.3.i = load double, ptr %sunkaddr1136.i, align 8
-  %.526.us.us.3.i = tail call double @llvm.fabs.f64(double %.525.us.us.3.i)
-  %.527.us.us.3.i = fptosi double %.526.us.us.3.i to i64
-  %gep322.us.us.3.i = getelementptr double, ptr %gep333.us.us.i, i64 %.527.us.us.3.i
-  store double 4.000000e+00, ptr %gep322.us.us.3.i, align 8
-  br label %B362.B1055.loopexit_crit_edge.us.us.i
-
-B226.us.us.i:                                     ; preds = %B226.lr.ph.us.us.i, %B226.us.us.i
-  %.311288290.us.us.i = phi i64 [ %.318.us.us.3.i, %B226.us.us.i ], [ 0, %B226.lr.ph.us.us.i ]
-  %63 = shl i64 %.311288290.us.us.i, 3
-  %scevgep977.i = getelementptr i8, ptr %lsr.iv.i, i64 %63
-  %scevgep978.i = getelementptr i8, ptr %scevgep977.i, i64 -24
-  %.351.us.us.i = load double, ptr %scevgep978.i, align 8
-  %scevgep987.i = getelementptr i8, ptr %lsr.iv980.i, i64 %63
-  %scevgep988.i = getelementptr i8, ptr %scevgep987.i, i64 -24
-  store double %.351.us.us.i, ptr %scevgep988.i, align 8
-  %scevgep976.i = getelementptr i8, ptr %scevgep977.i, i64 -16
-  %.351.us.us.1.i = load double, ptr %scevgep976.i, align 8
-  %scevgep986.i = getelementptr i8, ptr %scevgep987.i, i64 -16
-  store double %.351.us.us.1.i, ptr %scevgep986.i, align 8
-  %scevgep974.i = getelementptr i8, ptr %scevgep977.i, i64 -8
-  %.351.us.us.2.i = load double, ptr %scevgep974.i, align 8
-  %scevgep984.i = getelementptr i8, ptr %scevgep987.i, i64 -8
-  store double %.351.us.us.2.i, ptr %scevgep984.i, align 8
-  %.318.us.us.3.i = add nuw i64 %.311288290.us.us.i, 4
-  %.351.us.us.3.i = load double, ptr %scevgep977.i, align 8
-  store double %.351.us.us.3.i, ptr %scevgep987.i, align 8
-  %niter968.ncmp.3.i = icmp eq i64 %unroll_iter967.i, %.318.us.us.3.i
-  br i1 %niter968.ncmp.3.i, label %B52.lr.ph.i.loopexit.unr-lcssa.i, label %B226.us.us.i
+  br i1 %36, label %B226.lr.ph.us.us.i, label %B276.us.us.i
 
 B226.lr.ph.us.us.i:                               ; preds = %B138.endif.us.us.i
-  br i1 %38, label %B52.lr.ph.i.loopexit.unr-lcssa.i, label %B226.us.us.i
+  br i1 %40, label %B276.us.us.loopexit.unr-lcssa.i, label %B226.us.us.i
 
-B362.B1055.loopexit_crit_edge.us.us.i:            ; preds = %B364.us.us.3.i, %B364.us.us.2.i, %B364.us.us.1.i, %B298.endif.endif.us.us.i
-  %scevgep971.i = getelementptr i8, ptr %lsr.iv.i, i64 %26
-  %scevgep981.i = getelementptr i8, ptr %lsr.iv980.i, i64 %29
-  %scevgep991.i = getelementptr i8, ptr %lsr.iv990.i, i64 %29
-  %scevgep996.i = getelementptr i8, ptr %lsr.iv995.i, i64 %26
-  %scevgep1002.i = getelementptr i8, ptr %lsr.iv1001.i, i64 %29
-  %scevgep1011.i = getelementptr i8, ptr %lsr.iv1010.i, i64 %29
-  %scevgep1027.i = getelementptr i8, ptr %lsr.iv1026.i, i64 %29
-  %.159.us.us.i = icmp sgt i64 %.158334382.us.us.i, 1
-  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+B226.us.us.i:                                     ; preds = %B226.lr.ph.us.us.i, %B226.us.us.i
+  %.311201203.us.us.i = phi i64 [ %.318.us.us.3.i, %B226.us.us.i ], [ 0, %B226.lr.ph.us.us.i ]
+  %45 = shl i64 %.311201203.us.us.i, 3
+  %scevgep71.i = getelementptr i8, ptr %lsr.iv.i, i64 %45
+  %scevgep72.i = getelementptr i8, ptr %scevgep71.i, i64 -24
+  %.351.us.us.i = load double, ptr %scevgep72.i, align 8
+  %scevgep81.i = getelementptr i8, ptr %lsr.iv74.i, i64 %45
+  %scevgep82.i = getelementptr i8, ptr %scevgep81.i, i64 -24
+  store double %.351.us.us.i, ptr %scevgep82.i, align 8
+  %scevgep70.i = getelementptr i8, ptr %scevgep71.i, i64 -16
+  %.351.us.us.1.i = load double, ptr %scevgep70.i, align 8
+  %scevgep80.i = getelementptr i8, ptr %scevgep81.i, i64 -16
+  store double %.351.us.us.1.i, ptr %scevgep80.i, align 8
+  %scevgep68.i = getelementptr i8, ptr %scevgep71.i, i64 -8
+  %.351.us.us.2.i = load double, ptr %scevgep68.i, align 8
+  %scevgep78.i = getelementptr i8, ptr %scevgep81.i, i64 -8
+  store double %.351.us.us.2.i, ptr %scevgep78.i, align 8
+  %.318.us.us.3.i = add nuw i64 %.311201203.us.us.i, 4
+  %.351.us.us.3.i = load double, ptr %scevgep71.i, align 8
+  store double %.351.us.us.3.i, ptr %scevgep81.i, align 8
+  %niter62.ncmp.3.i = icmp eq i64 %unroll_iter61.i, %.318.us.us.3.i
+  br i1 %niter62.ncmp.3.i, label %B276.us.us.loopexit.unr-lcssa.i, label %B226.us.us.i
 
-B138.endif.lr.ph.split.us.split.i:                ; preds = %B138.endif.lr.ph.split.us.i
-  %64 = icmp sgt i64 %invariant.op.i, 0
-  br i1 %64, label %B138.endif.us.us443.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+B276.us.us.loopexit.unr-lcssa.i:                  ; preds = %B226.us.us.i, %B226.lr.ph.us.us.i
+  %.311201203.us.us.unr.i = phi i64 [ 0, %B226.lr.ph.us.us.i ], [ %44, %B226.us.us.i ]
+  br i1 %41, label %B276.us.us.i, label %B226.us.us.epil.preheader.i
 
-B138.endif.us.us443.preheader.i:                  ; preds = %B138.endif.lr.ph.split.us.split.i
-  %xtraiter959.i = and i64 %invariant.op.i, 1
-  %unroll_iter962.i = and i64 %invariant.op.i, 9223372036854775804
-  %65 = shl i64 %.72.i, 3
-  %66 = mul i64 %65, %invariant.op.i
-  %67 = getelementptr i8, ptr %a0, i64 %66
-  %scevgep1042.i = getelementptr i8, ptr %67, i64 24
-  %68 = shl i64 %invariant.op.i, 3
-  %69 = mul i64 %factor.op.mul.i, %65
-  %70 = getelementptr i8, ptr %a2, i64 %69
-  %scevgep1052.i = getelementptr i8, ptr %70, i64 24
-  %71 = shl i64 %factor.op.mul.i, 3
-  %72 = icmp samesign ult i64 %invariant.op.i, 4
-  %73 = icmp eq i64 %xtraiter959.i, 0
-  %74 = shl i64 %unroll_iter962.i, 3
-  br label %B138.endif.us.us443.i
+B226.us.us.epil.preheader.i:                      ; preds = %B276.us.us.loopexit.unr-lcssa.i
+  %scevgep86.i = getelementptr i8, ptr %lsr.iv84.i, i64 %.311201203.us.us.unr.i
+  %scevgep91.i = getelementptr i8, ptr %lsr.iv89.i, i64 %.311201203.us.us.unr.i
+  br label %B226.us.us.epil.i
 
-B138.endif.us.us443.i:                            ; preds = %B298.endif.endif.us.us455.i, %B138.endif.us.us443.preheader.i
-  %lsr.iv1068.i = phi ptr [ %67, %B138.endif.us.us443.preheader.i ], [ %scevgep1069.i, %B298.endif.endif.us.us455.i ]
-  %lsr.iv1063.i = phi ptr [ %70, %B138.endif.us.us443.preheader.i ], [ %scevgep1064.i, %B298.endif.endif.us.us455.i ]
-  %lsr.iv1053.i = phi ptr [ %scevgep1052.i, %B138.endif.us.us443.preheader.i ], [ %scevgep1054.i, %B298.endif.endif.us.us455.i ]
-  %lsr.iv1043.i = phi ptr [ %scevgep1042.i, %B138.endif.us.us443.preheader.i ], [ %scevgep1044.i, %B298.endif.endif.us.us455.i ]
-  %.158334382.us.us444.i = phi i64 [ %..113.i, %B138.endif.us.us443.preheader.i ], [ %.168.us.us448.i, %B298.endif.endif.us.us455.i ]
-  br i1 %72, label %B298.endif.endif.us.us455.unr-lcssa.i, label %B226.us.us457.i
+B226.us.us.epil.i:                                ; preds = %B226.us.us.epil.i, %B226.us.us.epil.preheader.i
+  %epil.iter59.i = phi i64 [ %epil.iter59.next.i, %B226.us.us.epil.i ], [ 0, %B226.us.us.epil.preheader.i ]
+  %46 = shl nuw nsw i64 %epil.iter59.i, 3
+  %scevgep92.i = getelementptr i8, ptr %scevgep91.i, i64 %46
+  %.351.us.us.epil.i = load double, ptr %scevgep92.i, align 8
+  %scevgep87.i = getelementptr i8, ptr %scevgep86.i, i64 %46
+  store double %.351.us.us.epil.i, ptr %scevgep87.i, align 8
+  %epil.iter59.next.i = add nuw nsw i64 %epil.iter59.i, 1
+  %epil.iter59.cmp.not.i = icmp eq i64 %xtraiter58.i, %epil.iter59.next.i
+  br i1 %epil.iter59.cmp.not.i, label %B276.us.us.i, label %B226.us.us.epil.i
 
-B298.endif.endif.us.us455.unr-lcssa.i:            ; preds = %B226.us.us457.i, %B138.endif.us.us443.i
-  %.311288290.us.us459.unr.i = phi i64 [ 0, %B138.endif.us.us443.i ], [ %74, %B226.us.us457.i ]
-  br i1 %73, label %B298.endif.endif.us.us455.i, label %B226.us.us457.epil.i
+B276.us.us.i:                                     ; preds = %B226.us.us.epil.i, %B276.us.us.loopexit.unr-lcssa.i, %B138.endif.us.us.i
+  %47 = getelementptr double, ptr %21, i64 %.202.reass.us.us.i
+  br i1 %37, label %B112.endif.lr.ph.unr-lcssa.i.us.i, label %B52.lr.ph.new.i.us.i
 
-B226.us.us457.epil.i:                             ; preds = %B298.endif.endif.us.us455.unr-lcssa.i
-  %scevgep1070.i = getelementptr i8, ptr %lsr.iv1068.i, i64 %.311288290.us.us459.unr.i
-  %scevgep1065.i = getelementptr i8, ptr %lsr.iv1063.i, i64 %.311288290.us.us459.unr.i
-  %.351.us.us463.epil.i = load double, ptr %scevgep1070.i, align 8
-  store double %.351.us.us463.epil.i, ptr %scevgep1065.i, align 8
-  br label %B298.endif.endif.us.us455.i
+B52.lr.ph.new.i.us.i:                             ; preds = %B276.us.us.i
+  %sunkaddr.i = shl i64 %.213.us.us.i, 3
+  %sunkaddr213.i = getelementptr i8, ptr %a2, i64 %sunkaddr.i
+  store double 1.000000e+00, ptr %sunkaddr213.i, align 8
+  %sunkaddr216.i = getelementptr i8, ptr %sunkaddr213.i, i64 8
+  store double 2.000000e+00, ptr %sunkaddr216.i, align 8
+  %sunkaddr219.i = getelementptr i8, ptr %sunkaddr213.i, i64 16
+  store double 3.000000e+00, ptr %sunkaddr219.i, align 8
+  %sunkaddr222.i = getelementptr i8, ptr %sunkaddr213.i, i64 24
+  store double 4.000000e+00, ptr %sunkaddr222.i, align 8
+  br label %B112.endif.lr.ph.unr-lcssa.i.us.i
 
-B298.endif.endif.us.us455.i:                      ; preds = %B226.us.us457.epil.i, %B298.endif.endif.us.us455.unr-lcssa.i
-  %.168.us.us448.i = add nsw i64 %.158334382.us.us444.i, -1
-  %scevgep1044.i = getelementptr i8, ptr %lsr.iv1043.i, i64 %68
-  %scevgep1054.i = getelementptr i8, ptr %lsr.iv1053.i, i64 %71
-  %scevgep1064.i = getelementptr i8, ptr %lsr.iv1063.i, i64 %71
-  %scevgep1069.i = getelementptr i8, ptr %lsr.iv1068.i, i64 %68
-  %.159.us.us456.i = icmp sgt i64 %.158334382.us.us444.i, 1
-  br i1 %.159.us.us456.i, label %B138.endif.us.us443.i, label %_ZN6nbgrad7kernels6linalg2luB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+B112.endif.lr.ph.unr-lcssa.i.us.i:                ; preds = %B52.lr.ph.new.i.us.i, %B276.us.us.i
+  %.109402404.unr.i.us.i = phi i64 [ 1, %B276.us.us.i ], [ 5, %B52.lr.ph.new.i.us.i ]
+  br i1 %38, label %B112.endif.lr.ph.i.us.i, label %B52.epil.i.us.i
 
-B226.us.us457.i:                                  ; preds = %B138.endif.us.us443.i, %B226.us.us457.i
-  %.311288290.us.us459.i = phi i64 [ %.318.us.us461.3.i, %B226.us.us457.i ], [ 0, %B138.endif.us.us443.i ]
-  %75 = shl i64 %.311288290.us.us459.i, 3
-  %scevgep1050.i = getelementptr i8, ptr %lsr.iv1043.i, i64 %75
-  %scevgep1051.i = getelementptr i8, ptr %scevgep1050.i, i64 -24
-  %.351.us.us463.i = load double, ptr %scevgep1051.i, align 8
-  %scevgep1060.i = getelementptr i8, ptr %lsr.iv1053.i, i64 %75
-  %scevgep1061.i = getelementptr i8, ptr %scevgep1060.i, i64 -24
-  store double %.351.us.us463.i, ptr %scevgep1061.i, align 8
-  %scevgep1049.i = getelementptr i8, ptr %scevgep1050.i, i64 -16
-  %.351.us.us463.1.i = load double, ptr %scevgep1049.i, align 8
-  %scevgep1059.i = getelementptr i8, ptr %scevgep1060.i, i64 -16
-  store double %.351.us.us463.1.i, ptr %scevgep1059.i, align 8
-  %scevgep1047.i = getelementptr i8, ptr %scevgep1050.i, i64 -8
-  %.351.us.us463.2.i = load double, ptr %scevgep1047.i, align 8
-  %scevgep1057.i = getelementptr i8, ptr %scevgep1060.i, i64 -8
-  store double %.351.us.us463.2.i, ptr %scevgep1057.i, align 8
-  %.318.us.us461.3.i = add nuw i64 %.311288290.us.us459.i, 4
-  %.351.us.us463.3.i = load double, ptr %scevgep1050.i, align 8
-  store double %.351.us.us463.3.i, ptr %scevgep1060.i, align 8
-  %niter963.ncmp.3.i = icmp eq i64 %unroll_iter962.i, %.318.us.us461.3.i
-  br i1 %niter963.ncmp.3.i, label %B298.endif.endif.us.us455.unr-lcssa.i, label %B226.us.us457.i
+B52.epil.i.us.i:                                  ; preds = %B112.endif.lr.ph.unr-lcssa.i.us.i, %B52.epil.i.us.i
+  %lsr.iv134.i.us.i = phi i64 [ %lsr.iv.next135.i.us.i, %B52.epil.i.us.i ], [ %xtraiter.i.i, %B112.endif.lr.ph.unr-lcssa.i.us.i ]
+  %lsr.iv130.i.us.i = phi i64 [ %lsr.iv.next131.i.us.i, %B52.epil.i.us.i ], [ %.109402404.unr.i.us.i, %B112.endif.lr.ph.unr-lcssa.i.us.i ]
+  %.145.epil.i.us.i = uitofp nneg i64 %lsr.iv130.i.us.i to double
+  %48 = shl nuw nsw i64 %lsr.iv130.i.us.i, 3
+  %scevgep96.i = getelementptr i8, ptr %lsr.iv94.i, i64 %48
+  store double %.145.epil.i.us.i, ptr %scevgep96.i, align 8
+  %lsr.iv.next131.i.us.i = add nuw nsw i64 %lsr.iv130.i.us.i, 1
+  %lsr.iv.next135.i.us.i = add nsw i64 %lsr.iv134.i.us.i, -1
+  %epil.iter.cmp.not.i.us.i = icmp eq i64 %lsr.iv.next135.i.us.i, 0
+  br i1 %epil.iter.cmp.not.i.us.i, label %B112.endif.lr.ph.i.us.i, label %B52.epil.i.us.i
 
-B226.i:                                           ; preds = %B226.lr.ph.i, %B226.i
-  %.311288290.i = phi i64 [ %.318.3.i, %B226.i ], [ 0, %B226.lr.ph.i ]
-  %76 = shl i64 %.311288290.i, 3
-  %scevgep1080.i = getelementptr i8, ptr %lsr.iv1073.i, i64 %76
-  %scevgep1081.i = getelementptr i8, ptr %scevgep1080.i, i64 -24
-  %.351.i = load double, ptr %scevgep1081.i, align 8
-  %scevgep1090.i = getelementptr i8, ptr %lsr.iv1083.i, i64 %76
-  %scevgep1091.i = getelementptr i8, ptr %scevgep1090.i, i64 -24
-  store double %.351.i, ptr %scevgep1091.i, align 8
-  %scevgep1079.i = getelementptr i8, ptr %scevgep1080.i, i64 -16
-  %.351.1.i = load double, ptr %scevgep1079.i, align 8
-  %scevgep1089.i = getelementptr i8, ptr %scevgep1090.i, i64 -16
-  store double %.351.1.i, ptr %scevgep1089.i, align 8
-  %scevgep1077.i = getelementptr i8, ptr %scevgep1080.i, i64 -8
-  %.351.2.i = load double, ptr %scevgep1077.i, align 8
-  %scevgep1087.i = getelementptr i8, ptr %scevgep1090.i, i64 -8
-  store double %.351.2.i, ptr %scevgep1087.i, align 8
-  %.318.3.i = add nuw i64 %.311288290.i, 4
-  %.351.3.i = load double, ptr %scevgep1080.i, align 8
-  store double %.351.3.i, ptr %scevgep1090.i, align 8
-  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.318.3.i
-  br i1 %niter.ncmp.3.i, label %B276.loopexit.unr-lcssa.i, label %B226.i
+B112.endif.lr.ph.i.us.i:                          ; preds = %B52.epil.i.us.i, %B112.endif.lr.ph.unr-lcssa.i.us.i
+  %49 = getelementptr double, ptr %a2, i64 %.202.reass.us.us.i
+  %50 = shl i64 %.202.reass.us.us.i, 3
+  %51 = getelementptr i8, ptr %a2, i64 %50
+  %52 = add i64 %.202.reass.us.us.i, %.20.i
+  %53 = shl i64 %52, 3
+  %scevgep122.i.us.i = getelementptr i8, ptr %a2, i64 %53
+  br label %B156.endif.lr.ph.i.us.i
 
-B276.loopexit.unr-lcssa.i:                        ; preds = %B226.i, %B226.lr.ph.i
-  %.311288290.unr.i = phi i64 [ 0, %B226.lr.ph.i ], [ %19, %B226.i ]
-  br i1 %15, label %B276.i, label %B226.epil.i
+B156.endif.lr.ph.i.us.i:                          ; preds = %B110.loopexit.i.us.i, %B112.endif.lr.ph.i.us.i
+  %lsr.iv113.i = phi i64 [ %lsr.iv.next114.i, %B110.loopexit.i.us.i ], [ 1, %B112.endif.lr.ph.i.us.i ]
+  %lsr.iv111.i = phi ptr [ %scevgep112.i, %B110.loopexit.i.us.i ], [ %lsr.iv109.i, %B112.endif.lr.ph.i.us.i ]
+  %lsr.iv123.i.us.i = phi ptr [ %scevgep124.i.us.i, %B110.loopexit.i.us.i ], [ %scevgep122.i.us.i, %B112.endif.lr.ph.i.us.i ]
+  %.pn.us.i = phi ptr [ %65, %B110.loopexit.i.us.i ], [ %51, %B112.endif.lr.ph.i.us.i ]
+  %lsr.iv61.i.us.i = phi i64 [ %lsr.iv.next62.i.us.i, %B110.loopexit.i.us.i ], [ %22, %B112.endif.lr.ph.i.us.i ]
+  %lsr.iv49.i.us.i = phi ptr [ %scevgep50.i.us.i, %B110.loopexit.i.us.i ], [ %49, %B112.endif.lr.ph.i.us.i ]
+  %lsr.iv42.i.us.i = phi ptr [ %scevgep43.i.us.i, %B110.loopexit.i.us.i ], [ %49, %B112.endif.lr.ph.i.us.i ]
+  %lsr.iv31.i.us.i = phi i64 [ %lsr.iv.next.i.us.i, %B110.loopexit.i.us.i ], [ 0, %B112.endif.lr.ph.i.us.i ]
+  %.233479511.i.us.i = phi i64 [ %.243.i.us.i, %B110.loopexit.i.us.i ], [ %.20.i, %B112.endif.lr.ph.i.us.i ]
+  %.240480510.i.us.i = phi i64 [ %.247.i.us.i, %B110.loopexit.i.us.i ], [ 0, %B112.endif.lr.ph.i.us.i ]
+  %smax115.i = tail call i64 @llvm.smax.i64(i64 %lsr.iv61.i.us.i, i64 0)
+  %54 = and i64 %smax115.i, 3
+  %55 = add nuw i64 %54, %lsr.iv113.i
+  %56 = shl nuw nsw i64 %55, 3
+  %scevgep116.i = getelementptr i8, ptr %lsr.iv111.i, i64 %56
+  %smax.i.us.i = tail call i64 @llvm.smax.i64(i64 %.233479511.i.us.i, i64 0)
+  %57 = add nuw i64 %smax.i.us.i, %.240480510.i.us.i
+  %.406.i.us.i = mul nuw nsw i64 %.240480510.i.us.i, %.20.i
+  %gep538.i.us.i = getelementptr double, ptr %49, i64 %.406.i.us.i
+  %58 = icmp eq i64 %.240480510.i.us.i, 0
+  br label %B156.endif.i.us.i
 
-B226.epil.i:                                      ; preds = %B276.loopexit.unr-lcssa.i
-  %scevgep1100.i = getelementptr i8, ptr %lsr.iv1098.i, i64 %.311288290.unr.i
-  %scevgep1095.i = getelementptr i8, ptr %lsr.iv1093.i, i64 %.311288290.unr.i
-  %.351.epil.i = load double, ptr %scevgep1100.i, align 8
-  store double %.351.epil.i, ptr %scevgep1095.i, align 8
-  br label %B276.i
+B156.endif.i.us.i:                                ; preds = %B304.i.us.i, %B156.endif.lr.ph.i.us.i
+  %lsr.iv44.i.us.i = phi ptr [ %lsr.iv42.i.us.i, %B156.endif.lr.ph.i.us.i ], [ %scevgep45.i.us.i, %B304.i.us.i ]
+  %chosen.2.1426.i.us.i = phi i64 [ %.240480510.i.us.i, %B156.endif.lr.ph.i.us.i ], [ %chosen.3.2.i.us.i, %B304.i.us.i ]
+  %largest.2.1425.i.us.i = phi double [ -1.000000e+00, %B156.endif.lr.ph.i.us.i ], [ %largest.3.2.i.us.i, %B304.i.us.i ]
+  %.369417423.i.us.i = phi i64 [ %.240480510.i.us.i, %B156.endif.lr.ph.i.us.i ], [ %.376.i.us.i, %B304.i.us.i ]
+  %.376.i.us.i = add nuw i64 %.369417423.i.us.i, 1
+  %.412.i.us.i = getelementptr double, ptr %gep538.i.us.i, i64 %.369417423.i.us.i
+  %.413.i.us.i = load double, ptr %.412.i.us.i, align 8
+  br i1 %58, label %B304.i.us.i, label %B224.epil.i.us.i
 
-B276.i:                                           ; preds = %B138.endif.i, %B226.epil.i, %B276.loopexit.unr-lcssa.i
-  %.546.i = load i64, ptr %a3, align 8
-  %.549.i = getelementptr double, ptr %a2, i64 %.202.reass.i
-  %.554.i = getelementptr i64, ptr %a1, i64 %.219.i
-  %gep326.i = getelementptr i64, ptr %invariant.gep325.i, i64 %.219.i
-  %.579.i = inttoptr i64 %.546.i to ptr
-  tail call void %.579.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %.549.i, ptr nonnull %.19.i, ptr %.554.i, ptr %gep326.i)
-  br label %B700.i
+B224.epil.i.us.i:                                 ; preds = %B156.endif.i.us.i, %B224.epil.i.us.i
+  %lsr.iv97.i = phi i64 [ %lsr.iv.next.i, %B224.epil.i.us.i ], [ 0, %B156.endif.i.us.i ]
+  %lsr.iv47.i.us.i = phi ptr [ %scevgep48.i.us.i, %B224.epil.i.us.i ], [ %lsr.iv44.i.us.i, %B156.endif.i.us.i ]
+  %total.4.2412.epil.i.us.i = phi double [ %.555.epil.i.us.i, %B224.epil.i.us.i ], [ %.413.i.us.i, %B156.endif.i.us.i ]
+  %scevgep98.i = getelementptr i8, ptr %lsr.iv49.i.us.i, i64 %lsr.iv97.i
+  %.543.epil.i.us.i = load double, ptr %scevgep98.i, align 8
+  %.552.epil.i.us.i = load double, ptr %lsr.iv47.i.us.i, align 8
+  %.553.epil.i.us.i = fmul double %.543.epil.i.us.i, %.552.epil.i.us.i
+  %.555.epil.i.us.i = fsub double %total.4.2412.epil.i.us.i, %.553.epil.i.us.i
+  %scevgep48.i.us.i = getelementptr i8, ptr %lsr.iv47.i.us.i, i64 %23
+  %lsr.iv.next.i = add nuw nsw i64 %lsr.iv97.i, 8
+  %epil.iter2.cmp.not.i.us.i = icmp eq i64 %lsr.iv31.i.us.i, %lsr.iv.next.i
+  br i1 %epil.iter2.cmp.not.i.us.i, label %B304.i.us.i, label %B224.epil.i.us.i
 
-B700.i:                                           ; preds = %B700.i, %B276.i
-  %.667294296.i = phi i64 [ %.674.3.i, %B700.i ], [ 0, %B276.i ]
-  %77 = or disjoint i64 %.667294296.i, 1
-  %.703.i = uitofp nneg i64 %77 to double
-  %78 = shl i64 %.667294296.i, 3
-  %scevgep1110.i = getelementptr i8, ptr %lsr.iv1103.i, i64 %78
-  %scevgep1111.i = getelementptr i8, ptr %scevgep1110.i, i64 -24
-  store double %.703.i, ptr %scevgep1111.i, align 8
-  %79 = or disjoint i64 %.667294296.i, 2
-  %.703.1.i = uitofp nneg i64 %79 to double
-  %scevgep1109.i = getelementptr i8, ptr %scevgep1110.i, i64 -16
-  store double %.703.1.i, ptr %scevgep1109.i, align 8
-  %80 = or disjoint i64 %.667294296.i, 3
-  %.703.2.i = uitofp nneg i64 %80 to double
-  %scevgep1107.i = getelementptr i8, ptr %scevgep1110.i, i64 -8
-  store double %.703.2.i, ptr %scevgep1107.i, align 8
-  %.674.3.i = add nuw nsw i64 %.667294296.i, 4
-  %.703.3.i = uitofp nneg i64 %.674.3.i to double
-  store double %.703.3.i, ptr %scevgep1110.i, align 8
-  %niter953.ncmp.3.i = icmp eq i64 %unroll_iter952.i, %.674.3.i
-  br i1 %niter953.ncmp.3.i, label %B758.else.if.preheader.unr-lcssa.i, label %B700.i
+B304.i.us.i:                                      ; preds = %B224.epil.i.us.i, %B156.endif.i.us.i
+  %total.4.2.lcssa.i.us.i = phi double [ %.413.i.us.i, %B156.endif.i.us.i ], [ %.555.epil.i.us.i, %B224.epil.i.us.i ]
+  %sunkaddr.i.us.i = shl i64 %.369417423.i.us.i, 3
+  %sunkaddr144.i.us.i = getelementptr i8, ptr %gep538.i.us.i, i64 %sunkaddr.i.us.i
+  store double %total.4.2.lcssa.i.us.i, ptr %sunkaddr144.i.us.i, align 8
+  %.585.i.us.i = tail call double @llvm.fabs.f64(double %total.4.2.lcssa.i.us.i)
+  %.587.i.us.i = fcmp ogt double %.585.i.us.i, %largest.2.1425.i.us.i
+  %largest.3.2.i.us.i = select i1 %.587.i.us.i, double %.585.i.us.i, double %largest.2.1425.i.us.i
+  %chosen.3.2.i.us.i = select i1 %.587.i.us.i, i64 %.369417423.i.us.i, i64 %chosen.2.1426.i.us.i
+  %scevgep45.i.us.i = getelementptr i8, ptr %lsr.iv44.i.us.i, i64 8
+  %exitcond528.not.i.us.i = icmp eq i64 %.376.i.us.i, %57
+  br i1 %exitcond528.not.i.us.i, label %B412.i.us.i, label %B156.endif.i.us.i
 
-B758.else.if.preheader.unr-lcssa.i:               ; preds = %B700.i
-  %81 = getelementptr double, ptr %a2, i64 %.213.i
-  br i1 %16, label %B758.else.if.i.preheader, label %B700.epil.preheader.i
+B412.i.us.i:                                      ; preds = %B304.i.us.i
+  %59 = sub i64 %22, %.240480510.i.us.i
+  %smax7.i.us.i = tail call i64 @llvm.smax.i64(i64 %59, i64 0)
+  %lsr.iv65.i.us.i = getelementptr i8, ptr %.pn.us.i, i64 8
+  %60 = add nsw i64 %smax7.i.us.i, -1
+  %.243.i.us.i = add nsw i64 %.233479511.i.us.i, -1
+  %.247.i.us.i = add nuw nsw i64 %.240480510.i.us.i, 1
+  %.627.not.i.us.i = icmp eq i64 %chosen.3.2.i.us.i, %.240480510.i.us.i
+  br i1 %.627.not.i.us.i, label %B592.endif.i.us.i, label %B462.i.preheader.us.i
 
-B758.else.if.i.preheader:                         ; preds = %B700.epil.i, %B758.else.if.preheader.unr-lcssa.i
-  br label %B758.else.if.i
+B462.i.us.i:                                      ; preds = %B462.i.preheader.us.i, %B462.i.us.i
+  %lsr.iv104.i = phi i64 [ %35, %B462.i.preheader.us.i ], [ %lsr.iv.next105.i, %B462.i.us.i ]
+  %lsr.iv99.i = phi i64 [ 0, %B462.i.preheader.us.i ], [ %lsr.iv.next100.i, %B462.i.us.i ]
+  %scevgep103.i = getelementptr i8, ptr %scevgep102.i, i64 %lsr.iv99.i
+  %.762.i.us.i = load double, ptr %scevgep103.i, align 8
+  %scevgep101.i = getelementptr i8, ptr %lsr.iv42.i.us.i, i64 %lsr.iv99.i
+  %.765.i.us.i = load double, ptr %scevgep101.i, align 8
+  store double %.762.i.us.i, ptr %scevgep101.i, align 8
+  store double %.765.i.us.i, ptr %scevgep103.i, align 8
+  %lsr.iv.next100.i = add i64 %lsr.iv99.i, %23
+  %lsr.iv.next105.i = add nsw i64 %lsr.iv104.i, -1
+  %.710.i.us.i = icmp sgt i64 %lsr.iv104.i, 3
+  br i1 %.710.i.us.i, label %B462.i.us.i, label %B556.i.us.i
 
-B700.epil.preheader.i:                            ; preds = %B758.else.if.preheader.unr-lcssa.i
-  %82 = add nuw nsw i64 %.667294296.i, 5
-  %invariant.gep.i = getelementptr i8, ptr %lsr.iv1113.i, i64 -8
-  br label %B700.epil.i
+B556.i.us.i:                                      ; preds = %B462.i.us.i
+  %.783.i.us.i = getelementptr double, ptr %47, i64 %.240480510.i.us.i
+  %.784.i.us.i = load double, ptr %.783.i.us.i, align 8
+  %.785.i.us.i = fneg double %.784.i.us.i
+  store double %.785.i.us.i, ptr %.783.i.us.i, align 8
+  br label %B592.endif.i.us.i
 
-B700.epil.i:                                      ; preds = %B700.epil.i, %B700.epil.preheader.i
-  %lsr.iv1119.i = phi i64 [ %xtraiter949.i, %B700.epil.preheader.i ], [ %lsr.iv.next1120.i, %B700.epil.i ]
-  %lsr.iv1115.i = phi i64 [ %82, %B700.epil.preheader.i ], [ %lsr.iv.next1116.i, %B700.epil.i ]
-  %.703.epil.i = uitofp nneg i64 %lsr.iv1115.i to double
-  %83 = shl i64 %lsr.iv1115.i, 3
-  %gep3.i = getelementptr i8, ptr %invariant.gep.i, i64 %83
-  store double %.703.epil.i, ptr %gep3.i, align 8
-  %lsr.iv.next1116.i = add nuw i64 %lsr.iv1115.i, 1
-  %lsr.iv.next1120.i = add nsw i64 %lsr.iv1119.i, -1
-  %epil.iter950.cmp.not.i = icmp eq i64 %lsr.iv.next1120.i, 0
-  br i1 %epil.iter950.cmp.not.i, label %B758.else.if.i.preheader, label %B700.epil.i
+B592.endif.i.us.i:                                ; preds = %B556.i.us.i, %B412.i.us.i
+  %.847.i.us.i = sub nsw i64 %.20.i, %.247.i.us.i
+  %.848.i.us.i = icmp sgt i64 %.847.i.us.i, 0
+  %..847.i.us.i = tail call i64 @llvm.smax.i64(i64 %.847.i.us.i, i64 0)
+  br i1 %.848.i.us.i, label %B666.lr.ph.i.us.i, label %B110.loopexit.i.us.i
 
-B942.i:                                           ; preds = %B942.lr.ph.i, %B942.i
-  %.1063308310.i = phi i64 [ %.1070.1.i, %B942.i ], [ 0, %B942.lr.ph.i ]
-  %84 = or disjoint i64 %.1063308310.i, 1
-  %85 = shl i64 %.1063308310.i, 3
-  %scevgep1126.i = getelementptr i8, ptr %lsr.iv1113.i, i64 %85
-  %.1103.i = load double, ptr %scevgep1126.i, align 8
-  %.1104.i = tail call double @llvm.fabs.f64(double %.1103.i)
-  %.1105.i = fptosi double %.1104.i to i64
-  %.1109.i = uitofp nneg i64 %84 to double
-  %gep.i = getelementptr double, ptr %gep330.i, i64 %.1105.i
-  store double %.1109.i, ptr %gep.i, align 8
-  %.1070.1.i = add nuw nsw i64 %.1063308310.i, 2
-  %scevgep1125.i = getelementptr i8, ptr %scevgep1126.i, i64 8
-  %.1103.1.i = load double, ptr %scevgep1125.i, align 8
-  %.1104.1.i = tail call double @llvm.fabs.f64(double %.1103.1.i)
-  %.1105.1.i = fptosi double %.1104.1.i to i64
-  %.1109.1.i = uitofp nneg i64 %.1070.1.i to double
-  %gep.1.i = getelementptr double, ptr %gep330.i, i64 %.1105.1.i
-  store double %.1109.1.i, ptr %gep.1.i, align 8
-  %niter958.ncmp.1.i = icmp eq i64 %unroll_iter957.i, %.1070.1.i
-  br i1 %niter958.ncmp.1.i, label %B1055.loopexit286.loopexit.unr-lcssa.i, label %B942.i
+B666.lr.ph.i.us.i:                                ; preds = %B592.endif.i.us.i
+  %.803.i.us.i = getelementptr double, ptr %gep538.i.us.i, i64 %.240480510.i.us.i
+  %.804.i.us.i = load double, ptr %.803.i.us.i, align 8
+  %.943.i.us.i = fcmp une double %.804.i.us.i, 0.000000e+00
+  %"$phi718.3.2.2358.i.us.i" = select i1 %.943.i.us.i, double %.804.i.us.i, double 1.000000e+00
+  %xtraiter8.i.us.i = and i64 %smax7.i.us.i, 3
+  %lcmp.mod9.not.i.us.i = icmp eq i64 %xtraiter8.i.us.i, 0
+  br i1 %lcmp.mod9.not.i.us.i, label %B666.prol.loopexit.i.us.i, label %B666.prol.i.us.i
 
-B1055.loopexit286.loopexit.unr-lcssa.i:           ; preds = %B942.i
-  br i1 %18, label %B1055.loopexit286.loopexit.i, label %B942.epil.i
+B666.prol.i.us.i:                                 ; preds = %B666.lr.ph.i.us.i, %B666.prol.i.us.i
+  %prol.iter.i.us.i = phi i64 [ %prol.iter.next.i.us.i, %B666.prol.i.us.i ], [ 0, %B666.lr.ph.i.us.i ]
+  %61 = shl nuw nsw i64 %prol.iter.i.us.i, 3
+  %gep.i = getelementptr i8, ptr %lsr.iv65.i.us.i, i64 %61
+  %.940.prol.i.us.i = load double, ptr %gep.i, align 8
+  %.962.prol.i.us.i = fdiv double %.940.prol.i.us.i, %"$phi718.3.2.2358.i.us.i"
+  store double %.962.prol.i.us.i, ptr %gep.i, align 8
+  %prol.iter.next.i.us.i = add nuw nsw i64 %prol.iter.i.us.i, 1
+  %prol.iter.cmp.not.i.us.i = icmp eq i64 %54, %prol.iter.next.i.us.i
+  br i1 %prol.iter.cmp.not.i.us.i, label %B666.prol.loopexit.loopexit.i.us.i, label %B666.prol.i.us.i
 
-B942.epil.i:                                      ; preds = %B1055.loopexit286.loopexit.unr-lcssa.i
-  %.1070.epil.i = add nuw nsw i64 %.1063308310.i, 3
-  %.1102.epil.i = getelementptr double, ptr %81, i64 %unroll_iter957.i
-  %.1103.epil.i = load double, ptr %.1102.epil.i, align 8
-  %.1104.epil.i = tail call double @llvm.fabs.f64(double %.1103.epil.i)
-  %.1105.epil.i = fptosi double %.1104.epil.i to i64
-  %.1109.epil.i = uitofp nneg i64 %.1070.epil.i to double
-  %gep.epil.i = getelementptr double, ptr %gep330.i, i64 %.1105.epil.i
-  store double %.1109.epil.i, ptr %gep.epil.i, align 8
-  br label %B1055.loopexit286.loopexit.i
+B666.prol.loopexit.loopexit.i.us.i:               ; preds = %B666.prol.i.us.i
+  %62 = and i64 %smax115.i, 9223372036854775804
+  br label %B666.prol.loopexit.i.us.i
 
-B1055.loopexit286.loopexit.i:                     ; preds = %B942.epil.i, %B1055.loopexit286.loopexit.unr-lcssa.i
-  %scevgep1074.i = getelementptr i8, ptr %lsr.iv1073.i, i64 %4
-  %scevgep1084.i = getelementptr i8, ptr %lsr.iv1083.i, i64 %7
-  %scevgep1094.i = getelementptr i8, ptr %lsr.iv1093.i, i64 %7
-  %scevgep1099.i = getelementptr i8, ptr %lsr.iv1098.i, i64 %4
-  %scevgep1104.i = getelementptr i8, ptr %lsr.iv1103.i, i64 %7
-  %scevgep1114.i = getelementptr i8, ptr %lsr.iv1113.i, i64 %7
-  %.159.i = icmp sgt i64 %.158334382.i, 1
-  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+B666.prol.loopexit.i.us.i:                        ; preds = %B666.prol.loopexit.loopexit.i.us.i, %B666.lr.ph.i.us.i
+  %.889443447.unr.i.us.i = phi i64 [ %..847.i.us.i, %B666.lr.ph.i.us.i ], [ %62, %B666.prol.loopexit.loopexit.i.us.i ]
+  %63 = icmp ult i64 %60, 3
+  br i1 %63, label %B790.endif.lr.ph.i.us.i, label %B666.lr.ph.new.i.us.i
 
-B138.endif.i:                                     ; preds = %B1055.loopexit286.loopexit.i, %B138.endif.preheader.i
-  %lsr.iv1113.i = phi ptr [ %12, %B138.endif.preheader.i ], [ %scevgep1114.i, %B1055.loopexit286.loopexit.i ]
-  %lsr.iv1103.i = phi ptr [ %scevgep1102.i, %B138.endif.preheader.i ], [ %scevgep1104.i, %B1055.loopexit286.loopexit.i ]
-  %lsr.iv1098.i = phi ptr [ %3, %B138.endif.preheader.i ], [ %scevgep1099.i, %B1055.loopexit286.loopexit.i ]
-  %lsr.iv1093.i = phi ptr [ %6, %B138.endif.preheader.i ], [ %scevgep1094.i, %B1055.loopexit286.loopexit.i ]
-  %lsr.iv1083.i = phi ptr [ %scevgep1082.i, %B138.endif.preheader.i ], [ %scevgep1084.i, %B1055.loopexit286.loopexit.i ]
-  %lsr.iv1073.i = phi ptr [ %scevgep1072.i, %B138.endif.preheader.i ], [ %scevgep1074.i, %B1055.loopexit286.loopexit.i ]
-  %.158334382.i = phi i64 [ %..113.i, %B138.endif.preheader.i ], [ %.168.i, %B1055.loopexit286.loopexit.i ]
-  %.165335381.i = phi i64 [ %.72.i, %B138.endif.preheader.i ], [ %.172.i, %B1055.loopexit286.loopexit.i ]
-  %.168.i = add nsw i64 %.158334382.i, -1
-  %.172.i = add i64 %.165335381.i, 1
-  %.202.reass.i = mul i64 %.165335381.i, %factor.op.mul.i
-  %.213.i = add nsw i64 %.202.reass.i, %invariant.op.i
-  %.219.i = mul nsw i64 %.165335381.i, %.65.i
-  br i1 %13, label %B226.lr.ph.i, label %B276.i
+B666.lr.ph.new.i.us.i:                            ; preds = %B666.prol.loopexit.i.us.i
+  %64 = add nsw i64 %.889443447.unr.i.us.i, -1
+  br label %B666.i.us.i
 
-B226.lr.ph.i:                                     ; preds = %B138.endif.i
-  br i1 %14, label %B276.loopexit.unr-lcssa.i, label %B226.i
+B666.i.us.i:                                      ; preds = %B666.i.us.i, %B666.lr.ph.new.i.us.i
+  %lsr.iv117.i = phi ptr [ %scevgep118.i, %B666.i.us.i ], [ %scevgep116.i, %B666.lr.ph.new.i.us.i ]
+  %lsr.iv71.i.us.i = phi i64 [ %lsr.iv.next72.i.us.i, %B666.i.us.i ], [ %64, %B666.lr.ph.new.i.us.i ]
+  %scevgep120.i = getelementptr i8, ptr %lsr.iv117.i, i64 8
+  %scevgep119.i = getelementptr i8, ptr %lsr.iv117.i, i64 -8
+  %.940.i.us.i = load double, ptr %scevgep119.i, align 8
+  %.962.i.us.i = fdiv double %.940.i.us.i, %"$phi718.3.2.2358.i.us.i"
+  store double %.962.i.us.i, ptr %scevgep119.i, align 8
+  %.940.1.i.us.i = load double, ptr %lsr.iv117.i, align 8
+  %.962.1.i.us.i = fdiv double %.940.1.i.us.i, %"$phi718.3.2.2358.i.us.i"
+  store double %.962.1.i.us.i, ptr %lsr.iv117.i, align 8
+  %.940.2.i.us.i = load double, ptr %scevgep120.i, align 8
+  %.962.2.i.us.i = fdiv double %.940.2.i.us.i, %"$phi718.3.2.2358.i.us.i"
+  store double %.962.2.i.us.i, ptr %scevgep120.i, align 8
+  %scevgep121.i = getelementptr i8, ptr %lsr.iv117.i, i64 16
+  %.940.3.i.us.i = load double, ptr %scevgep121.i, align 8
+  %.962.3.i.us.i = fdiv double %.940.3.i.us.i, %"$phi718.3.2.2358.i.us.i"
+  store double %.962.3.i.us.i, ptr %scevgep121.i, align 8
+  %lsr.iv.next72.i.us.i = add i64 %lsr.iv71.i.us.i, -4
+  %scevgep118.i = getelementptr i8, ptr %lsr.iv117.i, i64 32
+  %.890.3.i.us.i = icmp ult i64 %lsr.iv.next72.i.us.i, -2
+  br i1 %.890.3.i.us.i, label %B666.i.us.i, label %B790.endif.lr.ph.i.us.i
 
-B758.else.if.i:                                   ; preds = %B758.else.if.i.preheader, %B758.else.if.i
-  %lsr.iv1122.i = phi i64 [ %lsr.iv.next1123.i, %B758.else.if.i ], [ 0, %B758.else.if.i.preheader ]
-  %.797301303.i = phi i64 [ %.804.i, %B758.else.if.i ], [ 0, %B758.else.if.i.preheader ]
-  %.804.i = add nuw nsw i64 %.797301303.i, 1
-  %.840.1.i = lshr i64 %.797301303.i, 1
-  %.876.i = getelementptr i64, ptr %.554.i, i64 %.840.1.i
-  %.877.i = load i64, ptr %.876.i, align 8
-  %.919.i = and i64 %lsr.iv1122.i, 32
-  %.920.i = ashr i64 %.877.i, %.919.i
-  %.921.i = and i64 %.920.i, 4294967295
-  %.922.i = add nsw i64 %.921.i, -1
-  %.926.i = getelementptr double, ptr %81, i64 %.922.i
-  %.927.i = load double, ptr %.926.i, align 8
-  %86 = shl i64 %.797301303.i, 3
-  %scevgep1121.i = getelementptr i8, ptr %lsr.iv1113.i, i64 %86
-  %.936.i = load double, ptr %scevgep1121.i, align 8
-  store double %.936.i, ptr %.926.i, align 8
-  %.943.i = icmp eq i64 %.797301303.i, %.922.i
-  %.953.i = fneg double %.927.i
-  %"$phi894.2.2.3.i" = select i1 %.943.i, double %.927.i, double %.953.i
-  store double %"$phi894.2.2.3.i", ptr %scevgep1121.i, align 8
-  %lsr.iv.next1123.i = add i64 %lsr.iv1122.i, 32
-  %exitcond547.not.i = icmp eq i64 %.20.fr.i, %.804.i
-  br i1 %exitcond547.not.i, label %B942.lr.ph.i, label %B758.else.if.i
+B790.endif.lr.ph.i.us.i:                          ; preds = %B666.i.us.i, %B666.prol.loopexit.i.us.i
+  %invariant.gep461.i.us.i = getelementptr double, ptr %a2, i64 %.240480510.i.us.i
+  br i1 %58, label %B110.loopexit.i.us.i, label %B858.us.epil.preheader.i.us.i
 
-B942.lr.ph.i:                                     ; preds = %B758.else.if.i
-  %gep330.i = getelementptr double, ptr %invariant.gep329.i, i64 %.213.i
-  br label %B942.i
+B858.us.epil.preheader.i.us.i:                    ; preds = %B790.endif.lr.ph.i.us.i, %B856.B938_crit_edge.us.i.us.i
+  %lsr.iv125.i.us.i = phi ptr [ %scevgep126.i.us.i, %B856.B938_crit_edge.us.i.us.i ], [ %lsr.iv123.i.us.i, %B790.endif.lr.ph.i.us.i ]
+  %.1067463471.us.i.us.i = phi i64 [ %.1077.us.i.us.i, %B856.B938_crit_edge.us.i.us.i ], [ %..847.i.us.i, %B790.endif.lr.ph.i.us.i ]
+  %.1074464470.us.i.us.i = phi i64 [ %.1081.us.i.us.i, %B856.B938_crit_edge.us.i.us.i ], [ %.247.i.us.i, %B790.endif.lr.ph.i.us.i ]
+  %.1111.us.i.us.i = mul nsw i64 %.1074464470.us.i.us.i, %.20.i
+  %.1113.us.i.us.i = add nsw i64 %.1111.us.i.us.i, %.202.reass.us.us.i
+  %gep462.us.i.us.i = getelementptr double, ptr %invariant.gep461.i.us.i, i64 %.1113.us.i.us.i
+  %.1118.us.i.us.i = load double, ptr %gep462.us.i.us.i, align 8
+  br label %B858.us.epil.i.us.i
 
-_ZN6nbgrad7kernels6linalg2luB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1055.loopexit286.loopexit.i, %B298.endif.endif.us.us455.i, %B362.B1055.loopexit_crit_edge.us.us.i, %0, %B138.endif.lr.ph.split.us.split.i
+B858.us.epil.i.us.i:                              ; preds = %B858.us.epil.i.us.i, %B858.us.epil.preheader.i.us.i
+  %lsr.iv122.i = phi i64 [ %lsr.iv.next123.i, %B858.us.epil.i.us.i ], [ 0, %B858.us.epil.preheader.i.us.i ]
+  %lsr.iv120.i.us.i = phi ptr [ %scevgep121.i.us.i, %B858.us.epil.i.us.i ], [ %lsr.iv42.i.us.i, %B858.us.epil.preheader.i.us.i ]
+  %total.5.2455.us.epil.i.us.i = phi double [ %.1260.us.epil.i.us.i, %B858.us.epil.i.us.i ], [ %.1118.us.i.us.i, %B858.us.epil.preheader.i.us.i ]
+  %scevgep124.i = getelementptr i8, ptr %lsr.iv125.i.us.i, i64 %lsr.iv122.i
+  %.1248.us.epil.i.us.i = load double, ptr %scevgep124.i, align 8
+  %.1257.us.epil.i.us.i = load double, ptr %lsr.iv120.i.us.i, align 8
+  %.1258.us.epil.i.us.i = fmul double %.1248.us.epil.i.us.i, %.1257.us.epil.i.us.i
+  %.1260.us.epil.i.us.i = fsub double %total.5.2455.us.epil.i.us.i, %.1258.us.epil.i.us.i
+  %scevgep121.i.us.i = getelementptr i8, ptr %lsr.iv120.i.us.i, i64 %23
+  %lsr.iv.next123.i = add nuw nsw i64 %lsr.iv122.i, 8
+  %epil.iter11.cmp.not.i.us.i = icmp eq i64 %lsr.iv31.i.us.i, %lsr.iv.next123.i
+  br i1 %epil.iter11.cmp.not.i.us.i, label %B856.B938_crit_edge.us.i.us.i, label %B858.us.epil.i.us.i
+
+B856.B938_crit_edge.us.i.us.i:                    ; preds = %B858.us.epil.i.us.i
+  %.1077.us.i.us.i = add nsw i64 %.1067463471.us.i.us.i, -1
+  %.1081.us.i.us.i = add nuw i64 %.1074464470.us.i.us.i, 1
+  %sunkaddr147.i.us.i = shl i64 %.1113.us.i.us.i, 3
+  %sunkaddr148.i.us.i = getelementptr inbounds i8, ptr %invariant.gep461.i.us.i, i64 %sunkaddr147.i.us.i
+  store double %.1260.us.epil.i.us.i, ptr %sunkaddr148.i.us.i, align 8
+  %scevgep126.i.us.i = getelementptr i8, ptr %lsr.iv125.i.us.i, i64 %23
+  %.1068.us.i.us.i = icmp sgt i64 %.1067463471.us.i.us.i, 1
+  br i1 %.1068.us.i.us.i, label %B858.us.epil.preheader.i.us.i, label %B110.loopexit.i.us.i
+
+B110.loopexit.i.us.i:                             ; preds = %B856.B938_crit_edge.us.i.us.i, %B790.endif.lr.ph.i.us.i, %B592.endif.i.us.i
+  %lsr.iv.next.i.us.i = add nuw nsw i64 %lsr.iv31.i.us.i, 8
+  %scevgep43.i.us.i = getelementptr i8, ptr %lsr.iv42.i.us.i, i64 8
+  %scevgep50.i.us.i = getelementptr i8, ptr %lsr.iv49.i.us.i, i64 %23
+  %lsr.iv.next62.i.us.i = add i64 %lsr.iv61.i.us.i, -1
+  %65 = getelementptr i8, ptr %lsr.iv65.i.us.i, i64 %23
+  %scevgep124.i.us.i = getelementptr i8, ptr %lsr.iv123.i.us.i, i64 %23
+  %scevgep112.i = getelementptr i8, ptr %lsr.iv111.i, i64 %23
+  %lsr.iv.next114.i = add nuw nsw i64 %lsr.iv113.i, 1
+  %exitcond533.not.i.us.i = icmp eq i64 %.20.i, %.247.i.us.i
+  br i1 %exitcond533.not.i.us.i, label %B298.endif.endif.us.us.i, label %B156.endif.lr.ph.i.us.i
+
+B298.endif.endif.us.us.i:                         ; preds = %B110.loopexit.i.us.i
+  %66 = getelementptr double, ptr %a2, i64 %.213.us.us.i
+  %gep232.us.us.i = getelementptr double, ptr %invariant.gep228.i, i64 %.213.us.us.i
+  %.525.us.us.i = load double, ptr %66, align 8
+  %.526.us.us.i = tail call double @llvm.fabs.f64(double %.525.us.us.i)
+  %.527.us.us.i = fptosi double %.526.us.us.i to i64
+  %gep221.us.us.i = getelementptr double, ptr %gep232.us.us.i, i64 %.527.us.us.i
+  store double 1.000000e+00, ptr %gep221.us.us.i, align 8
+  br i1 %39, label %B851.loopexit.us.loopexit.us.i, label %B364.us.us.1.i
+
+B364.us.us.1.i:                                   ; preds = %B298.endif.endif.us.us.i
+  %sunkaddr223.i = shl i64 %.213.us.us.i, 3
+  %sunkaddr224.i = getelementptr i8, ptr %a2, i64 %sunkaddr223.i
+  %sunkaddr225.i = getelementptr i8, ptr %sunkaddr224.i, i64 8
+  %.525.us.us.1.i = load double, ptr %sunkaddr225.i, align 8
+  %.526.us.us.1.i = tail call double @llvm.fabs.f64(double %.525.us.us.1.i)
+  %.527.us.us.1.i = fptosi double %.526.us.us.1.i to i64
+  %gep221.us.us.1.i = getelementptr double, ptr %gep232.us.us.i, i64 %.527.us.us.1.i
+  store double 2.000000e+00, ptr %gep221.us.us.1.i, align 8
+  br i1 %42, label %B851.loopexit.us.loopexit.us.i, label %B364.us.us.2.i
+
+B364.us.us.2.i:                                   ; preds = %B364.us.us.1.i
+  %sunkaddr228.i = getelementptr i8, ptr %sunkaddr224.i, i64 16
+  %.525.us.us.2.i = load double, ptr %sunkaddr228.i, align 8
+  %.526.us.us.2.i = tail call double @llvm.fabs.f64(double %.525.us.us.2.i)
+  %.527.us.us.2.i = fptosi double %.526.us.us.2.i to i64
+  %gep221.us.us.2.i = getelementptr double, ptr %gep232.us.us.i, i64 %.527.us.us.2.i
+  store double 3.000000e+00, ptr %gep221.us.us.2.i, align 8
+  br i1 %43, label %B851.loopexit.us.loopexit.us.i, label %B364.us.us.3.i
+
+B364.us.us.3.i:                                   ; preds = %B364.us.us.2.i
+  %sunkaddr231.i = getelementptr i8, ptr %sunkaddr224.i, i64 24
+  %.525.us.us.3.i = load double, ptr %sunkaddr231.i, align 8
+  %.526.us.us.3.i = tail call double @llvm.fabs.f64(double %.525.us.us.3.i)
+  %.527.us.us.3.i = fptosi double %.526.us.us.3.i to i64
+  %gep221.us.us.3.i = getelementptr double, ptr %gep232.us.us.i, i64 %.527.us.us.3.i
+  store double 4.000000e+00, ptr %gep221.us.us.3.i, align 8
+  br label %B851.loopexit.us.loopexit.us.i
+
+B462.i.preheader.us.i:                            ; preds = %B412.i.us.i
+  %sunkaddr145.i.us.i = shl i64 %chosen.3.2.i.us.i, 3
+  %scevgep102.i = getelementptr i8, ptr %lsr.iv84.i, i64 %sunkaddr145.i.us.i
+  br label %B462.i.us.i
+
+B851.loopexit.us.loopexit.us.i:                   ; preds = %B364.us.us.3.i, %B364.us.us.2.i, %B364.us.us.1.i, %B298.endif.endif.us.us.i
+  %scevgep65.i = getelementptr i8, ptr %lsr.iv.i, i64 %27
+  %scevgep75.i = getelementptr i8, ptr %lsr.iv74.i, i64 %30
+  %scevgep85.i = getelementptr i8, ptr %lsr.iv84.i, i64 %30
+  %scevgep90.i = getelementptr i8, ptr %lsr.iv89.i, i64 %27
+  %scevgep95.i = getelementptr i8, ptr %lsr.iv94.i, i64 %30
+  %scevgep110.i = getelementptr i8, ptr %lsr.iv109.i, i64 %30
+  %.159.us.us.i = icmp sgt i64 %.158233269.us.us.i, 1
+  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B138.endif.us.preheader.split.i:                  ; preds = %B138.endif.us.preheader.i
+  %67 = icmp sgt i64 %invariant.op.i, 0
+  br i1 %67, label %B138.endif.us.us17.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B138.endif.us.us17.preheader.i:                   ; preds = %B138.endif.us.preheader.split.i
+  %xtraiter53.i = and i64 %invariant.op.i, 3
+  %unroll_iter56.i = and i64 %invariant.op.i, 9223372036854775804
+  %68 = shl i64 %.72.i, 3
+  %69 = mul i64 %68, %invariant.op.i
+  %70 = getelementptr i8, ptr %a0, i64 %69
+  %scevgep125.i = getelementptr i8, ptr %70, i64 24
+  %71 = shl i64 %invariant.op.i, 3
+  %72 = mul i64 %factor.op.mul.i, %68
+  %73 = getelementptr i8, ptr %a2, i64 %72
+  %scevgep135.i = getelementptr i8, ptr %73, i64 24
+  %74 = shl i64 %factor.op.mul.i, 3
+  %75 = icmp samesign ult i64 %invariant.op.i, 4
+  %76 = icmp eq i64 %xtraiter53.i, 0
+  %77 = shl i64 %unroll_iter56.i, 3
+  br label %B138.endif.us.us17.i
+
+B138.endif.us.us17.i:                             ; preds = %B276.us.loopexit.us34.i, %B138.endif.us.us17.preheader.i
+  %lsr.iv151.i = phi ptr [ %70, %B138.endif.us.us17.preheader.i ], [ %scevgep152.i, %B276.us.loopexit.us34.i ]
+  %lsr.iv146.i = phi ptr [ %73, %B138.endif.us.us17.preheader.i ], [ %scevgep147.i, %B276.us.loopexit.us34.i ]
+  %lsr.iv136.i = phi ptr [ %scevgep135.i, %B138.endif.us.us17.preheader.i ], [ %scevgep137.i, %B276.us.loopexit.us34.i ]
+  %lsr.iv126.i = phi ptr [ %scevgep125.i, %B138.endif.us.us17.preheader.i ], [ %scevgep127.i, %B276.us.loopexit.us34.i ]
+  %.158233269.us.us18.i = phi i64 [ %.113.i, %B138.endif.us.us17.preheader.i ], [ %.168.us.us20.i, %B276.us.loopexit.us34.i ]
+  %.168.us.us20.i = add nsw i64 %.158233269.us.us18.i, -1
+  br i1 %75, label %B276.us.loopexit.us34.unr-lcssa.i, label %B226.us.us25.i
+
+B226.us.us25.i:                                   ; preds = %B138.endif.us.us17.i, %B226.us.us25.i
+  %.311201203.us.us26.i = phi i64 [ %.318.us.us27.3.i, %B226.us.us25.i ], [ 0, %B138.endif.us.us17.i ]
+  %78 = shl i64 %.311201203.us.us26.i, 3
+  %scevgep133.i = getelementptr i8, ptr %lsr.iv126.i, i64 %78
+  %scevgep134.i = getelementptr i8, ptr %scevgep133.i, i64 -24
+  %.351.us.us29.i = load double, ptr %scevgep134.i, align 8
+  %scevgep143.i = getelementptr i8, ptr %lsr.iv136.i, i64 %78
+  %scevgep144.i = getelementptr i8, ptr %scevgep143.i, i64 -24
+  store double %.351.us.us29.i, ptr %scevgep144.i, align 8
+  %scevgep132.i = getelementptr i8, ptr %scevgep133.i, i64 -16
+  %.351.us.us29.1.i = load double, ptr %scevgep132.i, align 8
+  %scevgep142.i = getelementptr i8, ptr %scevgep143.i, i64 -16
+  store double %.351.us.us29.1.i, ptr %scevgep142.i, align 8
+  %scevgep130.i = getelementptr i8, ptr %scevgep133.i, i64 -8
+  %.351.us.us29.2.i = load double, ptr %scevgep130.i, align 8
+  %scevgep140.i = getelementptr i8, ptr %scevgep143.i, i64 -8
+  store double %.351.us.us29.2.i, ptr %scevgep140.i, align 8
+  %.318.us.us27.3.i = add nuw i64 %.311201203.us.us26.i, 4
+  %.351.us.us29.3.i = load double, ptr %scevgep133.i, align 8
+  store double %.351.us.us29.3.i, ptr %scevgep143.i, align 8
+  %niter57.ncmp.3.i = icmp eq i64 %unroll_iter56.i, %.318.us.us27.3.i
+  br i1 %niter57.ncmp.3.i, label %B276.us.loopexit.us34.unr-lcssa.i, label %B226.us.us25.i
+
+B276.us.loopexit.us34.unr-lcssa.i:                ; preds = %B226.us.us25.i, %B138.endif.us.us17.i
+  %.311201203.us.us26.unr.i = phi i64 [ 0, %B138.endif.us.us17.i ], [ %77, %B226.us.us25.i ]
+  br i1 %76, label %B276.us.loopexit.us34.i, label %B226.us.us25.epil.preheader.i
+
+B226.us.us25.epil.preheader.i:                    ; preds = %B276.us.loopexit.us34.unr-lcssa.i
+  %scevgep148.i = getelementptr i8, ptr %lsr.iv146.i, i64 %.311201203.us.us26.unr.i
+  %scevgep153.i = getelementptr i8, ptr %lsr.iv151.i, i64 %.311201203.us.us26.unr.i
+  br label %B226.us.us25.epil.i
+
+B226.us.us25.epil.i:                              ; preds = %B226.us.us25.epil.i, %B226.us.us25.epil.preheader.i
+  %epil.iter54.i = phi i64 [ %epil.iter54.next.i, %B226.us.us25.epil.i ], [ 0, %B226.us.us25.epil.preheader.i ]
+  %79 = shl nuw nsw i64 %epil.iter54.i, 3
+  %scevgep154.i = getelementptr i8, ptr %scevgep153.i, i64 %79
+  %.351.us.us29.epil.i = load double, ptr %scevgep154.i, align 8
+  %scevgep149.i = getelementptr i8, ptr %scevgep148.i, i64 %79
+  store double %.351.us.us29.epil.i, ptr %scevgep149.i, align 8
+  %epil.iter54.next.i = add nuw nsw i64 %epil.iter54.i, 1
+  %epil.iter54.cmp.not.i = icmp eq i64 %xtraiter53.i, %epil.iter54.next.i
+  br i1 %epil.iter54.cmp.not.i, label %B276.us.loopexit.us34.i, label %B226.us.us25.epil.i
+
+B276.us.loopexit.us34.i:                          ; preds = %B226.us.us25.epil.i, %B276.us.loopexit.us34.unr-lcssa.i
+  %scevgep127.i = getelementptr i8, ptr %lsr.iv126.i, i64 %71
+  %scevgep137.i = getelementptr i8, ptr %lsr.iv136.i, i64 %74
+  %scevgep147.i = getelementptr i8, ptr %lsr.iv146.i, i64 %74
+  %scevgep152.i = getelementptr i8, ptr %lsr.iv151.i, i64 %71
+  %.159.us.us33.i = icmp sgt i64 %.158233269.us.us18.i, 1
+  br i1 %.159.us.us33.i, label %B138.endif.us.us17.i, label %_ZN6nbgrad7kernels6linalg2luB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B138.endif.us294.i:                               ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B138.endif.us294.preheader.i
+  %lsr.iv197.i = phi ptr [ %scevgep196.i, %B138.endif.us294.preheader.i ], [ %scevgep198.i, %B736.B851.loopexit199_crit_edge.us.i ]
+  %lsr.iv188.i = phi ptr [ %scevgep187.i, %B138.endif.us294.preheader.i ], [ %scevgep189.i, %B736.B851.loopexit199_crit_edge.us.i ]
+  %lsr.iv181.i = phi ptr [ %3, %B138.endif.us294.preheader.i ], [ %scevgep182.i, %B736.B851.loopexit199_crit_edge.us.i ]
+  %lsr.iv176.i = phi ptr [ %6, %B138.endif.us294.preheader.i ], [ %scevgep177.i, %B736.B851.loopexit199_crit_edge.us.i ]
+  %lsr.iv166.i = phi ptr [ %scevgep165.i, %B138.endif.us294.preheader.i ], [ %scevgep167.i, %B736.B851.loopexit199_crit_edge.us.i ]
+  %lsr.iv156.i = phi ptr [ %scevgep155.i, %B138.endif.us294.preheader.i ], [ %scevgep157.i, %B736.B851.loopexit199_crit_edge.us.i ]
+  %.158233269.us295.i = phi i64 [ %.113.i, %B138.endif.us294.preheader.i ], [ %.168.us299.i, %B736.B851.loopexit199_crit_edge.us.i ]
+  %.165235268.us296.i = phi i64 [ %.72.i, %B138.endif.us294.preheader.i ], [ %.172.us300.i, %B736.B851.loopexit199_crit_edge.us.i ]
+  %.168.us299.i = add nsw i64 %.158233269.us295.i, -1
+  %.172.us300.i = add i64 %.165235268.us296.i, 1
+  %.202.reass.us301.i = mul i64 %.165235268.us296.i, %factor.op.mul.i
+  %.213.us302.i = add nsw i64 %.202.reass.us301.i, %invariant.op.i
+  %.219.us303.i = mul nsw i64 %.165235268.us296.i, %.65.i
+  br i1 %14, label %B226.lr.ph.us317.i, label %B36.lr.ph.new.i.i
+
+B36.lr.ph.new.i.loopexit.unr-lcssa.i:             ; preds = %B226.us307.i, %B226.lr.ph.us317.i
+  %.311201203.us309.unr.i = phi i64 [ 0, %B226.lr.ph.us317.i ], [ %20, %B226.us307.i ]
+  br i1 %16, label %B36.lr.ph.new.i.i, label %B226.us307.epil.preheader.i
+
+B226.us307.epil.preheader.i:                      ; preds = %B36.lr.ph.new.i.loopexit.unr-lcssa.i
+  %scevgep178.i = getelementptr i8, ptr %lsr.iv176.i, i64 %.311201203.us309.unr.i
+  %scevgep183.i = getelementptr i8, ptr %lsr.iv181.i, i64 %.311201203.us309.unr.i
+  br label %B226.us307.epil.i
+
+B226.us307.epil.i:                                ; preds = %B226.us307.epil.i, %B226.us307.epil.preheader.i
+  %epil.iter.i = phi i64 [ %epil.iter.next.i, %B226.us307.epil.i ], [ 0, %B226.us307.epil.preheader.i ]
+  %80 = shl nuw nsw i64 %epil.iter.i, 3
+  %scevgep184.i = getelementptr i8, ptr %scevgep183.i, i64 %80
+  %.351.us313.epil.i = load double, ptr %scevgep184.i, align 8
+  %scevgep179.i = getelementptr i8, ptr %scevgep178.i, i64 %80
+  store double %.351.us313.epil.i, ptr %scevgep179.i, align 8
+  %epil.iter.next.i = add nuw nsw i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B36.lr.ph.new.i.i, label %B226.us307.epil.i
+
+B36.lr.ph.new.i.i:                                ; preds = %B226.us307.epil.i, %B36.lr.ph.new.i.loopexit.unr-lcssa.i, %B138.endif.us294.i
+  %.546.us.i = load i64, ptr %a3, align 8
+  %.549.us.i = getelementptr double, ptr %a2, i64 %.202.reass.us301.i
+  %.554.us.i = getelementptr i64, ptr %a1, i64 %.219.us303.i
+  %gep225.us.i = getelementptr i64, ptr %invariant.gep224.i, i64 %.219.us303.i
+  %.579.us.i = inttoptr i64 %.546.us.i to ptr
+  tail call void %.579.us.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %.549.us.i, ptr nonnull %.19.i, ptr %.554.us.i, ptr %gep225.us.i)
+  br label %B36.i.i
+
+B36.i.i:                                          ; preds = %B36.i.i, %B36.lr.ph.new.i.i
+  %lsr.iv199.i = phi ptr [ %scevgep200.i, %B36.i.i ], [ %lsr.iv197.i, %B36.lr.ph.new.i.i ]
+  %lsr.iv185.i = phi i64 [ %lsr.iv.next186.i, %B36.i.i ], [ 2, %B36.lr.ph.new.i.i ]
+  %81 = add nsw i64 %lsr.iv185.i, -1
+  %.143.i.i = uitofp nneg i64 %81 to double
+  %82 = shl i64 %lsr.iv185.i, 3
+  %scevgep190.i = getelementptr i8, ptr %lsr.iv188.i, i64 %82
+  %scevgep191.i = getelementptr i8, ptr %scevgep190.i, i64 8
+  %scevgep195.i = getelementptr i8, ptr %scevgep190.i, i64 -16
+  store double %.143.i.i, ptr %scevgep195.i, align 8
+  %.143.1.i.i = uitofp nneg i64 %lsr.iv185.i to double
+  %scevgep194.i = getelementptr i8, ptr %scevgep190.i, i64 -8
+  store double %.143.1.i.i, ptr %scevgep194.i, align 8
+  %83 = or disjoint i64 %lsr.iv185.i, 1
+  %.143.2.i.i = uitofp nneg i64 %83 to double
+  store double %.143.2.i.i, ptr %scevgep190.i, align 8
+  %84 = add nuw nsw i64 %lsr.iv185.i, 2
+  %.143.3.i.i = uitofp nneg i64 %84 to double
+  store double %.143.3.i.i, ptr %scevgep191.i, align 8
+  %lsr.iv.next186.i = add nuw nsw i64 %lsr.iv185.i, 4
+  %85 = sub nsw i64 %lsr.iv.next186.i, %8
+  %niter.ncmp.3.i3.i = icmp eq i64 %85, 2
+  %scevgep200.i = getelementptr i8, ptr %lsr.iv199.i, i64 32
+  br i1 %niter.ncmp.3.i3.i, label %B94.else.if.lr.ph.unr-lcssa.i.i, label %B36.i.i
+
+B94.else.if.lr.ph.unr-lcssa.i.i:                  ; preds = %B36.i.i
+  %86 = getelementptr double, ptr %a2, i64 %.213.us302.i
+  br i1 %17, label %B94.else.if.i.i.preheader, label %B36.epil.i.preheader.i
+
+B36.epil.i.preheader.i:                           ; preds = %B94.else.if.lr.ph.unr-lcssa.i.i
+  %87 = add nuw i64 %lsr.iv185.i, 3
+  br label %B36.epil.i.i
+
+B36.epil.i.i:                                     ; preds = %B36.epil.i.i, %B36.epil.i.preheader.i
+  %lsr.iv201.i = phi ptr [ %lsr.iv199.i, %B36.epil.i.preheader.i ], [ %scevgep202.i, %B36.epil.i.i ]
+  %lsr.iv5.i.i = phi i64 [ %xtraiter.i1.i, %B36.epil.i.preheader.i ], [ %lsr.iv.next6.i.i, %B36.epil.i.i ]
+  %lsr.iv1.i.i = phi i64 [ %87, %B36.epil.i.preheader.i ], [ %lsr.iv.next2.i.i, %B36.epil.i.i ]
+  %.143.epil.i.i = uitofp nneg i64 %lsr.iv1.i.i to double
+  store double %.143.epil.i.i, ptr %lsr.iv201.i, align 8
+  %lsr.iv.next2.i.i = add nuw i64 %lsr.iv1.i.i, 1
+  %lsr.iv.next6.i.i = add nsw i64 %lsr.iv5.i.i, -1
+  %scevgep202.i = getelementptr i8, ptr %lsr.iv201.i, i64 8
+  %epil.iter.cmp.not.i5.i = icmp eq i64 %lsr.iv.next6.i.i, 0
+  br i1 %epil.iter.cmp.not.i5.i, label %B94.else.if.i.i.preheader, label %B36.epil.i.i
+
+B94.else.if.i.i.preheader:                        ; preds = %B36.epil.i.i, %B94.else.if.lr.ph.unr-lcssa.i.i
+  br label %B94.else.if.i.i
+
+B94.else.if.i.i:                                  ; preds = %B94.else.if.i.i.preheader, %B94.else.if.i.i
+  %lsr.iv.i6.i = phi i64 [ %lsr.iv.next.i8.i, %B94.else.if.i.i ], [ 0, %B94.else.if.i.i.preheader ]
+  %.239100102.i.i = phi i64 [ %.246.i.i, %B94.else.if.i.i ], [ 0, %B94.else.if.i.i.preheader ]
+  %.246.i.i = add nuw nsw i64 %.239100102.i.i, 1
+  %.282.1.i.i = lshr i64 %.239100102.i.i, 1
+  %.318.i.i = getelementptr i64, ptr %.554.us.i, i64 %.282.1.i.i
+  %.319.i.i = load i64, ptr %.318.i.i, align 8
+  %.361.i.i = and i64 %lsr.iv.i6.i, 32
+  %.362.i.i = ashr i64 %.319.i.i, %.361.i.i
+  %.363.i.i = and i64 %.362.i.i, 4294967295
+  %.364.i.i = add nsw i64 %.363.i.i, -1
+  %.368.i.i = getelementptr double, ptr %86, i64 %.364.i.i
+  %.369.i.i = load double, ptr %.368.i.i, align 8
+  %88 = shl i64 %.239100102.i.i, 3
+  %scevgep203.i = getelementptr i8, ptr %lsr.iv188.i, i64 %88
+  %.378.i.i = load double, ptr %scevgep203.i, align 8
+  store double %.378.i.i, ptr %.368.i.i, align 8
+  %.385.i.i = icmp eq i64 %.239100102.i.i, %.364.i.i
+  %.395.i.i = fneg double %.369.i.i
+  %"$phi230.1.2.1.i.i" = select i1 %.385.i.i, double %.369.i.i, double %.395.i.i
+  store double %"$phi230.1.2.1.i.i", ptr %scevgep203.i, align 8
+  %lsr.iv.next.i8.i = add i64 %lsr.iv.i6.i, 32
+  %exitcond106.not.i.i = icmp eq i64 %.20.i, %.246.i.i
+  br i1 %exitcond106.not.i.i, label %B474.endif.endif.us.i, label %B94.else.if.i.i
+
+B474.endif.endif.us.i:                            ; preds = %B94.else.if.i.i
+  %gep229.us.i = getelementptr double, ptr %invariant.gep228.i, i64 %.213.us302.i
+  br label %B738.us.i
+
+B738.us.i:                                        ; preds = %B738.us.i, %B474.endif.endif.us.i
+  %lsr.iv204.i = phi i64 [ %lsr.iv.next205.i, %B738.us.i ], [ 1, %B474.endif.endif.us.i ]
+  %89 = shl i64 %lsr.iv204.i, 3
+  %scevgep209.i = getelementptr i8, ptr %lsr.iv188.i, i64 %89
+  %scevgep210.i = getelementptr i8, ptr %scevgep209.i, i64 -8
+  %.739.us.i = load double, ptr %scevgep210.i, align 8
+  %.740.us.i = tail call double @llvm.fabs.f64(double %.739.us.i)
+  %.741.us.i = fptosi double %.740.us.i to i64
+  %.745.us.i = uitofp nneg i64 %lsr.iv204.i to double
+  %gep.us.i = getelementptr double, ptr %gep229.us.i, i64 %.741.us.i
+  store double %.745.us.i, ptr %gep.us.i, align 8
+  %90 = add nuw nsw i64 %lsr.iv204.i, 1
+  %.739.us.1.i = load double, ptr %scevgep209.i, align 8
+  %.740.us.1.i = tail call double @llvm.fabs.f64(double %.739.us.1.i)
+  %.741.us.1.i = fptosi double %.740.us.1.i to i64
+  %.745.us.1.i = uitofp nneg i64 %90 to double
+  %gep.us.1.i = getelementptr double, ptr %gep229.us.i, i64 %.741.us.1.i
+  store double %.745.us.1.i, ptr %gep.us.1.i, align 8
+  %lsr.iv.next205.i = add nuw nsw i64 %lsr.iv204.i, 2
+  %91 = sub nsw i64 %lsr.iv.next205.i, %13
+  %niter52.ncmp.1.i = icmp eq i64 %91, 1
+  br i1 %niter52.ncmp.1.i, label %B736.B851.loopexit199_crit_edge.us.unr-lcssa.i, label %B738.us.i
+
+B226.us307.i:                                     ; preds = %B226.lr.ph.us317.i, %B226.us307.i
+  %.311201203.us309.i = phi i64 [ %.318.us311.3.i, %B226.us307.i ], [ 0, %B226.lr.ph.us317.i ]
+  %92 = shl i64 %.311201203.us309.i, 3
+  %scevgep163.i = getelementptr i8, ptr %lsr.iv156.i, i64 %92
+  %scevgep164.i = getelementptr i8, ptr %scevgep163.i, i64 -24
+  %.351.us313.i = load double, ptr %scevgep164.i, align 8
+  %scevgep173.i = getelementptr i8, ptr %lsr.iv166.i, i64 %92
+  %scevgep174.i = getelementptr i8, ptr %scevgep173.i, i64 -24
+  store double %.351.us313.i, ptr %scevgep174.i, align 8
+  %scevgep162.i = getelementptr i8, ptr %scevgep163.i, i64 -16
+  %.351.us313.1.i = load double, ptr %scevgep162.i, align 8
+  %scevgep172.i = getelementptr i8, ptr %scevgep173.i, i64 -16
+  store double %.351.us313.1.i, ptr %scevgep172.i, align 8
+  %scevgep160.i = getelementptr i8, ptr %scevgep163.i, i64 -8
+  %.351.us313.2.i = load double, ptr %scevgep160.i, align 8
+  %scevgep170.i = getelementptr i8, ptr %scevgep173.i, i64 -8
+  store double %.351.us313.2.i, ptr %scevgep170.i, align 8
+  %.318.us311.3.i = add nuw i64 %.311201203.us309.i, 4
+  %.351.us313.3.i = load double, ptr %scevgep163.i, align 8
+  store double %.351.us313.3.i, ptr %scevgep173.i, align 8
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.318.us311.3.i
+  br i1 %niter.ncmp.3.i, label %B36.lr.ph.new.i.loopexit.unr-lcssa.i, label %B226.us307.i
+
+B226.lr.ph.us317.i:                               ; preds = %B138.endif.us294.i
+  br i1 %15, label %B36.lr.ph.new.i.loopexit.unr-lcssa.i, label %B226.us307.i
+
+B736.B851.loopexit199_crit_edge.us.unr-lcssa.i:   ; preds = %B738.us.i
+  br i1 %19, label %B736.B851.loopexit199_crit_edge.us.i, label %B738.us.epil.i
+
+B738.us.epil.i:                                   ; preds = %B736.B851.loopexit199_crit_edge.us.unr-lcssa.i
+  %93 = shl i64 %lsr.iv.next205.i, 3
+  %scevgep207.i = getelementptr i8, ptr %lsr.iv188.i, i64 %93
+  %scevgep208.i = getelementptr i8, ptr %scevgep207.i, i64 -8
+  %.739.us.epil.i = load double, ptr %scevgep208.i, align 8
+  %.740.us.epil.i = tail call double @llvm.fabs.f64(double %.739.us.epil.i)
+  %.741.us.epil.i = fptosi double %.740.us.epil.i to i64
+  %.745.us.epil.i = uitofp nneg i64 %lsr.iv.next205.i to double
+  %gep.us.epil.i = getelementptr double, ptr %gep229.us.i, i64 %.741.us.epil.i
+  store double %.745.us.epil.i, ptr %gep.us.epil.i, align 8
+  br label %B736.B851.loopexit199_crit_edge.us.i
+
+B736.B851.loopexit199_crit_edge.us.i:             ; preds = %B738.us.epil.i, %B736.B851.loopexit199_crit_edge.us.unr-lcssa.i
+  %scevgep157.i = getelementptr i8, ptr %lsr.iv156.i, i64 %4
+  %scevgep167.i = getelementptr i8, ptr %lsr.iv166.i, i64 %7
+  %scevgep177.i = getelementptr i8, ptr %lsr.iv176.i, i64 %7
+  %scevgep182.i = getelementptr i8, ptr %lsr.iv181.i, i64 %4
+  %scevgep189.i = getelementptr i8, ptr %lsr.iv188.i, i64 %7
+  %scevgep198.i = getelementptr i8, ptr %lsr.iv197.i, i64 %7
+  %.159.us316.i = icmp sgt i64 %.158233269.us295.i, 1
+  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+_ZN6nbgrad7kernels6linalg2luB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us34.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -29095,7 +29153,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %.31226.i = sub i64 %a5, %a4
   %.68.i = mul i64 %.26.i, %.31226.i
   %.114299.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.27.i = mul i64 %.26.i, %a4
@@ -29112,7 +29170,7 @@ B122.endif.preheader.i:                           ; preds = %B122.endif.lr.ph.i
   %scevgep.i = getelementptr i8, ptr %a1, i64 %5
   %6 = shl i64 %.68.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %6, i1 false)
-  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.us.i:                      ; preds = %B122.endif.lr.ph.i
   %.461.i = icmp samesign ult i64 %.20.fr.i, 5
@@ -29476,7 +29534,7 @@ B696.us.us.i:                                     ; preds = %B636.lr.ph.us.us.pr
   %scevgep85.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
   %scevgep91.i = getelementptr i8, ptr %lsr.iv90.i, i64 %19
   %.114.us.us.i = icmp sgt i64 %.113277307.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B318.endif.loopexit.us.us.i:                      ; preds = %B34.loopexit.i.us.us.i
   %sunkaddr163.i = shl i64 %.120278306.us.us.i, 3
@@ -29644,9 +29702,9 @@ B696.us.i:                                        ; preds = %B594.loopexit.us.i,
   %scevgep112.i = getelementptr i8, ptr %lsr.iv111.i, i64 %10
   %scevgep121.i = getelementptr i8, ptr %lsr.iv120.i, i64 %10
   %.114.us.i = icmp sgt i64 %.113277307.us.i, 1
-  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
+_ZN6nbgrad7kernels6linalg8choleskyB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -29665,7 +29723,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %.31226.i = sub i64 %a5, %a4
   %.68.i = mul i64 %.26.i, %.31226.i
   %.114299.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.27.i = mul i64 %.26.i, %a4
@@ -29682,7 +29740,7 @@ B122.endif.preheader.i:                           ; preds = %B122.endif.lr.ph.i
   %scevgep.i = getelementptr i8, ptr %a1, i64 %5
   %6 = shl i64 %.68.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %6, i1 false)
-  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.us.i:                      ; preds = %B122.endif.lr.ph.i
   %.459.i = icmp samesign ult i64 %.20.fr.i, 5
@@ -30046,7 +30104,7 @@ B696.us.us.i:                                     ; preds = %B636.lr.ph.us.us.pr
   %scevgep85.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
   %scevgep91.i = getelementptr i8, ptr %lsr.iv90.i, i64 %19
   %.114.us.us.i = icmp sgt i64 %.113277307.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B318.endif.loopexit.us.us.i:                      ; preds = %B34.loopexit.i.us.us.i
   %sunkaddr163.i = shl i64 %.120278306.us.us.i, 3
@@ -30214,9 +30272,9 @@ B696.us.i:                                        ; preds = %B594.loopexit.us.i,
   %scevgep112.i = getelementptr i8, ptr %lsr.iv111.i, i64 %10
   %scevgep121.i = getelementptr i8, ptr %lsr.iv120.i, i64 %10
   %.114.us.i = icmp sgt i64 %.113277307.us.i, 1
-  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
+_ZN6nbgrad7kernels6linalg8choleskyB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float32,*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -30238,7 +30296,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
   %.91.i = mul i64 %.49.i, %.54221.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137252.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -30265,7 +30323,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419195.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -30330,7 +30388,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
 
 B206.endif.us11.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -30411,7 +30469,7 @@ B296.loopexit.us31.i:                             ; preds = %B270.us19.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us30.i = icmp sgt i64 %.136240256.us12.i, 1
-  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -30516,7 +30574,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %52
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136240256.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -30529,7 +30587,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %47
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %48
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -30640,7 +30698,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136240256.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -30683,7 +30741,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 12
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float64,*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -30705,7 +30763,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
   %.91.i = mul i64 %.49.i, %.54221.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137252.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -30732,7 +30790,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419195.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -30797,7 +30855,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
 
 B206.endif.us11.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -30878,7 +30936,7 @@ B296.loopexit.us31.i:                             ; preds = %B270.us19.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us30.i = icmp sgt i64 %.136240256.us12.i, 1
-  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -30983,7 +31041,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %52
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136240256.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -30996,7 +31054,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %47
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %48
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -31107,7 +31165,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136240256.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -31150,7 +31208,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 24
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu_solve(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -31168,7 +31226,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.40852.i = sub i64 %a6, %a5
   %.77.i = mul i64 %.35.i, %.40852.i
   %.1231238.not.i = icmp slt i64 %.77.i, 1
-  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.36.i = mul i64 %.35.i, %a5
@@ -31497,7 +31555,7 @@ B1910.i:                                          ; preds = %B812.loopexit.i, %B
   %scevgep210.i = getelementptr i8, ptr %lsr.iv209.i, i64 %12
   %scevgep233.i = getelementptr i8, ptr %lsr.iv232.i, i64 %12
   %.123.i = icmp sgt i64 %.12211521274.i, 1
-  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
   %lsr.iv232.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep233.i, %B1910.i ]
@@ -31961,7 +32019,7 @@ B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
   %scevgep221.i = getelementptr i8, ptr %scevgep220.i, i64 %71
   br label %B1852.i
 
-_ZN6nbgrad7kernels6linalg8lu_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+_ZN6nbgrad7kernels6linalg8lu_solveB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1910.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu_solve(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -31979,7 +32037,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.40852.i = sub i64 %a6, %a5
   %.77.i = mul i64 %.35.i, %.40852.i
   %.1231238.not.i = icmp slt i64 %.77.i, 1
-  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.36.i = mul i64 %.35.i, %a5
@@ -32308,7 +32366,7 @@ B1910.i:                                          ; preds = %B812.loopexit.i, %B
   %scevgep210.i = getelementptr i8, ptr %lsr.iv209.i, i64 %12
   %scevgep233.i = getelementptr i8, ptr %lsr.iv232.i, i64 %12
   %.123.i = icmp sgt i64 %.12211521274.i, 1
-  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
   %lsr.iv232.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep233.i, %B1910.i ]
@@ -32772,7 +32830,7 @@ B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
   %scevgep221.i = getelementptr i8, ptr %scevgep220.i, i64 %71
   br label %B1852.i
 
-_ZN6nbgrad7kernels6linalg8lu_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+_ZN6nbgrad7kernels6linalg8lu_solveB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1910.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.jacobi.symmetric_eigen(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.jacobi -
@@ -32800,7 +32858,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.6758.i = sub i64 %a5, %a4
   %.106.i = mul i64 %.58.i, %.6758.i
   %.15161.not.i = icmp slt i64 %.106.i, 1
-  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
 
 B138.lr.ph.i:                                     ; preds = %0
   %.60.i = mul i64 %.58.i, %a4
@@ -33616,9 +33674,9 @@ B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i,
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %16
   %scevgep95.i = getelementptr i8, ptr %lsr.iv94.i, i64 %16
   %.151.i = icmp sgt i64 %.1505963.i, 1
-  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.jacobi.symmetric_eigen(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.jacobi -
@@ -33644,7 +33702,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.6758.i = sub i64 %a5, %a4
   %.106.i = mul i64 %.58.i, %.6758.i
   %.15161.not.i = icmp slt i64 %.106.i, 1
-  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v619B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
 
 B138.lr.ph.i:                                     ; preds = %0
   %.60.i = mul i64 %.58.i, %a4
@@ -34523,1288 +34581,3361 @@ B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i,
   %lsr.iv.next111.i = add i64 %lsr.iv110.i, %"$phi66.0.2.0.i"
   %scevgep116.i = getelementptr i8, ptr %lsr.iv115.i, i64 %20
   %.151.i = icmp sgt i64 %.1505963.i, 1
-  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v619B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v619B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
-declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.abs.i64(i64, i1 immarg)
 
 declare float @llvm.fabs.f32(float)
 
-declare { i64, i1 } @llvm.uadd.with.overflow.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
 
-define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr nocapture %a2, ptr nocapture readonly %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.16.i = getelementptr i8, ptr %a3, i64 8
-  %.17.i = load i64, ptr %.16.i, align 8
-  %.21.i = getelementptr i8, ptr %a3, i64 16
-  %.22.i = load i64, ptr %.21.i, align 8
-  %.23.i = mul i64 %.22.i, %a4
-  %.26497.i = sub i64 %a5, %a4
-  %.63.i = mul i64 %.22.i, %.26497.i
-  %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
-  %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.25.i = getelementptr i8, ptr %a3, i64 16
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.31147.i = sub i64 %a5, %a4
+  %.68.i = mul i64 %.26.i, %.31147.i
+  %factor.op.mul167.i = mul i64 %.20.i, %.20.i
+  %.156.fr.i = freeze i64 %factor.op.mul167.i
+  %.113186.not.i = icmp slt i64 %.68.i, 1
+  br i1 %.113186.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B120.endif.lr.ph.i
 
-B122.endif.lr.ph.i:                               ; preds = %0
-  %.168.i = mul i64 %.17.i, %.17.i
-  %.518633.i = icmp sgt i64 %.17.i, 1
-  br i1 %.518633.i, label %B122.endif.us.preheader.i, label %B122.endif.lr.ph.split.i
+B120.endif.lr.ph.i:                               ; preds = %0
+  %.27.i = mul i64 %.26.i, %a4
+  %.158148.i = add i64 %.20.i, 4
+  %.159.i = mul i64 %.158148.i, %.20.i
+  %.160.i = add i64 %.159.i, 2
+  %.255155.i = icmp sgt i64 %.156.fr.i, 0
+  %.29.i.i = getelementptr i8, ptr %a3, i64 40
+  %invariant.gep497.i = getelementptr i8, ptr %a1, i64 4
+  %invariant.gep167.i.i = getelementptr i8, ptr %a0, i64 -4
+  %.476.i.i = getelementptr i8, ptr %a3, i64 32
+  %1 = getelementptr i64, ptr %a2, i64 %.20.i
+  %2 = add nsw i64 %.20.i, -1
+  %xtraiter.i.i = and i64 %.20.i, 3
+  %3 = add nsw i64 %.20.i, -2
+  %unroll_iter6.i.i = and i64 %.20.i, 9223372036854775806
+  %4 = shl i64 %.20.i, 2
+  %5 = shl i64 %.20.i, 3
+  %.971.epil.i.i = mul nuw nsw i64 %unroll_iter6.i.i, %.20.i
+  %6 = add nsw i64 %unroll_iter6.i.i, -2
+  %7 = lshr exact i64 %6, 1
+  %8 = add nuw i64 %7, 1
+  br i1 %.255155.i, label %B120.endif.us.us.preheader.i, label %B120.endif.preheader.i
 
-B122.endif.us.preheader.i:                        ; preds = %B122.endif.lr.ph.i
-  %1 = add nsw i64 %.17.i, -2
-  %invariant.gep.i = getelementptr i64, ptr %a2, i64 %.17.i
-  %2 = add nsw i64 %.17.i, -1
-  %xtraiter22.i = and i64 %.168.i, 3
-  %unroll_iter25.i = and i64 %.168.i, 9223372036854775804
-  %xtraiter27.i = and i64 %.17.i, 3
-  %unroll_iter37.i = and i64 %.17.i, 9223372036854775806
-  %3 = mul i64 %.23.i, %.168.i
-  %4 = shl i64 %3, 2
-  %5 = add i64 %4, 12
-  %scevgep.i = getelementptr i8, ptr %a1, i64 %5
-  %6 = shl i64 %.168.i, 2
-  %scevgep58.i = getelementptr i8, ptr %a0, i64 %5
-  %7 = mul i64 %.23.i, %.17.i
-  %8 = shl i64 %7, 4
-  %scevgep75.i = getelementptr i8, ptr %a2, i64 %8
-  %9 = shl i64 %.17.i, 4
-  %10 = shl i64 %.23.i, 4
-  %11 = or disjoint i64 %10, 8
-  %12 = mul i64 %11, %.17.i
-  %scevgep85.i = getelementptr i8, ptr %a2, i64 %12
-  %13 = and i64 %.17.i, 9223372036854775804
-  %scevgep103.i = getelementptr i8, ptr %a1, i64 %4
-  %14 = shl i64 %.17.i, 2
-  %scevgep113.i = getelementptr i8, ptr %a1, i64 4
-  %15 = add i64 %7, 1
-  %16 = mul i64 %15, %14
-  %17 = shl i64 %.17.i, 3
-  %scevgep142.i = getelementptr i8, ptr %scevgep103.i, i64 4
-  %scevgep150.i = getelementptr i8, ptr %a1, i64 %16
-  %18 = icmp sgt i64 %.168.i, 0
-  %19 = icmp samesign ult i64 %2, 3
-  %20 = icmp eq i64 %xtraiter27.i, 0
-  %21 = and i64 %.17.i, 1
-  %22 = icmp eq i64 %21, 0
-  %23 = icmp samesign ult i64 %.168.i, 4
-  %24 = icmp eq i64 %xtraiter22.i, 0
-  %invariant.gep17.i = getelementptr float, ptr %a1, i64 %unroll_iter37.i
-  br label %B122.endif.us.i
+B120.endif.preheader.i:                           ; preds = %B120.endif.lr.ph.i
+  %unroll_iter519.i = and i64 %8, -2
+  %9 = shl i64 %.27.i, 4
+  %10 = mul i64 %9, %.20.i
+  %scevgep717.i = getelementptr i8, ptr %a2, i64 %10
+  %11 = shl i64 %.20.i, 4
+  %scevgep736.i = getelementptr i8, ptr %scevgep717.i, i64 -8
+  %12 = or disjoint i64 %10, 8
+  %scevgep743.i = getelementptr i8, ptr %a2, i64 %12
+  %13 = and i64 %.20.i, -4
+  %14 = or disjoint i64 %9, 8
+  %15 = mul i64 %14, %.20.i
+  %scevgep769.i = getelementptr i8, ptr %a2, i64 %15
+  %16 = mul i64 %.160.i, %.27.i
+  %17 = shl i64 %16, 2
+  %scevgep793.i = getelementptr i8, ptr %a1, i64 %17
+  %18 = shl i64 %.159.i, 2
+  %19 = add i64 %18, 8
+  %scevgep812.i = getelementptr i8, ptr %scevgep793.i, i64 %4
+  %20 = mul i64 %.20.i, 12
+  %scevgep822.i = getelementptr i8, ptr %scevgep793.i, i64 %20
+  %scevgep830.i = getelementptr i8, ptr %scevgep793.i, i64 %5
+  %sunkaddr861.i = getelementptr i8, ptr %a3, i64 24
+  %21 = icmp sgt i64 %.20.i, 0
+  %sunkaddr862.i = getelementptr i8, ptr %a3, i64 48
+  %22 = icmp samesign ult i64 %.20.i, 4
+  %23 = icmp eq i64 %xtraiter.i.i, 0
+  %24 = icmp eq i64 %.20.i, 1
+  %25 = getelementptr float, ptr %a1, i64 %.971.epil.i.i
+  %26 = icmp eq i64 %2, 0
+  %27 = icmp eq i64 %6, 0
+  %28 = and i64 %6, 2
+  %29 = icmp eq i64 %28, 0
+  %30 = and i64 %.20.i, 1
+  %31 = icmp eq i64 %30, 0
+  br label %B120.endif.i
 
-B122.endif.us.i:                                  ; preds = %B360.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
-  %lsr.iv151.i = phi ptr [ %scevgep150.i, %B122.endif.us.preheader.i ], [ %scevgep152.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv143.i = phi ptr [ %scevgep142.i, %B122.endif.us.preheader.i ], [ %scevgep144.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv136.i = phi i64 [ %4, %B122.endif.us.preheader.i ], [ %lsr.iv.next137.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv128.i = phi i64 [ %16, %B122.endif.us.preheader.i ], [ %lsr.iv.next129.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv114.i = phi i64 [ %7, %B122.endif.us.preheader.i ], [ %lsr.iv.next115.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv104.i = phi ptr [ %scevgep103.i, %B122.endif.us.preheader.i ], [ %scevgep105.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv86.i = phi ptr [ %scevgep85.i, %B122.endif.us.preheader.i ], [ %scevgep87.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv76.i = phi ptr [ %scevgep75.i, %B122.endif.us.preheader.i ], [ %scevgep77.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv68.i = phi i64 [ %3, %B122.endif.us.preheader.i ], [ %lsr.iv.next.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv59.i = phi ptr [ %scevgep58.i, %B122.endif.us.preheader.i ], [ %scevgep60.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B122.endif.us.preheader.i ], [ %scevgep50.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %.108661705.us.i = phi i64 [ %..63.i, %B122.endif.us.preheader.i ], [ %.118.us.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %.115662704.us.i = phi i64 [ %.23.i, %B122.endif.us.preheader.i ], [ %.122.us.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %.118.us.i = add nsw i64 %.108661705.us.i, -1
-  %.122.us.i = add i64 %.115662704.us.i, 1
-  %.148.us.i = mul nsw i64 %.115662704.us.i, %.17.i
-  %.154.us.i = shl nsw i64 %.115662704.us.i, 1
-  %.156.us.i = mul nsw i64 %.154.us.i, %.17.i
-  br i1 %18, label %B204.us.preheader.i, label %B242.endif.us.i
+B120.endif.us.us.preheader.i:                     ; preds = %B120.endif.lr.ph.i
+  %xtraiter521.i = and i64 %.156.fr.i, 3
+  %unroll_iter523.i = and i64 %.156.fr.i, 9223372036854775804
+  %unroll_iter538.i = and i64 %8, -2
+  %32 = shl i64 %.27.i, 2
+  %33 = mul i64 %32, %.156.fr.i
+  %34 = getelementptr i8, ptr %a0, i64 %33
+  %scevgep.i = getelementptr i8, ptr %34, i64 12
+  %35 = shl i64 %.156.fr.i, 2
+  %36 = mul i64 %.160.i, %.27.i
+  %37 = shl i64 %36, 2
+  %38 = getelementptr i8, ptr %a1, i64 %37
+  %scevgep550.i = getelementptr i8, ptr %38, i64 12
+  %39 = shl i64 %.159.i, 2
+  %40 = add i64 %39, 8
+  %41 = shl i64 %.27.i, 4
+  %42 = mul i64 %41, %.20.i
+  %scevgep570.i = getelementptr i8, ptr %a2, i64 %42
+  %43 = shl i64 %.20.i, 4
+  %scevgep589.i = getelementptr i8, ptr %scevgep570.i, i64 -8
+  %44 = or disjoint i64 %42, 8
+  %scevgep596.i = getelementptr i8, ptr %a2, i64 %44
+  %45 = and i64 %.20.i, -4
+  %46 = or disjoint i64 %41, 8
+  %47 = mul i64 %46, %.20.i
+  %scevgep639.i = getelementptr i8, ptr %a2, i64 %47
+  %scevgep679.i = getelementptr i8, ptr %38, i64 %4
+  %48 = mul i64 %.20.i, 12
+  %scevgep689.i = getelementptr i8, ptr %38, i64 %48
+  %scevgep697.i = getelementptr i8, ptr %38, i64 %5
+  %49 = icmp samesign ult i64 %.156.fr.i, 4
+  %50 = icmp eq i64 %xtraiter521.i, 0
+  %sunkaddr854.i = getelementptr i8, ptr %a3, i64 24
+  %sunkaddr.i = getelementptr i8, ptr %a3, i64 48
+  %51 = icmp sgt i64 %.20.i, 0
+  %52 = icmp samesign ult i64 %2, 3
+  %53 = icmp eq i64 %xtraiter.i.i, 0
+  %54 = icmp eq i64 %.20.i, 1
+  %55 = getelementptr float, ptr %a1, i64 %.971.epil.i.i
+  %56 = icmp eq i64 %2, 0
+  %57 = icmp eq i64 %6, 0
+  %58 = and i64 %6, 2
+  %59 = icmp eq i64 %58, 0
+  %60 = and i64 %.20.i, 1
+  %61 = icmp eq i64 %60, 0
+  %62 = shl i64 %unroll_iter523.i, 2
+  br label %B120.endif.us.us.i
 
-B204.us.preheader.i:                              ; preds = %B122.endif.us.i
-  br i1 %23, label %B242.endif.us.loopexit.unr-lcssa.i, label %B204.us.i
+B120.endif.us.us.i:                               ; preds = %B428.us.us.i, %B120.endif.us.us.preheader.i
+  %lsr.iv698.i = phi ptr [ %scevgep697.i, %B120.endif.us.us.preheader.i ], [ %scevgep699.i, %B428.us.us.i ]
+  %lsr.iv690.i = phi ptr [ %scevgep689.i, %B120.endif.us.us.preheader.i ], [ %scevgep691.i, %B428.us.us.i ]
+  %lsr.iv680.i = phi ptr [ %scevgep679.i, %B120.endif.us.us.preheader.i ], [ %scevgep681.i, %B428.us.us.i ]
+  %lsr.iv640.i = phi ptr [ %scevgep639.i, %B120.endif.us.us.preheader.i ], [ %scevgep641.i, %B428.us.us.i ]
+  %lsr.iv597.i = phi ptr [ %scevgep596.i, %B120.endif.us.us.preheader.i ], [ %scevgep598.i, %B428.us.us.i ]
+  %lsr.iv590.i = phi ptr [ %scevgep589.i, %B120.endif.us.us.preheader.i ], [ %scevgep591.i, %B428.us.us.i ]
+  %lsr.iv571.i = phi ptr [ %scevgep570.i, %B120.endif.us.us.preheader.i ], [ %scevgep572.i, %B428.us.us.i ]
+  %lsr.iv566.i = phi ptr [ %34, %B120.endif.us.us.preheader.i ], [ %scevgep567.i, %B428.us.us.i ]
+  %lsr.iv561.i = phi ptr [ %38, %B120.endif.us.us.preheader.i ], [ %scevgep562.i, %B428.us.us.i ]
+  %lsr.iv551.i = phi ptr [ %scevgep550.i, %B120.endif.us.us.preheader.i ], [ %scevgep552.i, %B428.us.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B120.endif.us.us.preheader.i ], [ %scevgep542.i, %B428.us.us.i ]
+  %.112168190.us.us.i = phi i64 [ %.68.i, %B120.endif.us.us.preheader.i ], [ %.122.us.us.i, %B428.us.us.i ]
+  %.119170189.us.us.i = phi i64 [ %.27.i, %B120.endif.us.us.preheader.i ], [ %.126.us.us.i, %B428.us.us.i ]
+  %.162.us.us.i = mul nsw i64 %.119170189.us.us.i, %.160.i
+  %63 = getelementptr float, ptr %a1, i64 %.162.us.us.i
+  br i1 %49, label %B208.B260_crit_edge.us.us.unr-lcssa.i, label %B210.us.us.i
 
-B242.endif.us.loopexit.unr-lcssa.i:               ; preds = %B204.us.i, %B204.us.preheader.i
-  %.254517519.us.unr.i = phi i64 [ 0, %B204.us.preheader.i ], [ %unroll_iter25.i, %B204.us.i ]
-  br i1 %24, label %B242.endif.us.i, label %B204.us.epil.preheader.i
+B260.endif.us.us.i:                               ; preds = %B976.epil.i.i, %B554.endif.i.i, %common.ret.loopexit.unr-lcssa.i.i
+  %.699.i.i = load float, ptr %.439.i.i, align 4
+  %.705.i.i = load i64, ptr %sunkaddr.i, align 8
+  %.708.i.i = fpext float %.699.i.i to double
+  %.709.i.i = sitofp i64 %.705.i.i to double
+  %.710.i.i = fmul double %.708.i.i, %.709.i.i
+  %.712.i.i = fcmp ule double %.710.i.i, 1.000000e+00
+  br i1 %.712.i.i, label %B340.us.us.preheader.i, label %B428.us.us.i
 
-B204.us.epil.preheader.i:                         ; preds = %B242.endif.us.loopexit.unr-lcssa.i
-  %25 = add i64 %.254517519.us.unr.i, %lsr.iv68.i
-  %26 = shl i64 %25, 2
-  %scevgep69.i = getelementptr i8, ptr %a1, i64 %26
-  %scevgep71.i = getelementptr i8, ptr %a0, i64 %26
-  br label %B204.us.epil.i
+B340.us.us.preheader.i:                           ; preds = %B260.endif.us.us.i
+  br i1 %49, label %B338.B390_crit_edge.us.us.unr-lcssa.i, label %B340.us.us.i
 
-B204.us.epil.i:                                   ; preds = %B204.us.epil.i, %B204.us.epil.preheader.i
-  %epil.iter23.i = phi i64 [ %epil.iter23.next.i, %B204.us.epil.i ], [ 0, %B204.us.epil.preheader.i ]
-  %27 = shl nuw nsw i64 %epil.iter23.i, 2
-  %scevgep72.i = getelementptr i8, ptr %scevgep71.i, i64 %27
-  %.290.us.epil.i = load float, ptr %scevgep72.i, align 4
-  %scevgep70.i = getelementptr i8, ptr %scevgep69.i, i64 %27
-  store float %.290.us.epil.i, ptr %scevgep70.i, align 4
-  %epil.iter23.next.i = add nuw nsw i64 %epil.iter23.i, 1
-  %epil.iter23.cmp.not.i = icmp eq i64 %xtraiter22.i, %epil.iter23.next.i
-  br i1 %epil.iter23.cmp.not.i, label %B242.endif.us.i, label %B204.us.epil.i
+B428.us.us.i:                                     ; preds = %B1044.i.i, %B94.endif.i.i, %B338.B390_crit_edge.us.us.i, %B260.endif.us.us.i
+  %scevgep542.i = getelementptr i8, ptr %lsr.iv.i, i64 %35
+  %scevgep552.i = getelementptr i8, ptr %lsr.iv551.i, i64 %40
+  %scevgep562.i = getelementptr i8, ptr %lsr.iv561.i, i64 %40
+  %scevgep567.i = getelementptr i8, ptr %lsr.iv566.i, i64 %35
+  %scevgep572.i = getelementptr i8, ptr %lsr.iv571.i, i64 %43
+  %scevgep591.i = getelementptr i8, ptr %lsr.iv590.i, i64 %43
+  %scevgep598.i = getelementptr i8, ptr %lsr.iv597.i, i64 %43
+  %scevgep641.i = getelementptr i8, ptr %lsr.iv640.i, i64 %43
+  %scevgep681.i = getelementptr i8, ptr %lsr.iv680.i, i64 %40
+  %scevgep691.i = getelementptr i8, ptr %lsr.iv690.i, i64 %40
+  %scevgep699.i = getelementptr i8, ptr %lsr.iv698.i, i64 %40
+  %.113.us.us.i = icmp sgt i64 %.112168190.us.us.i, 1
+  br i1 %.113.us.us.i, label %B120.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
-B242.endif.us.i:                                  ; preds = %B204.us.epil.i, %B242.endif.us.loopexit.unr-lcssa.i, %B122.endif.us.i
-  %28 = getelementptr i64, ptr %a2, i64 %.156.us.i
-  %gep.i = getelementptr i64, ptr %invariant.gep.i, i64 %.156.us.i
-  br i1 %19, label %B362.endif.us.preheader.unr-lcssa.i, label %B274.us.i
+B340.us.us.i:                                     ; preds = %B340.us.us.preheader.i, %B340.us.us.i
+  %.434161163.us.us.i = phi i64 [ %.441.us.us.3.i, %B340.us.us.i ], [ 0, %B340.us.us.preheader.i ]
+  %64 = shl i64 %.434161163.us.us.i, 2
+  %scevgep624.i = getelementptr i8, ptr %lsr.iv.i, i64 %64
+  %scevgep625.i = getelementptr i8, ptr %scevgep624.i, i64 -12
+  %.474.us.us.i = load float, ptr %scevgep625.i, align 4
+  %scevgep631.i = getelementptr i8, ptr %lsr.iv551.i, i64 %64
+  %scevgep632.i = getelementptr i8, ptr %scevgep631.i, i64 -12
+  store float %.474.us.us.i, ptr %scevgep632.i, align 4
+  %scevgep623.i = getelementptr i8, ptr %scevgep624.i, i64 -8
+  %.474.us.us.1.i = load float, ptr %scevgep623.i, align 4
+  %scevgep630.i = getelementptr i8, ptr %scevgep631.i, i64 -8
+  store float %.474.us.us.1.i, ptr %scevgep630.i, align 4
+  %scevgep621.i = getelementptr i8, ptr %scevgep624.i, i64 -4
+  %.474.us.us.2.i = load float, ptr %scevgep621.i, align 4
+  %scevgep628.i = getelementptr i8, ptr %scevgep631.i, i64 -4
+  store float %.474.us.us.2.i, ptr %scevgep628.i, align 4
+  %.441.us.us.3.i = add nuw nsw i64 %.434161163.us.us.i, 4
+  %.474.us.us.3.i = load float, ptr %scevgep624.i, align 4
+  store float %.474.us.us.3.i, ptr %scevgep631.i, align 4
+  %niter529.ncmp.3.i = icmp eq i64 %unroll_iter523.i, %.441.us.us.3.i
+  br i1 %niter529.ncmp.3.i, label %B338.B390_crit_edge.us.us.unr-lcssa.i, label %B340.us.us.i
 
-B362.endif.us.i:                                  ; preds = %B362.endif.us.preheader.i, %B1272.us.i
-  %lsr.iv153.i = phi ptr [ %lsr.iv151.i, %B362.endif.us.preheader.i ], [ %scevgep154.i, %B1272.us.i ]
-  %lsr.iv145.i = phi ptr [ %lsr.iv143.i, %B362.endif.us.preheader.i ], [ %scevgep146.i, %B1272.us.i ]
-  %lsr.iv138.i = phi i64 [ %lsr.iv136.i, %B362.endif.us.preheader.i ], [ %lsr.iv.next139.i, %B1272.us.i ]
-  %lsr.iv130.i = phi i64 [ %lsr.iv128.i, %B362.endif.us.preheader.i ], [ %lsr.iv.next131.i, %B1272.us.i ]
-  %lsr.iv106.i = phi ptr [ %lsr.iv104.i, %B362.endif.us.preheader.i ], [ %scevgep107.i, %B1272.us.i ]
-  %indvars.iv.i = phi i64 [ %.17.i, %B362.endif.us.preheader.i ], [ %indvars.iv.next.i, %B1272.us.i ]
-  %.524604644.us.i = phi i64 [ 0, %B362.endif.us.preheader.i ], [ %.531.us.i, %B1272.us.i ]
-  %29 = sub i64 %2, %.524604644.us.i
-  %smax.i = tail call i64 @llvm.smax.i64(i64 %indvars.iv.i, i64 0)
-  %30 = add nuw i64 %smax.i, %.524604644.us.i
-  %.531.us.i = add nuw nsw i64 %.524604644.us.i, 1
-  %.150501.us.i = add i64 %.524604644.us.i, %.148.us.i
-  %.563.us.i = mul i64 %.150501.us.i, %.17.i
-  %31 = getelementptr float, ptr %a1, i64 %.563.us.i
-  %.620.us.i = icmp sgt i64 %.17.i, %.524604644.us.i
-  br i1 %.620.us.i, label %B466.endif.us.us.preheader.i, label %B362.endif.us.B1012.us_crit_edge.i
+B210.us.us.i:                                     ; preds = %B120.endif.us.us.i, %B210.us.us.i
+  %.261154156.us.us.i = phi i64 [ %.268.us.us.3.i, %B210.us.us.i ], [ 0, %B120.endif.us.us.i ]
+  %65 = shl i64 %.261154156.us.us.i, 2
+  %scevgep548.i = getelementptr i8, ptr %lsr.iv.i, i64 %65
+  %scevgep549.i = getelementptr i8, ptr %scevgep548.i, i64 -12
+  %.301.us.us.i = load float, ptr %scevgep549.i, align 4
+  %scevgep558.i = getelementptr i8, ptr %lsr.iv551.i, i64 %65
+  %scevgep559.i = getelementptr i8, ptr %scevgep558.i, i64 -12
+  store float %.301.us.us.i, ptr %scevgep559.i, align 4
+  %scevgep547.i = getelementptr i8, ptr %scevgep548.i, i64 -8
+  %.301.us.us.1.i = load float, ptr %scevgep547.i, align 4
+  %scevgep557.i = getelementptr i8, ptr %scevgep558.i, i64 -8
+  store float %.301.us.us.1.i, ptr %scevgep557.i, align 4
+  %scevgep545.i = getelementptr i8, ptr %scevgep548.i, i64 -4
+  %.301.us.us.2.i = load float, ptr %scevgep545.i, align 4
+  %scevgep555.i = getelementptr i8, ptr %scevgep558.i, i64 -4
+  store float %.301.us.us.2.i, ptr %scevgep555.i, align 4
+  %.268.us.us.3.i = add nuw nsw i64 %.261154156.us.us.i, 4
+  %.301.us.us.3.i = load float, ptr %scevgep548.i, align 4
+  store float %.301.us.us.3.i, ptr %scevgep558.i, align 4
+  %niter524.ncmp.3.i = icmp eq i64 %unroll_iter523.i, %.268.us.us.3.i
+  br i1 %niter524.ncmp.3.i, label %B208.B260_crit_edge.us.us.unr-lcssa.i, label %B210.us.us.i
 
-B362.endif.us.B1012.us_crit_edge.i:               ; preds = %B362.endif.us.i
-  %.pre.i = shl i64 %.524604644.us.i, 2
-  br label %B1012.us.i
+B208.B260_crit_edge.us.us.unr-lcssa.i:            ; preds = %B210.us.us.i, %B120.endif.us.us.i
+  %.261154156.us.us.unr.i = phi i64 [ 0, %B120.endif.us.us.i ], [ %62, %B210.us.us.i ]
+  br i1 %50, label %B208.B260_crit_edge.us.us.i, label %B210.us.us.epil.preheader.i
 
-B592.us.i:                                        ; preds = %B500.B464.loopexit_crit_edge.us.us.i
-  %.943.not.us.i = icmp eq i64 %row.4.4.us.us.1.i, %.524604644.us.i
-  br i1 %.943.not.us.i, label %B802.us.i, label %B604.endif.us.i
+B210.us.us.epil.preheader.i:                      ; preds = %B208.B260_crit_edge.us.us.unr-lcssa.i
+  %scevgep563.i = getelementptr i8, ptr %lsr.iv561.i, i64 %.261154156.us.us.unr.i
+  %scevgep568.i = getelementptr i8, ptr %lsr.iv566.i, i64 %.261154156.us.us.unr.i
+  br label %B210.us.us.epil.i
 
-B604.endif.us.i:                                  ; preds = %B592.us.i
-  %.150509.us.i = add i64 %row.4.4.us.us.1.i, %.148.us.i
-  %32 = add i64 %row.4.4.us.us.1.i, %lsr.iv114.i
-  %33 = mul i64 %32, %14
-  %scevgep116.i = getelementptr i8, ptr %scevgep113.i, i64 %33
-  br label %B636.us.i
-
-B730.us.loopexit.unr-lcssa.i:                     ; preds = %B636.us.i
-  br i1 %22, label %B730.us.loopexit.i, label %B636.us.epil.i
-
-B636.us.epil.i:                                   ; preds = %B730.us.loopexit.unr-lcssa.i
-  %.1073.us.i = mul i64 %.150509.us.i, %.17.i
-  %gep18.i = getelementptr float, ptr %invariant.gep17.i, i64 %.1073.us.i
-  %.1077.us.epil.i = load float, ptr %gep18.i, align 4
-  %.1079.us.epil.i = getelementptr float, ptr %31, i64 %unroll_iter37.i
-  %.1080.us.epil.i = load float, ptr %.1079.us.epil.i, align 4
-  store float %.1077.us.epil.i, ptr %.1079.us.epil.i, align 4
-  store float %.1080.us.epil.i, ptr %gep18.i, align 4
-  br label %B730.us.loopexit.i
-
-B730.us.loopexit.i:                               ; preds = %B636.us.epil.i, %B730.us.loopexit.unr-lcssa.i
-  %.1096.us.i = getelementptr i64, ptr %28, i64 %row.4.4.us.us.1.i
-  %.1097.us.i = load i64, ptr %.1096.us.i, align 8
-  %.1098.us.i = sub i64 0, %.1097.us.i
-  %.1103.us.i = getelementptr i64, ptr %28, i64 %.524604644.us.i
-  %.1104.us.i = load i64, ptr %.1103.us.i, align 8
-  store i64 %.1098.us.i, ptr %.1103.us.i, align 8
-  store i64 %.1104.us.i, ptr %.1096.us.i, align 8
-  br label %B802.us.i
-
-B636.us.i:                                        ; preds = %B636.us.i, %B604.endif.us.i
-  %.1031566568.us.i = phi i64 [ %.1038.us.1.i, %B636.us.i ], [ 0, %B604.endif.us.i ]
-  %34 = shl i64 %.1031566568.us.i, 2
-  %scevgep118.i = getelementptr i8, ptr %scevgep116.i, i64 %34
-  %scevgep119.i = getelementptr i8, ptr %scevgep118.i, i64 -4
-  %.1077.us.i = load float, ptr %scevgep119.i, align 4
-  %scevgep126.i = getelementptr i8, ptr %lsr.iv145.i, i64 %34
-  %scevgep127.i = getelementptr i8, ptr %scevgep126.i, i64 -4
-  %.1080.us.i = load float, ptr %scevgep127.i, align 4
-  store float %.1077.us.i, ptr %scevgep127.i, align 4
-  store float %.1080.us.i, ptr %scevgep119.i, align 4
-  %.1038.us.1.i = add nuw nsw i64 %.1031566568.us.i, 2
-  %.1077.us.1.i = load float, ptr %scevgep118.i, align 4
-  %.1080.us.1.i = load float, ptr %scevgep126.i, align 4
-  store float %.1077.us.1.i, ptr %scevgep126.i, align 4
-  store float %.1080.us.1.i, ptr %scevgep118.i, align 4
-  %niter38.ncmp.1.i = icmp eq i64 %unroll_iter37.i, %.1038.us.1.i
-  br i1 %niter38.ncmp.1.i, label %B730.us.loopexit.unr-lcssa.i, label %B636.us.i
-
-B802.us.i:                                        ; preds = %B730.us.loopexit.i, %B592.us.i
-  %.1124.not.us.i = icmp eq i64 %column.4.4.us.us.1.i, %.524604644.us.i
-  br i1 %.1124.not.us.i, label %B1012.us.i, label %B814.endif.us.i
-
-B814.endif.us.i:                                  ; preds = %B802.us.i
-  %35 = shl i64 %column.4.4.us.us.1.i, 2
-  br label %B846.us.i
-
-B940.us.loopexit.unr-lcssa.i:                     ; preds = %B846.us.i
-  br i1 %22, label %B940.us.loopexit.i, label %B846.us.epil.i
-
-B846.us.epil.i:                                   ; preds = %B940.us.loopexit.unr-lcssa.i
-  %gep20.i = getelementptr float, ptr %invariant.gep19.i, i64 %column.4.4.us.us.1.i
-  %.1258.us.epil.i = load float, ptr %gep20.i, align 4
-  %gep573.us.epil.i = getelementptr float, ptr %invariant.gep8.i, i64 %.1247.us.epil.i
-  %.1261.us.epil.i = load float, ptr %gep573.us.epil.i, align 4
-  store float %.1258.us.epil.i, ptr %gep573.us.epil.i, align 4
-  store float %.1261.us.epil.i, ptr %gep20.i, align 4
-  br label %B940.us.loopexit.i
-
-B940.us.loopexit.i:                               ; preds = %B846.us.epil.i, %B940.us.loopexit.unr-lcssa.i
-  %.1277.us.i = getelementptr i64, ptr %gep.i, i64 %column.4.4.us.us.1.i
-  %.1278.us.i = load i64, ptr %.1277.us.i, align 8
-  %.1279.us.i = sub i64 0, %.1278.us.i
-  %.1284.us.i = getelementptr i64, ptr %gep.i, i64 %.524604644.us.i
-  %.1285.us.i = load i64, ptr %.1284.us.i, align 8
-  store i64 %.1279.us.i, ptr %.1284.us.i, align 8
-  store i64 %.1285.us.i, ptr %.1277.us.i, align 8
-  br label %B1012.us.i
-
-B846.us.i:                                        ; preds = %B846.us.i, %B814.endif.us.i
-  %lsr.iv132.i = phi ptr [ %a1, %B814.endif.us.i ], [ %scevgep133.i, %B846.us.i ]
-  %.1212575577.us.i = phi i64 [ 0, %B814.endif.us.i ], [ %.1219.us.1.i, %B846.us.i ]
-  %36 = getelementptr i8, ptr %lsr.iv132.i, i64 %lsr.iv136.i
-  %scevgep141.i = getelementptr i8, ptr %36, i64 %35
-  %.1258.us.i = load float, ptr %scevgep141.i, align 4
-  %scevgep140.i = getelementptr i8, ptr %lsr.iv132.i, i64 %lsr.iv138.i
-  %.1261.us.i = load float, ptr %scevgep140.i, align 4
-  store float %.1258.us.i, ptr %scevgep140.i, align 4
-  store float %.1261.us.i, ptr %scevgep141.i, align 4
-  %.1219.us.1.i = add nuw nsw i64 %.1212575577.us.i, 2
-  %37 = getelementptr i8, ptr %lsr.iv132.i, i64 %lsr.iv128.i
-  %scevgep135.i = getelementptr i8, ptr %37, i64 %35
-  %.1258.us.1.i = load float, ptr %scevgep135.i, align 4
-  %scevgep134.i = getelementptr i8, ptr %lsr.iv132.i, i64 %lsr.iv130.i
-  %.1261.us.1.i = load float, ptr %scevgep134.i, align 4
-  store float %.1258.us.1.i, ptr %scevgep134.i, align 4
-  store float %.1261.us.1.i, ptr %scevgep135.i, align 4
-  %scevgep133.i = getelementptr i8, ptr %lsr.iv132.i, i64 %17
-  %niter43.ncmp.1.i = icmp eq i64 %unroll_iter37.i, %.1219.us.1.i
-  br i1 %niter43.ncmp.1.i, label %B940.us.loopexit.unr-lcssa.i, label %B846.us.i
-
-B1012.us.i:                                       ; preds = %B940.us.loopexit.i, %B802.us.i, %B362.endif.us.B1012.us_crit_edge.i
-  %sunkaddr.pre-phi.i = phi i64 [ %.pre.i, %B362.endif.us.B1012.us_crit_edge.i ], [ %sunkaddr206.i, %B940.us.loopexit.i ], [ %sunkaddr206.i, %B802.us.i ]
-  %sunkaddr205.i = getelementptr i8, ptr %31, i64 %sunkaddr.pre-phi.i
-  %.1312.us.i = load float, ptr %sunkaddr205.i, align 4
-  %.1319.us.i = fcmp une float %.1312.us.i, 0.000000e+00
-  br i1 %.1319.us.i, label %B1058.endif.us.i, label %B1272.us.i
-
-B1058.endif.us.i:                                 ; preds = %B1012.us.i
-  %.1361.us.i = icmp sgt i64 %.17.i, %.531.us.i
-  %invariant.gep588.us.i = getelementptr float, ptr %a1, i64 %.524604644.us.i
-  br i1 %.1361.us.i, label %B1180.lr.ph.us.preheader.i, label %B1272.us.i
-
-B1180.lr.ph.us.preheader.i:                       ; preds = %B1058.endif.us.i
-  %.1557.us.prol.i = add nuw nsw i64 %.524604644.us.i, 2
-  %38 = and i64 %29, 1
-  %39 = icmp eq i64 %38, 0
-  %invariant.gep10.i = getelementptr float, ptr %a1, i64 %.531.us.i
-  %40 = icmp eq i64 %1, %.524604644.us.i
-  %sunkaddr208.i = shl i64 %.531.us.i, 2
-  %sunkaddr209.i = getelementptr i8, ptr %31, i64 %sunkaddr208.i
-  br label %B1180.lr.ph.us.i
-
-B1272.us.i:                                       ; preds = %B1096.loopexit.us.i, %B1058.endif.us.i, %B1012.us.i
-  %indvars.iv.next.i = add i64 %indvars.iv.i, -1
-  %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %14
-  %scevgep146.i = getelementptr i8, ptr %lsr.iv145.i, i64 %14
-  %lsr.iv.next131.i = add i64 %lsr.iv130.i, 4
-  %lsr.iv.next139.i = add i64 %lsr.iv138.i, 4
-  %scevgep154.i = getelementptr i8, ptr %lsr.iv153.i, i64 %14
-  %exitcond939.not.i = icmp eq i64 %.524604644.us.i, %1
-  br i1 %exitcond939.not.i, label %B360.B120.loopexit_crit_edge.us.i, label %B362.endif.us.i
-
-B1180.us.i:                                       ; preds = %B1180.us.prol.loopexit.i, %B1180.us.i
-  %.1550582584.us.i = phi i64 [ %.1557.us.1.i, %B1180.us.i ], [ %.1550582584.us.unr.i, %B1180.us.prol.loopexit.i ]
-  %41 = shl i64 %.1550582584.us.i, 2
-  %scevgep157.i = getelementptr i8, ptr %lsr.iv155.i, i64 %41
-  %.1590.us.i = load float, ptr %scevgep157.i, align 4
-  %scevgep148.i = getelementptr i8, ptr %lsr.iv145.i, i64 %41
-  %scevgep149.i = getelementptr i8, ptr %scevgep148.i, i64 -4
-  %.1599.us.i = load float, ptr %scevgep149.i, align 4
-  %.1601.us.i = fmul float %.1458.us.i, %.1599.us.i
-  %.1602.us.i = fsub float %.1590.us.i, %.1601.us.i
-  store float %.1602.us.i, ptr %scevgep157.i, align 4
-  %.1557.us.1.i = add nuw i64 %.1550582584.us.i, 2
-  %scevgep159.i = getelementptr i8, ptr %scevgep157.i, i64 4
-  %.1590.us.1.i = load float, ptr %scevgep159.i, align 4
-  %.1599.us.1.i = load float, ptr %scevgep148.i, align 4
-  %.1601.us.1.i = fmul float %.1458.us.i, %.1599.us.1.i
-  %.1602.us.1.i = fsub float %.1590.us.1.i, %.1601.us.1.i
-  store float %.1602.us.1.i, ptr %scevgep159.i, align 4
-  %exitcond938.not.1.i = icmp eq i64 %.17.i, %.1557.us.1.i
-  br i1 %exitcond938.not.1.i, label %B1096.loopexit.us.i, label %B1180.us.i
-
-B274.us.i:                                        ; preds = %B242.endif.us.i, %B274.us.i
-  %lsr.iv73.i = phi i64 [ %lsr.iv.next74.i, %B274.us.i ], [ 2, %B242.endif.us.i ]
-  %42 = add nsw i64 %lsr.iv73.i, -1
-  %43 = shl i64 %lsr.iv73.i, 3
-  %scevgep83.i = getelementptr i8, ptr %lsr.iv76.i, i64 %43
-  %scevgep84.i = getelementptr i8, ptr %scevgep83.i, i64 -16
-  store i64 %42, ptr %scevgep84.i, align 8
-  %scevgep93.i = getelementptr i8, ptr %lsr.iv86.i, i64 %43
-  %scevgep94.i = getelementptr i8, ptr %scevgep93.i, i64 -16
-  store i64 %42, ptr %scevgep94.i, align 8
-  %scevgep82.i = getelementptr i8, ptr %scevgep83.i, i64 -8
-  store i64 %lsr.iv73.i, ptr %scevgep82.i, align 8
-  %scevgep92.i = getelementptr i8, ptr %scevgep93.i, i64 -8
-  store i64 %lsr.iv73.i, ptr %scevgep92.i, align 8
-  %44 = or disjoint i64 %lsr.iv73.i, 1
-  store i64 %44, ptr %scevgep83.i, align 8
-  store i64 %44, ptr %scevgep93.i, align 8
-  %45 = add i64 %lsr.iv73.i, 2
-  %scevgep79.i = getelementptr i8, ptr %scevgep83.i, i64 8
-  store i64 %45, ptr %scevgep79.i, align 8
-  %scevgep89.i = getelementptr i8, ptr %scevgep93.i, i64 8
-  store i64 %45, ptr %scevgep89.i, align 8
-  %lsr.iv.next74.i = add nuw i64 %lsr.iv73.i, 4
-  %46 = sub i64 %lsr.iv.next74.i, %13
-  %niter31.ncmp.3.i = icmp eq i64 %46, 2
-  br i1 %niter31.ncmp.3.i, label %B362.endif.us.preheader.unr-lcssa.loopexit.i, label %B274.us.i
-
-B362.endif.us.preheader.unr-lcssa.loopexit.i:     ; preds = %B274.us.i
-  %47 = add i64 %lsr.iv73.i, 3
-  br label %B362.endif.us.preheader.unr-lcssa.i
-
-B362.endif.us.preheader.unr-lcssa.i:              ; preds = %B362.endif.us.preheader.unr-lcssa.loopexit.i, %B242.endif.us.i
-  %.387523525.us.unr.i = phi i64 [ 1, %B242.endif.us.i ], [ %47, %B362.endif.us.preheader.unr-lcssa.loopexit.i ]
-  br i1 %20, label %B362.endif.us.preheader.i, label %B274.us.epil.preheader.i
-
-B274.us.epil.preheader.i:                         ; preds = %B362.endif.us.preheader.unr-lcssa.i
-  %invariant.gep4.i = getelementptr i8, ptr %lsr.iv76.i, i64 -8
-  %invariant.gep6.i = getelementptr i8, ptr %lsr.iv86.i, i64 -8
-  br label %B274.us.epil.i
-
-B274.us.epil.i:                                   ; preds = %B274.us.epil.i, %B274.us.epil.preheader.i
-  %lsr.iv101.i = phi i64 [ %lsr.iv.next102.i, %B274.us.epil.i ], [ %xtraiter27.i, %B274.us.epil.preheader.i ]
-  %lsr.iv95.i = phi i64 [ %lsr.iv.next96.i, %B274.us.epil.i ], [ %.387523525.us.unr.i, %B274.us.epil.preheader.i ]
-  %48 = shl i64 %lsr.iv95.i, 3
-  %gep5.i = getelementptr i8, ptr %invariant.gep4.i, i64 %48
-  store i64 %lsr.iv95.i, ptr %gep5.i, align 8
-  %gep7.i = getelementptr i8, ptr %invariant.gep6.i, i64 %48
-  store i64 %lsr.iv95.i, ptr %gep7.i, align 8
-  %lsr.iv.next96.i = add i64 %lsr.iv95.i, 1
-  %lsr.iv.next102.i = add nsw i64 %lsr.iv101.i, -1
-  %epil.iter28.cmp.not.i = icmp eq i64 %lsr.iv.next102.i, 0
-  br i1 %epil.iter28.cmp.not.i, label %B362.endif.us.preheader.i, label %B274.us.epil.i
-
-B362.endif.us.preheader.i:                        ; preds = %B274.us.epil.i, %B362.endif.us.preheader.unr-lcssa.i
-  %.150508.us.epil.i = add i64 %.148.us.i, %unroll_iter37.i
-  %.1247.us.epil.i = mul i64 %.150508.us.epil.i, %.17.i
-  %invariant.gep19.i = getelementptr float, ptr %a1, i64 %.1247.us.epil.i
-  br label %B362.endif.us.i
-
-B204.us.i:                                        ; preds = %B204.us.preheader.i, %B204.us.i
-  %.254517519.us.i = phi i64 [ %.261.us.3.i, %B204.us.i ], [ 0, %B204.us.preheader.i ]
-  %49 = shl i64 %.254517519.us.i, 2
-  %scevgep66.i = getelementptr i8, ptr %lsr.iv59.i, i64 %49
-  %scevgep67.i = getelementptr i8, ptr %scevgep66.i, i64 -12
-  %.290.us.i = load float, ptr %scevgep67.i, align 4
-  %scevgep56.i = getelementptr i8, ptr %lsr.iv.i, i64 %49
-  %scevgep57.i = getelementptr i8, ptr %scevgep56.i, i64 -12
-  store float %.290.us.i, ptr %scevgep57.i, align 4
-  %scevgep65.i = getelementptr i8, ptr %scevgep66.i, i64 -8
-  %.290.us.1.i = load float, ptr %scevgep65.i, align 4
-  %scevgep55.i = getelementptr i8, ptr %scevgep56.i, i64 -8
-  store float %.290.us.1.i, ptr %scevgep55.i, align 4
-  %scevgep63.i = getelementptr i8, ptr %scevgep66.i, i64 -4
-  %.290.us.2.i = load float, ptr %scevgep63.i, align 4
-  %scevgep53.i = getelementptr i8, ptr %scevgep56.i, i64 -4
-  store float %.290.us.2.i, ptr %scevgep53.i, align 4
-  %.261.us.3.i = add nuw i64 %.254517519.us.i, 4
-  %.290.us.3.i = load float, ptr %scevgep66.i, align 4
-  store float %.290.us.3.i, ptr %scevgep56.i, align 4
-  %niter26.ncmp.3.i = icmp eq i64 %unroll_iter25.i, %.261.us.3.i
-  br i1 %niter26.ncmp.3.i, label %B242.endif.us.loopexit.unr-lcssa.i, label %B204.us.i
-
-B1096.loopexit.us.i:                              ; preds = %B1180.us.i, %B1180.us.prol.loopexit.i
-  %.1416.us.i = add nuw i64 %.1409591597.us.i, 1
-  %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %14
-  %exitcond.not13.i = icmp eq i64 %.1416.us.i, %.17.i
-  br i1 %exitcond.not13.i, label %B1272.us.i, label %B1180.lr.ph.us.i
-
-B466.endif.us.us.preheader.i:                     ; preds = %B362.endif.us.i
-  %50 = sub nsw i64 %.17.i, %.524604644.us.i
-  %sunkaddr206.i = shl i64 %.524604644.us.i, 2
-  %sunkaddr207.i = getelementptr i8, ptr %31, i64 %sunkaddr206.i
-  %.568.us.i = load float, ptr %sunkaddr207.i, align 4
-  %.569.us.i = tail call float @llvm.fabs.f32(float %.568.us.i)
-  %51 = and i64 %50, 1
-  %52 = icmp eq i64 %51, 0
-  %invariant.gep8.i = getelementptr float, ptr %a1, i64 %.524604644.us.i
-  br label %B466.endif.us.us.i
-
-B466.endif.us.us.i:                               ; preds = %B500.B464.loopexit_crit_edge.us.us.i, %B466.endif.us.us.preheader.i
-  %lsr.iv108.i = phi ptr [ %lsr.iv106.i, %B466.endif.us.us.preheader.i ], [ %scevgep109.i, %B500.B464.loopexit_crit_edge.us.us.i ]
-  %best.3.2553.us.us.i = phi float [ %.569.us.i, %B466.endif.us.us.preheader.i ], [ %best.4.4.us.us.1.i, %B500.B464.loopexit_crit_edge.us.us.i ]
-  %row.2.2552.us.us.i = phi i64 [ %.524604644.us.i, %B466.endif.us.us.preheader.i ], [ %row.4.4.us.us.1.i, %B500.B464.loopexit_crit_edge.us.us.i ]
-  %column.2.2551.us.us.i = phi i64 [ %.524604644.us.i, %B466.endif.us.us.preheader.i ], [ %column.4.4.us.us.1.i, %B500.B464.loopexit_crit_edge.us.us.i ]
-  %.668543549.us.us.i = phi i64 [ %.524604644.us.i, %B466.endif.us.us.preheader.i ], [ %.675.us.us.i, %B500.B464.loopexit_crit_edge.us.us.i ]
-  br i1 %52, label %B502.us.us.i.preheader, label %B502.us.us.prol.i
-
-B502.us.us.prol.i:                                ; preds = %B466.endif.us.us.i
-  %.150511.us.us.i = add i64 %.668543549.us.us.i, %.148.us.i
-  %.863.us.us.i = mul i64 %.150511.us.us.i, %.17.i
-  %gep9.i = getelementptr float, ptr %invariant.gep8.i, i64 %.863.us.us.i
-  %.868.us.us.prol.i = load float, ptr %gep9.i, align 4
-  %.869.us.us.prol.i = tail call float @llvm.fabs.f32(float %.868.us.us.prol.i)
-  %.875.us.us.prol.i = fcmp ogt float %.869.us.us.prol.i, %best.3.2553.us.us.i
-  %column.4.4.us.us.prol.i = select i1 %.875.us.us.prol.i, i64 %.524604644.us.i, i64 %column.2.2551.us.us.i
-  %row.4.4.us.us.prol.i = select i1 %.875.us.us.prol.i, i64 %.668543549.us.us.i, i64 %row.2.2552.us.us.i
-  %best.4.4.us.us.prol.i = select i1 %.875.us.us.prol.i, float %.869.us.us.prol.i, float %best.3.2553.us.us.i
-  br label %B502.us.us.i.preheader
-
-B502.us.us.i.preheader:                           ; preds = %B502.us.us.prol.i, %B466.endif.us.us.i
-  %best.2.3536.us.us.i.ph = phi float [ %best.4.4.us.us.prol.i, %B502.us.us.prol.i ], [ %best.3.2553.us.us.i, %B466.endif.us.us.i ]
-  %row.3.3535.us.us.i.ph = phi i64 [ %row.4.4.us.us.prol.i, %B502.us.us.prol.i ], [ %row.2.2552.us.us.i, %B466.endif.us.us.i ]
-  %column.3.3534.us.us.i.ph = phi i64 [ %column.4.4.us.us.prol.i, %B502.us.us.prol.i ], [ %column.2.2551.us.us.i, %B466.endif.us.us.i ]
-  %.808530532.us.us.i.ph = phi i64 [ %.531.us.i, %B502.us.us.prol.i ], [ %.524604644.us.i, %B466.endif.us.us.i ]
-  br label %B502.us.us.i
-
-B502.us.us.i:                                     ; preds = %B502.us.us.i.preheader, %B502.us.us.i
-  %best.2.3536.us.us.i = phi float [ %best.4.4.us.us.1.i, %B502.us.us.i ], [ %best.2.3536.us.us.i.ph, %B502.us.us.i.preheader ]
-  %row.3.3535.us.us.i = phi i64 [ %row.4.4.us.us.1.i, %B502.us.us.i ], [ %row.3.3535.us.us.i.ph, %B502.us.us.i.preheader ]
-  %column.3.3534.us.us.i = phi i64 [ %column.4.4.us.us.1.i, %B502.us.us.i ], [ %column.3.3534.us.us.i.ph, %B502.us.us.i.preheader ]
-  %.808530532.us.us.i = phi i64 [ %56, %B502.us.us.i ], [ %.808530532.us.us.i.ph, %B502.us.us.i.preheader ]
-  %53 = shl i64 %.808530532.us.us.i, 2
-  %scevgep110.i = getelementptr i8, ptr %lsr.iv108.i, i64 %53
-  %.868.us.us.i = load float, ptr %scevgep110.i, align 4
-  %.869.us.us.i = tail call float @llvm.fabs.f32(float %.868.us.us.i)
-  %.875.us.us.i = fcmp ogt float %.869.us.us.i, %best.2.3536.us.us.i
-  %column.4.4.us.us.i = select i1 %.875.us.us.i, i64 %.808530532.us.us.i, i64 %column.3.3534.us.us.i
-  %best.4.4.us.us.i = select i1 %.875.us.us.i, float %.869.us.us.i, float %best.2.3536.us.us.i
-  %scevgep112.i = getelementptr i8, ptr %scevgep110.i, i64 4
-  %.868.us.us.1.i = load float, ptr %scevgep112.i, align 4
-  %.869.us.us.1.i = tail call float @llvm.fabs.f32(float %.868.us.us.1.i)
-  %.875.us.us.1.i = fcmp ogt float %.869.us.us.1.i, %best.4.4.us.us.i
-  %54 = add i64 %.808530532.us.us.i, 1
-  %column.4.4.us.us.1.i = select i1 %.875.us.us.1.i, i64 %54, i64 %column.4.4.us.us.i
-  %55 = or i1 %.875.us.us.i, %.875.us.us.1.i
-  %row.4.4.us.us.1.i = select i1 %55, i64 %.668543549.us.us.i, i64 %row.3.3535.us.us.i
-  %best.4.4.us.us.1.i = select i1 %.875.us.us.1.i, float %.869.us.us.1.i, float %best.4.4.us.us.i
-  %56 = add i64 %.808530532.us.us.i, 2
-  %exitcond934.not.1.i = icmp eq i64 %56, %.17.i
-  br i1 %exitcond934.not.1.i, label %B500.B464.loopexit_crit_edge.us.us.i, label %B502.us.us.i
-
-B500.B464.loopexit_crit_edge.us.us.i:             ; preds = %B502.us.us.i
-  %.675.us.us.i = add nuw i64 %.668543549.us.us.i, 1
-  %scevgep109.i = getelementptr i8, ptr %lsr.iv108.i, i64 %14
-  %exitcond935.not.i = icmp eq i64 %.675.us.us.i, %30
-  br i1 %exitcond935.not.i, label %B592.us.i, label %B466.endif.us.us.i
-
-B1180.lr.ph.us.i:                                 ; preds = %B1096.loopexit.us.i, %B1180.lr.ph.us.preheader.i
-  %lsr.iv155.i = phi ptr [ %lsr.iv153.i, %B1180.lr.ph.us.preheader.i ], [ %scevgep156.i, %B1096.loopexit.us.i ]
-  %.1409591597.us.i = phi i64 [ %.531.us.i, %B1180.lr.ph.us.preheader.i ], [ %.1416.us.i, %B1096.loopexit.us.i ]
-  %.150506.us.i = add i64 %.1409591597.us.i, %.148.us.i
-  %.1448.us.i = mul i64 %.150506.us.i, %.17.i
-  %gep589.us.i = getelementptr float, ptr %invariant.gep588.us.i, i64 %.1448.us.i
-  %.1453.us.i = load float, ptr %gep589.us.i, align 4
-  %.1458.us.i = fdiv float %.1453.us.i, %.1312.us.i
-  br i1 %39, label %B1180.us.prol.loopexit.i, label %B1180.us.prol.i
-
-B1180.us.prol.i:                                  ; preds = %B1180.lr.ph.us.i
-  %gep11.i = getelementptr float, ptr %invariant.gep10.i, i64 %.1448.us.i
-  %.1590.us.prol.i = load float, ptr %gep11.i, align 4
-  %.1599.us.prol.i = load float, ptr %sunkaddr209.i, align 4
-  %.1601.us.prol.i = fmul float %.1458.us.i, %.1599.us.prol.i
-  %.1602.us.prol.i = fsub float %.1590.us.prol.i, %.1601.us.prol.i
-  store float %.1602.us.prol.i, ptr %gep11.i, align 4
-  br label %B1180.us.prol.loopexit.i
-
-B1180.us.prol.loopexit.i:                         ; preds = %B1180.us.prol.i, %B1180.lr.ph.us.i
-  %.1550582584.us.unr.i = phi i64 [ %.531.us.i, %B1180.lr.ph.us.i ], [ %.1557.us.prol.i, %B1180.us.prol.i ]
-  br i1 %40, label %B1096.loopexit.us.i, label %B1180.us.i
-
-B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
-  %scevgep50.i = getelementptr i8, ptr %lsr.iv.i, i64 %6
-  %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %6
-  %lsr.iv.next.i = add i64 %lsr.iv68.i, %.168.i
-  %scevgep77.i = getelementptr i8, ptr %lsr.iv76.i, i64 %9
-  %scevgep87.i = getelementptr i8, ptr %lsr.iv86.i, i64 %9
-  %scevgep105.i = getelementptr i8, ptr %lsr.iv104.i, i64 %6
-  %lsr.iv.next115.i = add i64 %lsr.iv114.i, %.17.i
-  %lsr.iv.next129.i = add i64 %lsr.iv128.i, %6
-  %lsr.iv.next137.i = add i64 %lsr.iv136.i, %6
-  %scevgep144.i = getelementptr i8, ptr %lsr.iv143.i, i64 %6
-  %scevgep152.i = getelementptr i8, ptr %lsr.iv151.i, i64 %6
-  %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
-
-B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
-  %.339.i = icmp eq i64 %.17.i, 1
-  br i1 %.339.i, label %B122.endif.us756.us.preheader.i, label %B122.endif.lr.ph.split.split.i
-
-B122.endif.us756.us.preheader.i:                  ; preds = %B122.endif.lr.ph.split.i
-  %xtraiter20.i = and i64 %..63.i, 1
-  %lcmp.mod21.not.i = icmp eq i64 %xtraiter20.i, 0
-  br i1 %lcmp.mod21.not.i, label %B122.endif.us756.us.prol.loopexit.i, label %B122.endif.us756.us.prol.i
-
-B122.endif.us756.us.prol.i:                       ; preds = %B122.endif.us756.us.preheader.i
-  %.148.reass.us.us.prol.i = mul nuw nsw i64 %.23.i, %.168.i
-  %.289.us786.us.prol.i = getelementptr float, ptr %a0, i64 %.148.reass.us.us.prol.i
-  %.290.us787.us.prol.i = load float, ptr %.289.us786.us.prol.i, align 4
-  %.294.us788.us.prol.i = getelementptr float, ptr %a1, i64 %.148.reass.us.us.prol.i
-  store float %.290.us787.us.prol.i, ptr %.294.us788.us.prol.i, align 4
-  %.118.us759.us.prol.i = add nsw i64 %..63.i, -1
-  %.idx4.prol.i = shl i64 %.23.i, 4
-  %57 = getelementptr i8, ptr %a2, i64 %.idx4.prol.i
-  %58 = getelementptr i8, ptr %57, i64 8
-  store i64 1, ptr %57, align 8
-  store i64 1, ptr %58, align 8
-  %.122.us760.us.prol.i = add i64 %.23.i, 1
-  br label %B122.endif.us756.us.prol.loopexit.i
-
-B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us.prol.i, %B122.endif.us756.us.preheader.i
-  %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
-  %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
-  %59 = icmp eq i64 %.63.i, 1
-  br i1 %59, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader47.i
-
-B122.endif.us756.us.preheader47.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
-  %60 = add nsw i64 %.108661705.us757.us.unr.i, -1
-  %61 = shl i64 %.115662704.us758.us.unr.i, 4
-  %62 = getelementptr i8, ptr %a2, i64 %61
-  %scevgep162.i = getelementptr i8, ptr %62, i64 24
-  %63 = shl i64 %.115662704.us758.us.unr.i, 2
-  %scevgep168.i = getelementptr i8, ptr %a0, i64 %63
-  %scevgep172.i = getelementptr i8, ptr %a1, i64 %63
-  %64 = add i64 %63, 4
-  %scevgep174.i = getelementptr i8, ptr %a1, i64 %64
-  %scevgep176.i = getelementptr i8, ptr %a0, i64 %64
-  br label %B122.endif.us756.us.i
-
-B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us.i, %B122.endif.us756.us.preheader47.i
-  %lsr.iv169.i = phi i64 [ 0, %B122.endif.us756.us.preheader47.i ], [ %lsr.iv.next170.i, %B122.endif.us756.us.i ]
-  %lsr.iv163.i = phi ptr [ %scevgep162.i, %B122.endif.us756.us.preheader47.i ], [ %scevgep164.i, %B122.endif.us756.us.i ]
-  %lsr.iv160.i = phi i64 [ %60, %B122.endif.us756.us.preheader47.i ], [ %math.i, %B122.endif.us756.us.i ]
-  %scevgep171.i = getelementptr i8, ptr %scevgep168.i, i64 %lsr.iv169.i
-  %.290.us787.us.i = load float, ptr %scevgep171.i, align 4
-  %scevgep173.i = getelementptr i8, ptr %scevgep172.i, i64 %lsr.iv169.i
-  store float %.290.us787.us.i, ptr %scevgep173.i, align 4
-  %scevgep165.i = getelementptr i8, ptr %lsr.iv163.i, i64 -24
-  %scevgep166.i = getelementptr i8, ptr %lsr.iv163.i, i64 -16
-  store i64 1, ptr %scevgep165.i, align 8
-  store i64 1, ptr %scevgep166.i, align 8
-  %scevgep177.i = getelementptr i8, ptr %scevgep176.i, i64 %lsr.iv169.i
-  %.290.us787.us.1.i = load float, ptr %scevgep177.i, align 4
-  %scevgep175.i = getelementptr i8, ptr %scevgep174.i, i64 %lsr.iv169.i
-  store float %.290.us787.us.1.i, ptr %scevgep175.i, align 4
-  %scevgep167.i = getelementptr i8, ptr %lsr.iv163.i, i64 -8
-  store i64 1, ptr %scevgep167.i, align 8
-  store i64 1, ptr %lsr.iv163.i, align 8
-  %65 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv160.i, i64 -2)
-  %math.i = extractvalue { i64, i1 } %65, 0
-  %ov.i = extractvalue { i64, i1 } %65, 1
-  %scevgep164.i = getelementptr i8, ptr %lsr.iv163.i, i64 32
-  %lsr.iv.next170.i = add i64 %lsr.iv169.i, 8
-  br i1 %ov.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
-
-B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
-  %66 = icmp sgt i64 %.168.i, 0
-  br i1 %66, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
-
-B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
-  %xtraiter.i = and i64 %.168.i, 3
-  %unroll_iter.i = and i64 %.168.i, 9223372036854775804
-  %67 = mul i64 %.23.i, %.168.i
-  %68 = shl i64 %67, 2
-  %69 = add i64 %68, 12
-  %scevgep178.i = getelementptr i8, ptr %a1, i64 %69
-  %70 = shl i64 %.168.i, 2
-  %scevgep188.i = getelementptr i8, ptr %a0, i64 %69
-  %71 = icmp samesign ult i64 %.168.i, 4
-  %72 = icmp eq i64 %xtraiter.i, 0
-  br label %B122.endif.us837.i
-
-B122.endif.us837.i:                               ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us837.preheader.i
-  %lsr.iv198.i = phi i64 [ %67, %B122.endif.us837.preheader.i ], [ %lsr.iv.next199.i, %B202.B242.endif_crit_edge.us858.i ]
-  %lsr.iv189.i = phi ptr [ %scevgep188.i, %B122.endif.us837.preheader.i ], [ %scevgep190.i, %B202.B242.endif_crit_edge.us858.i ]
-  %lsr.iv179.i = phi ptr [ %scevgep178.i, %B122.endif.us837.preheader.i ], [ %scevgep180.i, %B202.B242.endif_crit_edge.us858.i ]
-  %.108661705.us838.i = phi i64 [ %..63.i, %B122.endif.us837.preheader.i ], [ %.118.us840.i, %B202.B242.endif_crit_edge.us858.i ]
-  br i1 %71, label %B202.B242.endif_crit_edge.us858.unr-lcssa.i, label %B204.us847.i
-
-B204.us847.i:                                     ; preds = %B122.endif.us837.i, %B204.us847.i
-  %.254517519.us849.i = phi i64 [ %.261.us851.3.i, %B204.us847.i ], [ 0, %B122.endif.us837.i ]
-  %73 = shl i64 %.254517519.us849.i, 2
-  %scevgep196.i = getelementptr i8, ptr %lsr.iv189.i, i64 %73
-  %scevgep197.i = getelementptr i8, ptr %scevgep196.i, i64 -12
-  %.290.us854.i = load float, ptr %scevgep197.i, align 4
-  %scevgep186.i = getelementptr i8, ptr %lsr.iv179.i, i64 %73
-  %scevgep187.i = getelementptr i8, ptr %scevgep186.i, i64 -12
-  store float %.290.us854.i, ptr %scevgep187.i, align 4
-  %scevgep195.i = getelementptr i8, ptr %scevgep196.i, i64 -8
-  %.290.us854.1.i = load float, ptr %scevgep195.i, align 4
-  %scevgep185.i = getelementptr i8, ptr %scevgep186.i, i64 -8
-  store float %.290.us854.1.i, ptr %scevgep185.i, align 4
-  %scevgep193.i = getelementptr i8, ptr %scevgep196.i, i64 -4
-  %.290.us854.2.i = load float, ptr %scevgep193.i, align 4
-  %scevgep183.i = getelementptr i8, ptr %scevgep186.i, i64 -4
-  store float %.290.us854.2.i, ptr %scevgep183.i, align 4
-  %.261.us851.3.i = add nuw i64 %.254517519.us849.i, 4
-  %.290.us854.3.i = load float, ptr %scevgep196.i, align 4
-  store float %.290.us854.3.i, ptr %scevgep186.i, align 4
-  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.261.us851.3.i
-  br i1 %niter.ncmp.3.i, label %B202.B242.endif_crit_edge.us858.unr-lcssa.i, label %B204.us847.i
-
-B202.B242.endif_crit_edge.us858.unr-lcssa.i:      ; preds = %B204.us847.i, %B122.endif.us837.i
-  %.254517519.us849.unr.i = phi i64 [ 0, %B122.endif.us837.i ], [ %unroll_iter.i, %B204.us847.i ]
-  br i1 %72, label %B202.B242.endif_crit_edge.us858.i, label %B204.us847.epil.preheader.i
-
-B204.us847.epil.preheader.i:                      ; preds = %B202.B242.endif_crit_edge.us858.unr-lcssa.i
-  %74 = add i64 %.254517519.us849.unr.i, %lsr.iv198.i
-  %75 = shl i64 %74, 2
-  %scevgep200.i = getelementptr i8, ptr %a1, i64 %75
-  %scevgep202.i = getelementptr i8, ptr %a0, i64 %75
-  br label %B204.us847.epil.i
-
-B204.us847.epil.i:                                ; preds = %B204.us847.epil.i, %B204.us847.epil.preheader.i
-  %epil.iter.i = phi i64 [ %epil.iter.next.i, %B204.us847.epil.i ], [ 0, %B204.us847.epil.preheader.i ]
-  %76 = shl nuw nsw i64 %epil.iter.i, 2
-  %scevgep203.i = getelementptr i8, ptr %scevgep202.i, i64 %76
-  %.290.us854.epil.i = load float, ptr %scevgep203.i, align 4
-  %scevgep201.i = getelementptr i8, ptr %scevgep200.i, i64 %76
-  store float %.290.us854.epil.i, ptr %scevgep201.i, align 4
+B210.us.us.epil.i:                                ; preds = %B210.us.us.epil.i, %B210.us.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ %epil.iter.next.i, %B210.us.us.epil.i ], [ 0, %B210.us.us.epil.preheader.i ]
+  %66 = shl nuw nsw i64 %epil.iter.i, 2
+  %scevgep569.i = getelementptr i8, ptr %scevgep568.i, i64 %66
+  %.301.us.us.epil.i = load float, ptr %scevgep569.i, align 4
+  %scevgep564.i = getelementptr i8, ptr %scevgep563.i, i64 %66
+  store float %.301.us.us.epil.i, ptr %scevgep564.i, align 4
   %epil.iter.next.i = add nuw nsw i64 %epil.iter.i, 1
-  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
-  br i1 %epil.iter.cmp.not.i, label %B202.B242.endif_crit_edge.us858.i, label %B204.us847.epil.i
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter521.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B208.B260_crit_edge.us.us.i, label %B210.us.us.epil.i
 
-B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, %B202.B242.endif_crit_edge.us858.unr-lcssa.i
-  %.118.us840.i = add nsw i64 %.108661705.us838.i, -1
-  %scevgep180.i = getelementptr i8, ptr %lsr.iv179.i, i64 %70
-  %scevgep190.i = getelementptr i8, ptr %lsr.iv189.i, i64 %70
-  %lsr.iv.next199.i = add i64 %lsr.iv198.i, %.168.i
-  %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+B208.B260_crit_edge.us.us.i:                      ; preds = %B210.us.us.epil.i, %B208.B260_crit_edge.us.us.unr-lcssa.i
+  %.122.us.us.i = add nsw i64 %.112168190.us.us.i, -1
+  %.167.us.us.i = shl nsw i64 %.119170189.us.us.i, 1
+  %.126.us.us.i = add i64 %.119170189.us.us.i, 1
+  %.169.us.us.i = mul nsw i64 %.167.us.us.i, %.20.i
+  %.27.i.i = load i64, ptr %.19.i, align 8
+  %.30.i.i = load i64, ptr %.29.i.i, align 8
+  %.42.i.i = mul nsw i64 %.27.i.i, %.27.i.i
+  %.58.i.i = load i64, ptr %a3, align 8
+  %.64.i.i = getelementptr i64, ptr %a2, i64 %.169.us.us.i
+  %67 = getelementptr i64, ptr %a2, i64 %.27.i.i
+  %68 = getelementptr i64, ptr %67, i64 %.169.us.us.i
+  %69 = getelementptr i64, ptr %68, i64 %.27.i.i
+  %.70.i.i = getelementptr i8, ptr %69, i64 -8
+  %.92.i.i = inttoptr i64 %.58.i.i to ptr
+  tail call void %.92.i.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %63, ptr nonnull %.19.i, ptr %.64.i.i, ptr %.70.i.i)
+  %.57.i.i.i = icmp sgt i64 %.27.i.i, 0
+  br i1 %.57.i.i.i, label %B36.lr.ph.i.i.i, label %B0.endif.endif.i.i
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+B36.lr.ph.i.i.i:                                  ; preds = %B208.B260_crit_edge.us.us.i
+  %xtraiter.i.i.i = and i64 %.27.i.i, 7
+  %70 = icmp samesign ult i64 %.27.i.i, 8
+  br i1 %70, label %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge, label %B36.lr.ph.new.i.i.i
+
+B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge: ; preds = %B36.lr.ph.i.i.i
+  %.pre = shl nuw nsw i64 %.27.i.i, 3
+  br label %B94.else.if.lr.ph.unr-lcssa.i.i.i
+
+B36.lr.ph.new.i.i.i:                              ; preds = %B36.lr.ph.i.i.i
+  %71 = and i64 %.27.i.i, 9223372036854775800
+  %72 = shl i64 %.27.i.i, 3
+  %scevgep573.i = getelementptr i8, ptr %lsr.iv571.i, i64 %72
+  br label %B36.i.i.i
+
+B36.i.i.i:                                        ; preds = %B36.i.i.i, %B36.lr.ph.new.i.i.i
+  %lsr.iv30.i.i = phi i64 [ %lsr.iv.next31.i.i, %B36.i.i.i ], [ 8, %B36.lr.ph.new.i.i.i ]
+  %73 = add nsw i64 %lsr.iv30.i.i, -4
+  %74 = add nsw i64 %lsr.iv30.i.i, -7
+  %75 = shl i64 %lsr.iv30.i.i, 3
+  %scevgep580.i = getelementptr i8, ptr %scevgep573.i, i64 %75
+  %scevgep581.i = getelementptr i8, ptr %scevgep580.i, i64 -32
+  %scevgep575.i = getelementptr i8, ptr %scevgep580.i, i64 -64
+  store i64 %74, ptr %scevgep575.i, align 8
+  %76 = add nsw i64 %lsr.iv30.i.i, -6
+  %scevgep585.i = getelementptr i8, ptr %scevgep580.i, i64 -56
+  store i64 %76, ptr %scevgep585.i, align 8
+  %77 = add nsw i64 %lsr.iv30.i.i, -5
+  %scevgep587.i = getelementptr i8, ptr %scevgep580.i, i64 -48
+  store i64 %77, ptr %scevgep587.i, align 8
+  %scevgep588.i = getelementptr i8, ptr %scevgep580.i, i64 -40
+  store i64 %73, ptr %scevgep588.i, align 8
+  %78 = add nsw i64 %lsr.iv30.i.i, -3
+  store i64 %78, ptr %scevgep581.i, align 8
+  %79 = add nsw i64 %lsr.iv30.i.i, -2
+  %scevgep583.i = getelementptr i8, ptr %scevgep580.i, i64 -24
+  store i64 %79, ptr %scevgep583.i, align 8
+  %80 = add nsw i64 %lsr.iv30.i.i, -1
+  %scevgep579.i = getelementptr i8, ptr %scevgep580.i, i64 -16
+  store i64 %80, ptr %scevgep579.i, align 8
+  %scevgep577.i = getelementptr i8, ptr %scevgep580.i, i64 -8
+  store i64 %lsr.iv30.i.i, ptr %scevgep577.i, align 8
+  %lsr.iv.next31.i.i = add nuw i64 %lsr.iv30.i.i, 8
+  %81 = sub i64 %lsr.iv.next31.i.i, %71
+  %niter.ncmp.7.i.i.i = icmp eq i64 %81, 8
+  br i1 %niter.ncmp.7.i.i.i, label %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i, label %B36.i.i.i
+
+B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i:       ; preds = %B36.i.i.i
+  %82 = or disjoint i64 %lsr.iv30.i.i, 1
+  br label %B94.else.if.lr.ph.unr-lcssa.i.i.i
+
+B94.else.if.lr.ph.unr-lcssa.i.i.i:                ; preds = %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i
+  %.pre.i.pre-phi = phi i64 [ %.pre, %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge ], [ %72, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i ]
+  %.107101103.unr.i.i.i = phi i64 [ 1, %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge ], [ %82, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i ]
+  %lcmp.mod.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, 0
+  br i1 %lcmp.mod.not.i.i.i, label %B94.else.if.i.i.preheader.i, label %B36.epil.i.i.preheader.i
+
+B36.epil.i.i.preheader.i:                         ; preds = %B94.else.if.lr.ph.unr-lcssa.i.i.i
+  %scevgep592.i = getelementptr i8, ptr %lsr.iv590.i, i64 %.pre.i.pre-phi
+  br label %B36.epil.i.i.i
+
+B36.epil.i.i.i:                                   ; preds = %B36.epil.i.i.i, %B36.epil.i.i.preheader.i
+  %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B36.epil.i.i.i ], [ %xtraiter.i.i.i, %B36.epil.i.i.preheader.i ]
+  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B36.epil.i.i.i ], [ %.107101103.unr.i.i.i, %B36.epil.i.i.preheader.i ]
+  %sunkaddr.i.i = shl i64 %lsr.iv1.i.i.i, 3
+  %scevgep593.i = getelementptr i8, ptr %scevgep592.i, i64 %sunkaddr.i.i
+  store i64 %lsr.iv1.i.i.i, ptr %scevgep593.i, align 8
+  %lsr.iv.next2.i.i.i = add nuw i64 %lsr.iv1.i.i.i, 1
+  %lsr.iv.next6.i.i.i = add nsw i64 %lsr.iv5.i.i.i, -1
+  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next6.i.i.i, 0
+  br i1 %epil.iter.cmp.not.i.i.i, label %B94.else.if.i.i.preheader.i, label %B36.epil.i.i.i
+
+B94.else.if.i.i.preheader.i:                      ; preds = %B36.epil.i.i.i, %B94.else.if.lr.ph.unr-lcssa.i.i.i
+  %scevgep594.i = getelementptr i8, ptr %lsr.iv571.i, i64 %.pre.i.pre-phi
+  br label %B94.else.if.i.i.i
+
+B94.else.if.i.i.i:                                ; preds = %B94.else.if.i.i.i, %B94.else.if.i.i.preheader.i
+  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B94.else.if.i.i.i ], [ 0, %B94.else.if.i.i.preheader.i ]
+  %.238107109.i.i.i = phi i64 [ %.245.i.i.i, %B94.else.if.i.i.i ], [ 0, %B94.else.if.i.i.preheader.i ]
+  %.245.i.i.i = add nuw nsw i64 %.238107109.i.i.i, 1
+  %.281.1.i.i.i = lshr i64 %.238107109.i.i.i, 1
+  %.317.i.i.i = getelementptr i64, ptr %.64.i.i, i64 %.281.1.i.i.i
+  %.318.i.i.i = load i64, ptr %.317.i.i.i, align 8
+  %.360.i.i.i = and i64 %lsr.iv.i.i.i, 32
+  %.361.i.i.i = ashr i64 %.318.i.i.i, %.360.i.i.i
+  %.362.i.i.i = and i64 %.361.i.i.i, 4294967295
+  %.363.i.i.i = add nsw i64 %.362.i.i.i, -1
+  %.367.i.i.i = getelementptr i64, ptr %68, i64 %.363.i.i.i
+  %.368.i.i.i = load i64, ptr %.367.i.i.i, align 8
+  %83 = shl i64 %.238107109.i.i.i, 3
+  %scevgep595.i = getelementptr i8, ptr %scevgep594.i, i64 %83
+  %.377.i.i.i = load i64, ptr %scevgep595.i, align 8
+  store i64 %.377.i.i.i, ptr %.367.i.i.i, align 8
+  %.384.i.i.i = icmp eq i64 %.238107109.i.i.i, %.363.i.i.i
+  %.394.i.i.i = sub i64 0, %.368.i.i.i
+  %"$phi230.1.2.1.i.i.i" = select i1 %.384.i.i.i, i64 %.368.i.i.i, i64 %.394.i.i.i
+  store i64 %"$phi230.1.2.1.i.i.i", ptr %scevgep595.i, align 8
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, 32
+  %exitcond113.not.i.i.i = icmp eq i64 %.27.i.i, %.245.i.i.i
+  br i1 %exitcond113.not.i.i.i, label %B0.endif.endif.i.i, label %B94.else.if.i.i.i
+
+B976.i.i:                                         ; preds = %B976.preheader.new.i.i, %B976.i.i
+  %lsr.iv602.i = phi i64 [ 8, %B976.preheader.new.i.i ], [ %lsr.iv.next.i, %B976.i.i ]
+  %84 = add nsw i64 %lsr.iv602.i, -4
+  %85 = add nsw i64 %lsr.iv602.i, -7
+  %86 = shl i64 %lsr.iv602.i, 3
+  %scevgep609.i = getelementptr i8, ptr %lsr.iv571.i, i64 %86
+  %scevgep610.i = getelementptr i8, ptr %scevgep609.i, i64 -32
+  %scevgep617.i = getelementptr i8, ptr %scevgep609.i, i64 -64
+  store i64 %85, ptr %scevgep617.i, align 8
+  %87 = add nsw i64 %lsr.iv602.i, -6
+  %scevgep616.i = getelementptr i8, ptr %scevgep609.i, i64 -56
+  store i64 %87, ptr %scevgep616.i, align 8
+  %88 = add nsw i64 %lsr.iv602.i, -5
+  %scevgep614.i = getelementptr i8, ptr %scevgep609.i, i64 -48
+  store i64 %88, ptr %scevgep614.i, align 8
+  %scevgep612.i = getelementptr i8, ptr %scevgep609.i, i64 -40
+  store i64 %84, ptr %scevgep612.i, align 8
+  %89 = add nsw i64 %lsr.iv602.i, -3
+  store i64 %89, ptr %scevgep610.i, align 8
+  %90 = add nsw i64 %lsr.iv602.i, -2
+  %scevgep608.i = getelementptr i8, ptr %scevgep609.i, i64 -24
+  store i64 %90, ptr %scevgep608.i, align 8
+  %91 = add nsw i64 %lsr.iv602.i, -1
+  %scevgep606.i = getelementptr i8, ptr %scevgep609.i, i64 -16
+  store i64 %91, ptr %scevgep606.i, align 8
+  %scevgep604.i = getelementptr i8, ptr %scevgep609.i, i64 -8
+  store i64 %lsr.iv602.i, ptr %scevgep604.i, align 8
+  %lsr.iv.next.i = add nuw i64 %lsr.iv602.i, 8
+  %92 = sub i64 %lsr.iv.next.i, %103
+  %niter5.ncmp.7.i.i = icmp eq i64 %92, 8
+  br i1 %niter5.ncmp.7.i.i, label %common.ret.loopexit.unr-lcssa.loopexit.i.i, label %B976.i.i
+
+common.ret.loopexit.unr-lcssa.loopexit.i.i:       ; preds = %B976.i.i
+  %93 = or disjoint i64 %lsr.iv602.i, 1
+  br label %common.ret.loopexit.unr-lcssa.i.i
+
+common.ret.loopexit.unr-lcssa.i.i:                ; preds = %B976.preheader.i.i, %common.ret.loopexit.unr-lcssa.loopexit.i.i
+  %.646189191.unr.i.i = phi i64 [ 1, %B976.preheader.i.i ], [ %93, %common.ret.loopexit.unr-lcssa.loopexit.i.i ]
+  %lcmp.mod3.not.i.i = icmp eq i64 %xtraiter2.i.i, 0
+  br i1 %lcmp.mod3.not.i.i, label %B260.endif.us.us.i, label %B976.epil.i.i
+
+B976.epil.i.i:                                    ; preds = %common.ret.loopexit.unr-lcssa.i.i, %B976.epil.i.i
+  %lsr.iv7.i.i = phi i64 [ %lsr.iv.next8.i.i, %B976.epil.i.i ], [ %xtraiter2.i.i, %common.ret.loopexit.unr-lcssa.i.i ]
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B976.epil.i.i ], [ %.646189191.unr.i.i, %common.ret.loopexit.unr-lcssa.i.i ]
+  %94 = shl i64 %lsr.iv.i.i, 3
+  %scevgep618.i = getelementptr i8, ptr %lsr.iv590.i, i64 %94
+  store i64 %lsr.iv.i.i, ptr %scevgep618.i, align 8
+  %lsr.iv.next.i.i = add nuw i64 %lsr.iv.i.i, 1
+  %lsr.iv.next8.i.i = add nsw i64 %lsr.iv7.i.i, -1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next8.i.i, 0
+  br i1 %epil.iter.cmp.not.i.i, label %B260.endif.us.us.i, label %B976.epil.i.i
+
+B0.endif.endif.i.i:                               ; preds = %B94.else.if.i.i.i, %B208.B260_crit_edge.us.us.i
+  %.167.i.i = icmp sgt i64 %.30.i.i, 0
+  br i1 %.167.i.i, label %B350.endif.us.preheader.i.i, label %B554.endif.i.i
+
+B350.endif.us.preheader.i.i:                      ; preds = %B0.endif.endif.i.i
+  %.373.i.i = mul nsw i64 %.27.i.i, %.119170189.us.us.i
+  %unroll_iter.i.i = and i64 %.30.i.i, 9223372036854775806
+  %95 = shl i64 %.27.i.i, 3
+  %scevgep599.i = getelementptr i8, ptr %lsr.iv597.i, i64 %95
+  %96 = icmp eq i64 %.30.i.i, 1
+  %97 = and i64 %.30.i.i, 1
+  %98 = icmp eq i64 %97, 0
+  %sunkaddr852.i = shl i64 %unroll_iter.i.i, 3
+  %sunkaddr853.i = getelementptr i8, ptr %68, i64 %sunkaddr852.i
+  br label %B350.endif.us.i.i
+
+B350.endif.us.i.i:                                ; preds = %B386.B520_crit_edge.us.i.i, %B350.endif.us.preheader.i.i
+  %largest.2.0178.us.i.i = phi double [ %.409.us.i.i, %B386.B520_crit_edge.us.i.i ], [ 0.000000e+00, %B350.endif.us.preheader.i.i ]
+  %.215170176.us.i.i = phi i64 [ %.222.us.i.i, %B386.B520_crit_edge.us.i.i ], [ 0, %B350.endif.us.preheader.i.i ]
+  %.375157.us.i.i = add i64 %.215170176.us.i.i, %.373.i.i
+  %.379.us.i.i = mul i64 %.375157.us.i.i, %.27.i.i
+  %gep168.us.i.i = getelementptr float, ptr %invariant.gep167.i.i, i64 %.379.us.i.i
+  br i1 %96, label %B388.us.epil.i.i, label %B388.us.i.i
+
+B388.us.i.i:                                      ; preds = %B350.endif.us.i.i, %B388.us.i.i
+  %total.2.1164.us.i.i = phi double [ %.396.us.1.i.i, %B388.us.i.i ], [ 0.000000e+00, %B350.endif.us.i.i ]
+  %.339160162.us.i.i = phi i64 [ %.346.us.1.i.i, %B388.us.i.i ], [ 0, %B350.endif.us.i.i ]
+  %99 = shl i64 %.339160162.us.i.i, 3
+  %scevgep600.i = getelementptr i8, ptr %scevgep599.i, i64 %99
+  %scevgep601.i = getelementptr i8, ptr %scevgep600.i, i64 -8
+  %.384.us.i.i = load i64, ptr %scevgep601.i, align 8
+  %.387.us.i.i = tail call i64 @llvm.abs.i64(i64 %.384.us.i.i, i1 false)
+  %gep.us.i.i = getelementptr float, ptr %gep168.us.i.i, i64 %.387.us.i.i
+  %.392.us.i.i = load float, ptr %gep.us.i.i, align 4
+  %.393.us.i.i = tail call float @llvm.fabs.f32(float %.392.us.i.i)
+  %.395.us.i.i = fpext float %.393.us.i.i to double
+  %.396.us.i.i = fadd double %total.2.1164.us.i.i, %.395.us.i.i
+  %.346.us.1.i.i = add nuw i64 %.339160162.us.i.i, 2
+  %.384.us.1.i.i = load i64, ptr %scevgep600.i, align 8
+  %.387.us.1.i.i = tail call i64 @llvm.abs.i64(i64 %.384.us.1.i.i, i1 false)
+  %gep.us.1.i.i = getelementptr float, ptr %gep168.us.i.i, i64 %.387.us.1.i.i
+  %.392.us.1.i.i = load float, ptr %gep.us.1.i.i, align 4
+  %.393.us.1.i.i = tail call float @llvm.fabs.f32(float %.392.us.1.i.i)
+  %.395.us.1.i.i = fpext float %.393.us.1.i.i to double
+  %.396.us.1.i.i = fadd double %.396.us.i.i, %.395.us.1.i.i
+  %niter.ncmp.1.i.i = icmp eq i64 %unroll_iter.i.i, %.346.us.1.i.i
+  br i1 %niter.ncmp.1.i.i, label %B386.B520_crit_edge.us.unr-lcssa.i.i, label %B388.us.i.i
+
+B386.B520_crit_edge.us.unr-lcssa.i.i:             ; preds = %B388.us.i.i
+  br i1 %98, label %B386.B520_crit_edge.us.i.i, label %B388.us.epil.i.i
+
+B388.us.epil.i.i:                                 ; preds = %B386.B520_crit_edge.us.unr-lcssa.i.i, %B350.endif.us.i.i
+  %total.2.1164.us.unr.i453.i = phi double [ %.396.us.1.i.i, %B386.B520_crit_edge.us.unr-lcssa.i.i ], [ 0.000000e+00, %B350.endif.us.i.i ]
+  %.384.us.epil.i.i = load i64, ptr %sunkaddr853.i, align 8
+  %.387.us.epil.i.i = tail call i64 @llvm.abs.i64(i64 %.384.us.epil.i.i, i1 false)
+  %gep.us.epil.i.i = getelementptr float, ptr %gep168.us.i.i, i64 %.387.us.epil.i.i
+  %.392.us.epil.i.i = load float, ptr %gep.us.epil.i.i, align 4
+  %.393.us.epil.i.i = tail call float @llvm.fabs.f32(float %.392.us.epil.i.i)
+  %.395.us.epil.i.i = fpext float %.393.us.epil.i.i to double
+  %.396.us.epil.i.i = fadd double %total.2.1164.us.unr.i453.i, %.395.us.epil.i.i
+  br label %B386.B520_crit_edge.us.i.i
+
+B386.B520_crit_edge.us.i.i:                       ; preds = %B388.us.epil.i.i, %B386.B520_crit_edge.us.unr-lcssa.i.i
+  %.396.us.lcssa.i.i = phi double [ %.396.us.1.i.i, %B386.B520_crit_edge.us.unr-lcssa.i.i ], [ %.396.us.epil.i.i, %B388.us.epil.i.i ]
+  %.222.us.i.i = add nuw nsw i64 %.215170176.us.i.i, 1
+  %.408.us.i.i = fcmp ogt double %.396.us.lcssa.i.i, %largest.2.0178.us.i.i
+  %.409.us.i.i = select i1 %.408.us.i.i, double %.396.us.lcssa.i.i, double %largest.2.0178.us.i.i
+  %exitcond195.not.i.i = icmp eq i64 %.222.us.i.i, %.30.i.i
+  br i1 %exitcond195.not.i.i, label %B554.endif.loopexit.i.i, label %B350.endif.us.i.i
+
+B554.endif.loopexit.i.i:                          ; preds = %B386.B520_crit_edge.us.i.i
+  %100 = fptrunc double %.409.us.i.i to float
+  br label %B554.endif.i.i
+
+B554.endif.i.i:                                   ; preds = %B554.endif.loopexit.i.i, %B0.endif.endif.i.i
+  %largest.2.0.lcssa.i.i = phi float [ 0.000000e+00, %B0.endif.endif.i.i ], [ %100, %B554.endif.loopexit.i.i ]
+  %101 = getelementptr float, ptr %a1, i64 %.42.i.i
+  %.431.i.i = getelementptr float, ptr %101, i64 %.162.us.us.i
+  store float %largest.2.0.lcssa.i.i, ptr %.431.i.i, align 4
+  %.439.i.i = getelementptr i8, ptr %.431.i.i, i64 4
+  store float 0.000000e+00, ptr %.439.i.i, align 4
+  %.451.i.i = getelementptr i8, ptr %.431.i.i, i64 8
+  %.466.i.i = getelementptr i8, ptr %68, i64 -8
+  %.473.i.i = load i64, ptr %sunkaddr854.i, align 8
+  %.556.i.i = inttoptr i64 %.473.i.i to ptr
+  tail call void %.556.i.i(ptr %.476.i.i, ptr nonnull %.29.i.i, ptr %63, ptr nonnull %.19.i, ptr nonnull %.431.i.i, ptr nonnull %.439.i.i, ptr %.451.i.i, ptr %.64.i.i, ptr %.466.i.i)
+  %.640190.not.i.i = icmp slt i64 %.27.i.i, 1
+  br i1 %.640190.not.i.i, label %B260.endif.us.us.i, label %B976.preheader.i.i
+
+B976.preheader.i.i:                               ; preds = %B554.endif.i.i
+  %xtraiter2.i.i = and i64 %.27.i.i, 7
+  %102 = icmp samesign ult i64 %.27.i.i, 8
+  br i1 %102, label %common.ret.loopexit.unr-lcssa.i.i, label %B976.preheader.new.i.i
+
+B976.preheader.new.i.i:                           ; preds = %B976.preheader.i.i
+  %103 = and i64 %.27.i.i, 9223372036854775800
+  br label %B976.i.i
+
+B338.B390_crit_edge.us.us.unr-lcssa.i:            ; preds = %B340.us.us.i, %B340.us.us.preheader.i
+  %.434161163.us.us.unr.i = phi i64 [ 0, %B340.us.us.preheader.i ], [ %62, %B340.us.us.i ]
+  br i1 %50, label %B338.B390_crit_edge.us.us.i, label %B340.us.us.epil.preheader.i
+
+B340.us.us.epil.preheader.i:                      ; preds = %B338.B390_crit_edge.us.us.unr-lcssa.i
+  %scevgep633.i = getelementptr i8, ptr %lsr.iv561.i, i64 %.434161163.us.us.unr.i
+  %scevgep635.i = getelementptr i8, ptr %lsr.iv566.i, i64 %.434161163.us.us.unr.i
+  br label %B340.us.us.epil.i
+
+B340.us.us.epil.i:                                ; preds = %B340.us.us.epil.i, %B340.us.us.epil.preheader.i
+  %epil.iter526.i = phi i64 [ %epil.iter526.next.i, %B340.us.us.epil.i ], [ 0, %B340.us.us.epil.preheader.i ]
+  %104 = shl nuw nsw i64 %epil.iter526.i, 2
+  %scevgep636.i = getelementptr i8, ptr %scevgep635.i, i64 %104
+  %.474.us.us.epil.i = load float, ptr %scevgep636.i, align 4
+  %scevgep634.i = getelementptr i8, ptr %scevgep633.i, i64 %104
+  store float %.474.us.us.epil.i, ptr %scevgep634.i, align 4
+  %epil.iter526.next.i = add nuw nsw i64 %epil.iter526.i, 1
+  %epil.iter526.cmp.not.i = icmp eq i64 %xtraiter521.i, %epil.iter526.next.i
+  br i1 %epil.iter526.cmp.not.i, label %B338.B390_crit_edge.us.us.i, label %B340.us.us.epil.i
+
+B338.B390_crit_edge.us.us.i:                      ; preds = %B340.us.us.epil.i, %B338.B390_crit_edge.us.us.unr-lcssa.i
+  br i1 %51, label %B46.lr.ph.i.i, label %B428.us.us.i
+
+B46.lr.ph.i.i:                                    ; preds = %B338.B390_crit_edge.us.us.i
+  %105 = getelementptr i64, ptr %1, i64 %.169.us.us.i
+  br i1 %52, label %B94.endif.unr-lcssa.i.i, label %B46.i.i
+
+B46.i.i:                                          ; preds = %B46.lr.ph.i.i, %B46.i.i
+  %lsr.iv637.i = phi i64 [ %lsr.iv.next638.i, %B46.i.i ], [ 4, %B46.lr.ph.i.i ]
+  %106 = add i64 %lsr.iv637.i, -2
+  %107 = add i64 %lsr.iv637.i, -3
+  %108 = shl i64 %lsr.iv637.i, 3
+  %scevgep651.i = getelementptr i8, ptr %lsr.iv571.i, i64 %108
+  %scevgep652.i = getelementptr i8, ptr %scevgep651.i, i64 -16
+  %scevgep655.i = getelementptr i8, ptr %scevgep651.i, i64 -32
+  store i64 %107, ptr %scevgep655.i, align 8
+  %scevgep644.i = getelementptr i8, ptr %lsr.iv640.i, i64 %108
+  %scevgep645.i = getelementptr i8, ptr %scevgep644.i, i64 -16
+  %scevgep648.i = getelementptr i8, ptr %scevgep644.i, i64 -32
+  store i64 %107, ptr %scevgep648.i, align 8
+  %scevgep654.i = getelementptr i8, ptr %scevgep651.i, i64 -24
+  store i64 %106, ptr %scevgep654.i, align 8
+  %scevgep647.i = getelementptr i8, ptr %scevgep644.i, i64 -24
+  store i64 %106, ptr %scevgep647.i, align 8
+  %109 = add i64 %lsr.iv637.i, -1
+  store i64 %109, ptr %scevgep652.i, align 8
+  store i64 %109, ptr %scevgep645.i, align 8
+  %scevgep650.i = getelementptr i8, ptr %scevgep651.i, i64 -8
+  store i64 %lsr.iv637.i, ptr %scevgep650.i, align 8
+  %scevgep643.i = getelementptr i8, ptr %scevgep644.i, i64 -8
+  store i64 %lsr.iv637.i, ptr %scevgep643.i, align 8
+  %lsr.iv.next638.i = add i64 %lsr.iv637.i, 4
+  %110 = sub i64 %lsr.iv.next638.i, %45
+  %niter.ncmp.3.i.i = icmp eq i64 %110, 4
+  br i1 %niter.ncmp.3.i.i, label %B94.endif.unr-lcssa.loopexit.i.i, label %B46.i.i
+
+B364.i.i:                                         ; preds = %B272.B236.loopexit_crit_edge.us.i.i
+  %111 = sub i64 %2, %.250502542.i.i
+  %.243501544.i.i = add i64 %.243501544.in.i.i, -1
+  %.669.not.i.i = icmp eq i64 %row.4.3.us.1.i.i, %.250502542.i.i
+  br i1 %.669.not.i.i, label %B574.i.i, label %B408.lr.ph.i.i
+
+B408.i.i:                                         ; preds = %B408.i.preheader.i, %B408.i.i
+  %lsr.iv664.i = phi i64 [ 0, %B408.i.preheader.i ], [ %lsr.iv.next665.i, %B408.i.i ]
+  %lsr.iv661.i = phi i64 [ %unroll_iter538.i, %B408.i.preheader.i ], [ %lsr.iv.next662.i, %B408.i.i ]
+  %scevgep670.i = getelementptr i8, ptr %scevgep663.i, i64 %lsr.iv664.i
+  %scevgep671.i = getelementptr i8, ptr %scevgep670.i, i64 4
+  %.803.i.i = load float, ptr %scevgep670.i, align 4
+  %scevgep678.i = getelementptr i8, ptr %lsr.iv.i183.i, i64 %lsr.iv664.i
+  %.806.i.i = load float, ptr %scevgep678.i, align 4
+  store float %.803.i.i, ptr %scevgep678.i, align 4
+  store float %.806.i.i, ptr %scevgep670.i, align 4
+  %.803.1.i.i = load float, ptr %scevgep671.i, align 4
+  %scevgep677.i = getelementptr i8, ptr %scevgep678.i, i64 4
+  %.806.1.i.i = load float, ptr %scevgep677.i, align 4
+  store float %.803.1.i.i, ptr %scevgep677.i, align 4
+  store float %.806.1.i.i, ptr %scevgep671.i, align 4
+  %scevgep668.i = getelementptr i8, ptr %scevgep670.i, i64 12
+  %scevgep669.i = getelementptr i8, ptr %scevgep670.i, i64 8
+  %.803.i.1.i = load float, ptr %scevgep669.i, align 4
+  %scevgep675.i = getelementptr i8, ptr %scevgep678.i, i64 8
+  %.806.i.1.i = load float, ptr %scevgep675.i, align 4
+  store float %.803.i.1.i, ptr %scevgep675.i, align 4
+  store float %.806.i.1.i, ptr %scevgep669.i, align 4
+  %.803.1.i.1.i = load float, ptr %scevgep668.i, align 4
+  %scevgep673.i = getelementptr i8, ptr %scevgep678.i, i64 12
+  %.806.1.i.1.i = load float, ptr %scevgep673.i, align 4
+  store float %.803.1.i.1.i, ptr %scevgep673.i, align 4
+  store float %.806.1.i.1.i, ptr %scevgep668.i, align 4
+  %lsr.iv.next662.i = add i64 %lsr.iv661.i, -2
+  %lsr.iv.next665.i = add i64 %lsr.iv664.i, 16
+  %niter534.ncmp.1.i = icmp eq i64 %lsr.iv.next662.i, 0
+  br i1 %niter534.ncmp.1.i, label %B502.unr-lcssa.i.unr-lcssa.i, label %B408.i.i
+
+B502.unr-lcssa.i.unr-lcssa.i:                     ; preds = %B408.i.i
+  br i1 %59, label %B408.i.epil.i, label %B502.unr-lcssa.i.i
+
+B408.i.epil.i:                                    ; preds = %B408.preheader.i.i, %B502.unr-lcssa.i.unr-lcssa.i
+  %.757464466.i.unr2.i = phi i64 [ %lsr.iv.next665.i, %B502.unr-lcssa.i.unr-lcssa.i ], [ 0, %B408.preheader.i.i ]
+  %scevgep24.i189.epil.i = getelementptr i8, ptr %scevgep22.i188.i, i64 %.757464466.i.unr2.i
+  %scevgep25.i190.epil.i = getelementptr i8, ptr %scevgep24.i189.epil.i, i64 -4
+  %.803.i.epil.i = load float, ptr %scevgep25.i190.epil.i, align 4
+  %scevgep28.i191.epil.i = getelementptr i8, ptr %lsr.iv.i183.i, i64 %.757464466.i.unr2.i
+  %.806.i.epil.i = load float, ptr %scevgep28.i191.epil.i, align 4
+  store float %.803.i.epil.i, ptr %scevgep28.i191.epil.i, align 4
+  store float %.806.i.epil.i, ptr %scevgep25.i190.epil.i, align 4
+  %.803.1.i.epil.i = load float, ptr %scevgep24.i189.epil.i, align 4
+  %scevgep27.i194.epil.i = getelementptr i8, ptr %scevgep28.i191.epil.i, i64 4
+  %.806.1.i.epil.i = load float, ptr %scevgep27.i194.epil.i, align 4
+  store float %.803.1.i.epil.i, ptr %scevgep27.i194.epil.i, align 4
+  store float %.806.1.i.epil.i, ptr %scevgep24.i189.epil.i, align 4
+  br label %B502.unr-lcssa.i.i
+
+B502.unr-lcssa.i.i:                               ; preds = %B408.i.epil.i, %B502.unr-lcssa.i.unr-lcssa.i
+  br i1 %61, label %B502.i.i, label %B408.epil.i.i
+
+B408.epil.i.i:                                    ; preds = %B408.lr.ph.i.i, %B502.unr-lcssa.i.i
+  %gep510.i = getelementptr float, ptr %invariant.gep509.i, i64 %.797.i.i
+  %.803.epil.i.i = load float, ptr %gep510.i, align 4
+  %.805.epil.i.i = getelementptr float, ptr %gep568.i.i, i64 %unroll_iter6.i.i
+  %.806.epil.i.i = load float, ptr %.805.epil.i.i, align 4
+  store float %.803.epil.i.i, ptr %.805.epil.i.i, align 4
+  store float %.806.epil.i.i, ptr %gep510.i, align 4
+  br label %B502.i.i
+
+B502.i.i:                                         ; preds = %B408.epil.i.i, %B502.unr-lcssa.i.i
+  %.822.i.i = getelementptr i64, ptr %.64.i.i, i64 %row.4.3.us.1.i.i
+  %.823.i.i = load i64, ptr %.822.i.i, align 8
+  %.824.i.i = sub i64 0, %.823.i.i
+  %.829.i.i = getelementptr i64, ptr %.64.i.i, i64 %.250502542.i.i
+  %.830.i.i = load i64, ptr %.829.i.i, align 8
+  store i64 %.824.i.i, ptr %.829.i.i, align 8
+  store i64 %.830.i.i, ptr %.822.i.i, align 8
+  br label %B574.i.i
+
+B574.i.i:                                         ; preds = %B502.i.i, %B364.i.i
+  %.850.not.i.i = icmp eq i64 %column.4.3.us.1.i.i, %.250502542.i.i
+  br i1 %.850.not.i.i, label %B784.i.i, label %B618.preheader.i.i
+
+B618.i.i:                                         ; preds = %B618.i.preheader.i, %B618.i.i
+  %lsr.iv711.i = phi i64 [ %unroll_iter538.i, %B618.i.preheader.i ], [ %lsr.iv.next712.i, %B618.i.i ]
+  %lsr.iv683.i = phi i64 [ 0, %B618.i.preheader.i ], [ %lsr.iv.next684.i, %B618.i.i ]
+  %scevgep687.i = getelementptr i8, ptr %scevgep686.i, i64 %lsr.iv683.i
+  %.984.i.i = load float, ptr %scevgep687.i, align 4
+  %scevgep710.i = getelementptr i8, ptr %lsr.iv708.i, i64 %lsr.iv683.i
+  %.987.i.i = load float, ptr %scevgep710.i, align 4
+  store float %.984.i.i, ptr %scevgep710.i, align 4
+  store float %.987.i.i, ptr %scevgep687.i, align 4
+  %scevgep685.i = getelementptr i8, ptr %scevgep682.i, i64 %lsr.iv683.i
+  %.984.1.i.i = load float, ptr %scevgep685.i, align 4
+  %scevgep707.i = getelementptr i8, ptr %lsr.iv705.i, i64 %lsr.iv683.i
+  %.987.1.i.i = load float, ptr %scevgep707.i, align 4
+  store float %.984.1.i.i, ptr %scevgep707.i, align 4
+  store float %.987.1.i.i, ptr %scevgep685.i, align 4
+  %scevgep704.i = getelementptr i8, ptr %scevgep703.i, i64 %lsr.iv683.i
+  %.984.i.1.i = load float, ptr %scevgep704.i, align 4
+  %scevgep702.i = getelementptr i8, ptr %lsr.iv700.i, i64 %lsr.iv683.i
+  %.987.i.1.i = load float, ptr %scevgep702.i, align 4
+  store float %.984.i.1.i, ptr %scevgep702.i, align 4
+  store float %.987.i.1.i, ptr %scevgep704.i, align 4
+  %scevgep696.i = getelementptr i8, ptr %scevgep695.i, i64 %lsr.iv683.i
+  %.984.1.i.1.i = load float, ptr %scevgep696.i, align 4
+  %scevgep694.i = getelementptr i8, ptr %lsr.iv692.i, i64 %lsr.iv683.i
+  %.987.1.i.1.i = load float, ptr %scevgep694.i, align 4
+  store float %.984.1.i.1.i, ptr %scevgep694.i, align 4
+  store float %.987.1.i.1.i, ptr %scevgep696.i, align 4
+  %lsr.iv.next684.i = add i64 %lsr.iv683.i, %43
+  %lsr.iv.next712.i = add i64 %lsr.iv711.i, -2
+  %niter539.ncmp.1.i = icmp eq i64 %lsr.iv.next712.i, 0
+  br i1 %niter539.ncmp.1.i, label %B712.unr-lcssa.i.unr-lcssa.i, label %B618.i.i
+
+B712.unr-lcssa.i.unr-lcssa.i:                     ; preds = %B618.i.i
+  %scevgep688.i = getelementptr i8, ptr %a1, i64 %lsr.iv.next684.i
+  br i1 %59, label %B618.i.epil.i, label %B712.unr-lcssa.i.i
+
+B618.i.epil.i:                                    ; preds = %B618.preheader15.i.i, %B712.unr-lcssa.i.unr-lcssa.i
+  %lsr.iv30.i195.unr4.i = phi ptr [ %scevgep688.i, %B712.unr-lcssa.i.unr-lcssa.i ], [ %a1, %B618.preheader15.i.i ]
+  %112 = getelementptr i8, ptr %lsr.iv30.i195.unr4.i, i64 %117
+  %scevgep37.i196.epil.i = getelementptr i8, ptr %112, i64 %129
+  %.984.i.epil.i = load float, ptr %scevgep37.i196.epil.i, align 4
+  %scevgep36.i197.epil.i = getelementptr i8, ptr %lsr.iv30.i195.unr4.i, i64 %lsr.iv34.i.i
+  %.987.i.epil.i = load float, ptr %scevgep36.i197.epil.i, align 4
+  store float %.984.i.epil.i, ptr %scevgep36.i197.epil.i, align 4
+  store float %.987.i.epil.i, ptr %scevgep37.i196.epil.i, align 4
+  %113 = getelementptr i8, ptr %lsr.iv30.i195.unr4.i, i64 %120
+  %scevgep33.i198.epil.i = getelementptr i8, ptr %113, i64 %129
+  %.984.1.i.epil.i = load float, ptr %scevgep33.i198.epil.i, align 4
+  %scevgep32.i199.epil.i = getelementptr i8, ptr %lsr.iv30.i195.unr4.i, i64 %lsr.iv29.i.i
+  %.987.1.i.epil.i = load float, ptr %scevgep32.i199.epil.i, align 4
+  store float %.984.1.i.epil.i, ptr %scevgep32.i199.epil.i, align 4
+  store float %.987.1.i.epil.i, ptr %scevgep33.i198.epil.i, align 4
+  br label %B712.unr-lcssa.i.i
+
+B712.unr-lcssa.i.i:                               ; preds = %B618.i.epil.i, %B712.unr-lcssa.i.unr-lcssa.i
+  br i1 %61, label %B712.i.i, label %B618.epil.i.i
+
+B618.epil.i.i:                                    ; preds = %B618.preheader.i.i, %B712.unr-lcssa.i.i
+  %gep512.i = getelementptr float, ptr %invariant.gep511.i, i64 %column.4.3.us.1.i.i
+  %.984.epil.i.i = load float, ptr %gep512.i, align 4
+  %gep514.i = getelementptr float, ptr %invariant.gep511.i, i64 %.250502542.i.i
+  %.987.epil.i.i = load float, ptr %gep514.i, align 4
+  store float %.984.epil.i.i, ptr %gep514.i, align 4
+  store float %.987.epil.i.i, ptr %gep512.i, align 4
+  br label %B712.i.i
+
+B712.i.i:                                         ; preds = %B618.epil.i.i, %B712.unr-lcssa.i.i
+  %.1003.i.i = getelementptr i64, ptr %105, i64 %column.4.3.us.1.i.i
+  %.1004.i.i = load i64, ptr %.1003.i.i, align 8
+  %.1005.i.i = sub i64 0, %.1004.i.i
+  %.1010.i.i = getelementptr i64, ptr %105, i64 %.250502542.i.i
+  %.1011.i.i = load i64, ptr %.1010.i.i, align 8
+  store i64 %.1005.i.i, ptr %.1010.i.i, align 8
+  store i64 %.1011.i.i, ptr %.1003.i.i, align 8
+  br label %B784.i.i
+
+B784.i.i:                                         ; preds = %B712.i.i, %B574.i.i
+  %sunkaddr.i200.i = shl i64 %.250502542.i.i, 2
+  %sunkaddr73.i.i = getelementptr i8, ptr %gep568.i.i, i64 %sunkaddr.i200.i
+  %.1038.i.i = load float, ptr %sunkaddr73.i.i, align 4
+  %.1045.i.i = fcmp une float %.1038.i.i, 0.000000e+00
+  br i1 %.1045.i.i, label %B870.lr.ph.i.i, label %B1044.i.i
+
+B868.loopexit.i.i:                                ; preds = %B952.i.i, %B952.prol.loopexit.i.i
+  %.1142.i.i = add nuw i64 %.1135489495.i.i, 1
+  %scevgep45.i208.i = getelementptr i8, ptr %lsr.iv44.i.i, i64 %4
+  %.1129.i.i = icmp sgt i64 %.1128488496.i.i, 1
+  br i1 %.1129.i.i, label %B952.lr.ph.i.i, label %B1044.i.i
+
+B952.lr.ph.i.i:                                   ; preds = %B870.lr.ph.i.i, %B868.loopexit.i.i
+  %lsr.iv44.i.i = phi ptr [ %scevgep45.i208.i, %B868.loopexit.i.i ], [ %lsr.iv42.i.i, %B870.lr.ph.i.i ]
+  %.1128488496.i.i = phi i64 [ %.1138.i.i, %B868.loopexit.i.i ], [ %..1086420.i.i, %B870.lr.ph.i.i ]
+  %.1135489495.i.i = phi i64 [ %.1142.i.i, %B868.loopexit.i.i ], [ %.541.us.prol.i.i, %B870.lr.ph.i.i ]
+  %.1138.i.i = add nsw i64 %.1128488496.i.i, -1
+  %.1172.i.i = mul nsw i64 %.1135489495.i.i, %.20.i
+  %.1174.i.i = add nsw i64 %.1172.i.i, %.162.us.us.i
+  %gep487.i.i = getelementptr float, ptr %invariant.gep486.i.i, i64 %.1174.i.i
+  %.1179.i.i = load float, ptr %gep487.i.i, align 4
+  %.1184.i.i = fdiv float %.1179.i.i, %.1038.i.i
+  br i1 %131, label %B952.prol.loopexit.i.i, label %B952.prol.i.i
+
+B952.prol.i.i:                                    ; preds = %B952.lr.ph.i.i
+  %gep494.i = getelementptr float, ptr %invariant.gep493.i, i64 %.1174.i.i
+  %.1316.prol.i.i = load float, ptr %gep494.i, align 4
+  %.1325.prol.i.i = load float, ptr %sunkaddr856.i, align 4
+  %.1327.prol.i.i = fmul float %.1184.i.i, %.1325.prol.i.i
+  %.1328.prol.i.i = fsub float %.1316.prol.i.i, %.1327.prol.i.i
+  store float %.1328.prol.i.i, ptr %gep494.i, align 4
+  br label %B952.prol.loopexit.i.i
+
+B952.prol.loopexit.i.i:                           ; preds = %B952.prol.i.i, %B952.lr.ph.i.i
+  %.1276480482.unr.i.i = phi i64 [ %.541.us.prol.i.i, %B952.lr.ph.i.i ], [ %.1283.prol.i.i, %B952.prol.i.i ]
+  br i1 %132, label %B868.loopexit.i.i, label %B952.i.i
+
+B952.i.i:                                         ; preds = %B952.prol.loopexit.i.i, %B952.i.i
+  %.1276480482.i.i = phi i64 [ %.1283.1.i.i, %B952.i.i ], [ %.1276480482.unr.i.i, %B952.prol.loopexit.i.i ]
+  %114 = shl i64 %.1276480482.i.i, 2
+  %scevgep46.i204.i = getelementptr i8, ptr %lsr.iv44.i.i, i64 %114
+  %.1316.i.i = load float, ptr %scevgep46.i204.i, align 4
+  %scevgep40.i205.i = getelementptr i8, ptr %lsr.iv.i183.i, i64 %114
+  %.1325.i.i = load float, ptr %scevgep40.i205.i, align 4
+  %.1327.i.i = fmul float %.1184.i.i, %.1325.i.i
+  %.1328.i.i = fsub float %.1316.i.i, %.1327.i.i
+  store float %.1328.i.i, ptr %scevgep46.i204.i, align 4
+  %.1283.1.i.i = add nuw i64 %.1276480482.i.i, 2
+  %scevgep714.i = getelementptr i8, ptr %scevgep46.i204.i, i64 4
+  %.1316.1.i.i = load float, ptr %scevgep714.i, align 4
+  %scevgep716.i = getelementptr i8, ptr %scevgep40.i205.i, i64 4
+  %.1325.1.i.i = load float, ptr %scevgep716.i, align 4
+  %.1327.1.i.i = fmul float %.1184.i.i, %.1325.1.i.i
+  %.1328.1.i.i = fsub float %.1316.1.i.i, %.1327.1.i.i
+  store float %.1328.1.i.i, ptr %scevgep714.i, align 4
+  %exitcond564.not.1.i.i = icmp eq i64 %.20.i, %.1283.1.i.i
+  br i1 %exitcond564.not.1.i.i, label %B868.loopexit.i.i, label %B952.i.i
+
+B1044.i.i:                                        ; preds = %B868.loopexit.i.i, %B784.i.i
+  %scevgep.i201.i = getelementptr i8, ptr %lsr.iv.i183.i, i64 %4
+  %lsr.iv.next.i202.i = add i64 %lsr.iv29.i.i, 4
+  %lsr.iv.next35.i.i = add i64 %lsr.iv34.i.i, 4
+  %scevgep43.i203.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %4
+  %scevgep693.i = getelementptr i8, ptr %lsr.iv692.i, i64 4
+  %scevgep701.i = getelementptr i8, ptr %lsr.iv700.i, i64 4
+  %scevgep706.i = getelementptr i8, ptr %lsr.iv705.i, i64 4
+  %scevgep709.i = getelementptr i8, ptr %lsr.iv708.i, i64 4
+  %exitcond565.not.i.i = icmp eq i64 %.250502542.i.i, %3
+  br i1 %exitcond565.not.i.i, label %B428.us.us.i, label %B238.endif.us.preheader.i.i
+
+B94.endif.unr-lcssa.loopexit.i.i:                 ; preds = %B46.i.i
+  %115 = or disjoint i64 %lsr.iv637.i, 1
+  br label %B94.endif.unr-lcssa.i.i
+
+B94.endif.unr-lcssa.i.i:                          ; preds = %B94.endif.unr-lcssa.loopexit.i.i, %B46.lr.ph.i.i
+  %.113422424.unr.i.i = phi i64 [ 1, %B46.lr.ph.i.i ], [ %115, %B94.endif.unr-lcssa.loopexit.i.i ]
+  br i1 %53, label %B94.endif.i.i, label %B46.epil.i.preheader.i
+
+B46.epil.i.preheader.i:                           ; preds = %B94.endif.unr-lcssa.i.i
+  %invariant.gep11.i = getelementptr i8, ptr %lsr.iv640.i, i64 -8
+  br label %B46.epil.i.i
+
+B46.epil.i.i:                                     ; preds = %B46.epil.i.i, %B46.epil.i.preheader.i
+  %lsr.iv55.i.i = phi i64 [ %lsr.iv.next56.i.i, %B46.epil.i.i ], [ %xtraiter.i.i, %B46.epil.i.preheader.i ]
+  %lsr.iv49.i.i = phi i64 [ %lsr.iv.next50.i.i, %B46.epil.i.i ], [ %.113422424.unr.i.i, %B46.epil.i.preheader.i ]
+  %116 = shl i64 %lsr.iv49.i.i, 3
+  %scevgep658.i = getelementptr i8, ptr %lsr.iv590.i, i64 %116
+  store i64 %lsr.iv49.i.i, ptr %scevgep658.i, align 8
+  %gep12.i = getelementptr i8, ptr %invariant.gep11.i, i64 %116
+  store i64 %lsr.iv49.i.i, ptr %gep12.i, align 8
+  %lsr.iv.next50.i.i = add i64 %lsr.iv49.i.i, 1
+  %lsr.iv.next56.i.i = add nsw i64 %lsr.iv55.i.i, -1
+  %epil.iter.cmp.not.i180.i = icmp eq i64 %lsr.iv.next56.i.i, 0
+  br i1 %epil.iter.cmp.not.i180.i, label %B94.endif.i.i, label %B46.epil.i.i
+
+B94.endif.i.i:                                    ; preds = %B46.epil.i.i, %B94.endif.unr-lcssa.i.i
+  br i1 %54, label %B428.us.us.i, label %B134.endif.lr.ph.i.i
+
+B134.endif.lr.ph.i.i:                             ; preds = %B94.endif.i.i
+  %117 = shl i64 %.162.us.us.i, 2
+  %gep498.i = getelementptr i8, ptr %invariant.gep497.i, i64 %117
+  %118 = add i64 %117, %4
+  %119 = add i64 %.162.us.us.i, %.20.i
+  %120 = shl i64 %119, 2
+  %scevgep41.i182.i = getelementptr i8, ptr %a1, i64 %120
+  %invariant.gep509.i = getelementptr float, ptr %63, i64 %unroll_iter6.i.i
+  %invariant.gep511.i = getelementptr float, ptr %55, i64 %.162.us.us.i
+  br label %B238.endif.us.preheader.i.i
+
+B238.endif.us.preheader.i.i:                      ; preds = %B134.endif.lr.ph.i.i, %B1044.i.i
+  %lsr.iv708.i = phi ptr [ %lsr.iv561.i, %B134.endif.lr.ph.i.i ], [ %scevgep709.i, %B1044.i.i ]
+  %lsr.iv705.i = phi ptr [ %lsr.iv680.i, %B134.endif.lr.ph.i.i ], [ %scevgep706.i, %B1044.i.i ]
+  %lsr.iv700.i = phi ptr [ %lsr.iv698.i, %B134.endif.lr.ph.i.i ], [ %scevgep701.i, %B1044.i.i ]
+  %lsr.iv692.i = phi ptr [ %lsr.iv690.i, %B134.endif.lr.ph.i.i ], [ %scevgep693.i, %B1044.i.i ]
+  %lsr.iv42.i.i = phi ptr [ %scevgep41.i182.i, %B134.endif.lr.ph.i.i ], [ %scevgep43.i203.i, %B1044.i.i ]
+  %lsr.iv34.i.i = phi i64 [ %117, %B134.endif.lr.ph.i.i ], [ %lsr.iv.next35.i.i, %B1044.i.i ]
+  %lsr.iv29.i.i = phi i64 [ %118, %B134.endif.lr.ph.i.i ], [ %lsr.iv.next.i202.i, %B1044.i.i ]
+  %lsr.iv.i183.i = phi ptr [ %63, %B134.endif.lr.ph.i.i ], [ %scevgep.i201.i, %B1044.i.i ]
+  %.243501544.in.i.i = phi i64 [ %.20.i, %B134.endif.lr.ph.i.i ], [ %.243501544.i.i, %B1044.i.i ]
+  %.250502542.i.i = phi i64 [ 0, %B134.endif.lr.ph.i.i ], [ %.541.us.prol.i.i, %B1044.i.i ]
+  %smax.i.i = tail call i64 @llvm.smax.i64(i64 %.243501544.in.i.i, i64 0)
+  %121 = add nuw i64 %smax.i.i, %.250502542.i.i
+  %.287.i.i = mul nuw nsw i64 %.250502542.i.i, %.20.i
+  %gep568.i.i = getelementptr float, ptr %63, i64 %.287.i.i
+  %.293.i.i = getelementptr float, ptr %gep568.i.i, i64 %.250502542.i.i
+  %.294.i.i = load float, ptr %.293.i.i, align 4
+  %.295.i.i = tail call float @llvm.fabs.f32(float %.294.i.i)
+  %.541.us.prol.i.i = add nuw i64 %.250502542.i.i, 1
+  %invariant.gep491.i = getelementptr float, ptr %63, i64 %.250502542.i.i
+  %122 = and i64 %.243501544.in.i.i, 1
+  %123 = icmp eq i64 %122, 0
+  br label %B238.endif.us.i.i
+
+B238.endif.us.i.i:                                ; preds = %B272.B236.loopexit_crit_edge.us.i.i, %B238.endif.us.preheader.i.i
+  %lsr.iv16.i.i = phi ptr [ %lsr.iv.i183.i, %B238.endif.us.preheader.i.i ], [ %scevgep17.i187.i, %B272.B236.loopexit_crit_edge.us.i.i ]
+  %best.4.1451.us.i.i = phi float [ %.295.i.i, %B238.endif.us.preheader.i.i ], [ %best.3.3.us.1.i.i, %B272.B236.loopexit_crit_edge.us.i.i ]
+  %row.2.1450.us.i.i = phi i64 [ %.250502542.i.i, %B238.endif.us.preheader.i.i ], [ %row.4.3.us.1.i.i, %B272.B236.loopexit_crit_edge.us.i.i ]
+  %column.2.1449.us.i.i = phi i64 [ %.250502542.i.i, %B238.endif.us.preheader.i.i ], [ %column.4.3.us.1.i.i, %B272.B236.loopexit_crit_edge.us.i.i ]
+  %.394441447.us.i.i = phi i64 [ %.250502542.i.i, %B238.endif.us.preheader.i.i ], [ %.401.us.i.i, %B272.B236.loopexit_crit_edge.us.i.i ]
+  br i1 %123, label %B274.us.i.i.preheader, label %B274.us.prol.i.i
+
+B274.us.prol.i.i:                                 ; preds = %B238.endif.us.i.i
+  %.587.us.i.i = mul nsw i64 %.394441447.us.i.i, %.20.i
+  %gep492.i = getelementptr float, ptr %invariant.gep491.i, i64 %.587.us.i.i
+  %.594.us.prol.i.i = load float, ptr %gep492.i, align 4
+  %.595.us.prol.i.i = tail call float @llvm.fabs.f32(float %.594.us.prol.i.i)
+  %.601.us.prol.i.i = fcmp ogt float %.595.us.prol.i.i, %best.4.1451.us.i.i
+  %column.4.3.us.prol.i.i = select i1 %.601.us.prol.i.i, i64 %.250502542.i.i, i64 %column.2.1449.us.i.i
+  %row.4.3.us.prol.i.i = select i1 %.601.us.prol.i.i, i64 %.394441447.us.i.i, i64 %row.2.1450.us.i.i
+  %best.3.3.us.prol.i.i = select i1 %.601.us.prol.i.i, float %.595.us.prol.i.i, float %best.4.1451.us.i.i
+  br label %B274.us.i.i.preheader
+
+B274.us.i.i.preheader:                            ; preds = %B274.us.prol.i.i, %B238.endif.us.i.i
+  %best.2.2434.us.i.i.ph = phi float [ %best.4.1451.us.i.i, %B238.endif.us.i.i ], [ %best.3.3.us.prol.i.i, %B274.us.prol.i.i ]
+  %row.3.2433.us.i.i.ph = phi i64 [ %row.2.1450.us.i.i, %B238.endif.us.i.i ], [ %row.4.3.us.prol.i.i, %B274.us.prol.i.i ]
+  %column.3.2432.us.i.i.ph = phi i64 [ %column.2.1449.us.i.i, %B238.endif.us.i.i ], [ %column.4.3.us.prol.i.i, %B274.us.prol.i.i ]
+  %.534428430.us.i.i.ph = phi i64 [ %.250502542.i.i, %B238.endif.us.i.i ], [ %.541.us.prol.i.i, %B274.us.prol.i.i ]
+  br label %B274.us.i.i
+
+B274.us.i.i:                                      ; preds = %B274.us.i.i.preheader, %B274.us.i.i
+  %best.2.2434.us.i.i = phi float [ %best.3.3.us.1.i.i, %B274.us.i.i ], [ %best.2.2434.us.i.i.ph, %B274.us.i.i.preheader ]
+  %row.3.2433.us.i.i = phi i64 [ %row.4.3.us.1.i.i, %B274.us.i.i ], [ %row.3.2433.us.i.i.ph, %B274.us.i.i.preheader ]
+  %column.3.2432.us.i.i = phi i64 [ %column.4.3.us.1.i.i, %B274.us.i.i ], [ %column.3.2432.us.i.i.ph, %B274.us.i.i.preheader ]
+  %.534428430.us.i.i = phi i64 [ %127, %B274.us.i.i ], [ %.534428430.us.i.i.ph, %B274.us.i.i.preheader ]
+  %124 = shl i64 %.534428430.us.i.i, 2
+  %scevgep18.i184.i = getelementptr i8, ptr %lsr.iv16.i.i, i64 %124
+  %.594.us.i.i = load float, ptr %scevgep18.i184.i, align 4
+  %.595.us.i.i = tail call float @llvm.fabs.f32(float %.594.us.i.i)
+  %.601.us.i.i = fcmp ogt float %.595.us.i.i, %best.2.2434.us.i.i
+  %column.4.3.us.i.i = select i1 %.601.us.i.i, i64 %.534428430.us.i.i, i64 %column.3.2432.us.i.i
+  %best.3.3.us.i.i = select i1 %.601.us.i.i, float %.595.us.i.i, float %best.2.2434.us.i.i
+  %scevgep660.i = getelementptr i8, ptr %scevgep18.i184.i, i64 4
+  %.594.us.1.i.i = load float, ptr %scevgep660.i, align 4
+  %.595.us.1.i.i = tail call float @llvm.fabs.f32(float %.594.us.1.i.i)
+  %.601.us.1.i.i = fcmp ogt float %.595.us.1.i.i, %best.3.3.us.i.i
+  %125 = add i64 %.534428430.us.i.i, 1
+  %column.4.3.us.1.i.i = select i1 %.601.us.1.i.i, i64 %125, i64 %column.4.3.us.i.i
+  %126 = or i1 %.601.us.i.i, %.601.us.1.i.i
+  %row.4.3.us.1.i.i = select i1 %126, i64 %.394441447.us.i.i, i64 %row.3.2433.us.i.i
+  %best.3.3.us.1.i.i = select i1 %.601.us.1.i.i, float %.595.us.1.i.i, float %best.3.3.us.i.i
+  %127 = add i64 %.534428430.us.i.i, 2
+  %exitcond560.not.1.i.i = icmp eq i64 %127, %.20.i
+  br i1 %exitcond560.not.1.i.i, label %B272.B236.loopexit_crit_edge.us.i.i, label %B274.us.i.i
+
+B272.B236.loopexit_crit_edge.us.i.i:              ; preds = %B274.us.i.i
+  %.401.us.i.i = add nuw i64 %.394441447.us.i.i, 1
+  %scevgep17.i187.i = getelementptr i8, ptr %lsr.iv16.i.i, i64 %4
+  %exitcond561.not.i.i = icmp eq i64 %.401.us.i.i, %121
+  br i1 %exitcond561.not.i.i, label %B364.i.i, label %B238.endif.us.i.i
+
+B408.lr.ph.i.i:                                   ; preds = %B364.i.i
+  %.797.i.i = mul nsw i64 %row.4.3.us.1.i.i, %.20.i
+  br i1 %56, label %B408.epil.i.i, label %B408.preheader.i.i
+
+B408.preheader.i.i:                               ; preds = %B408.lr.ph.i.i
+  %128 = mul i64 %row.4.3.us.1.i.i, %4
+  %scevgep22.i188.i = getelementptr i8, ptr %gep498.i, i64 %128
+  br i1 %57, label %B408.i.epil.i, label %B408.i.preheader.i
+
+B408.i.preheader.i:                               ; preds = %B408.preheader.i.i
+  %scevgep663.i = getelementptr i8, ptr %lsr.iv561.i, i64 %128
+  br label %B408.i.i
+
+B618.preheader.i.i:                               ; preds = %B574.i.i
+  br i1 %56, label %B618.epil.i.i, label %B618.preheader15.i.i
+
+B618.preheader15.i.i:                             ; preds = %B618.preheader.i.i
+  %129 = shl i64 %column.4.3.us.1.i.i, 2
+  br i1 %57, label %B618.i.epil.i, label %B618.i.preheader.i
+
+B618.i.preheader.i:                               ; preds = %B618.preheader15.i.i
+  %scevgep682.i = getelementptr i8, ptr %lsr.iv680.i, i64 %129
+  %scevgep686.i = getelementptr i8, ptr %lsr.iv561.i, i64 %129
+  %scevgep695.i = getelementptr i8, ptr %lsr.iv690.i, i64 %129
+  %scevgep703.i = getelementptr i8, ptr %lsr.iv698.i, i64 %129
+  br label %B618.i.i
+
+B870.lr.ph.i.i:                                   ; preds = %B784.i.i
+  %invariant.gep486.i.i = getelementptr float, ptr %a1, i64 %.250502542.i.i
+  %.1086.i.i = sub nsw i64 %.20.i, %.541.us.prol.i.i
+  %..1086420.i.i = tail call i64 @llvm.smax.i64(i64 %.1086.i.i, i64 0)
+  %.1283.prol.i.i = add nuw i64 %.250502542.i.i, 2
+  %invariant.gep493.i = getelementptr float, ptr %a1, i64 %.541.us.prol.i.i
+  %130 = and i64 %111, 1
+  %131 = icmp eq i64 %130, 0
+  %132 = icmp eq i64 %3, %.250502542.i.i
+  %sunkaddr855.i = shl i64 %.541.us.prol.i.i, 2
+  %sunkaddr856.i = getelementptr i8, ptr %gep568.i.i, i64 %sunkaddr855.i
+  br label %B952.lr.ph.i.i
+
+B428.i:                                           ; preds = %B1044.i392.i, %B94.endif.i246.i, %B260.endif.i
+  %scevgep719.i = getelementptr i8, ptr %lsr.iv718.i, i64 %11
+  %scevgep738.i = getelementptr i8, ptr %lsr.iv737.i, i64 %11
+  %scevgep745.i = getelementptr i8, ptr %lsr.iv744.i, i64 %11
+  %scevgep771.i = getelementptr i8, ptr %lsr.iv770.i, i64 %11
+  %scevgep795.i = getelementptr i8, ptr %lsr.iv794.i, i64 %19
+  %scevgep814.i = getelementptr i8, ptr %lsr.iv813.i, i64 %19
+  %scevgep824.i = getelementptr i8, ptr %lsr.iv823.i, i64 %19
+  %scevgep832.i = getelementptr i8, ptr %lsr.iv831.i, i64 %19
+  %.113.i = icmp samesign ugt i64 %.112168190.i, 1
+  br i1 %.113.i, label %B120.endif.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+
+B120.endif.i:                                     ; preds = %B428.i, %B120.endif.preheader.i
+  %lsr.iv831.i = phi ptr [ %scevgep830.i, %B120.endif.preheader.i ], [ %scevgep832.i, %B428.i ]
+  %lsr.iv823.i = phi ptr [ %scevgep822.i, %B120.endif.preheader.i ], [ %scevgep824.i, %B428.i ]
+  %lsr.iv813.i = phi ptr [ %scevgep812.i, %B120.endif.preheader.i ], [ %scevgep814.i, %B428.i ]
+  %lsr.iv794.i = phi ptr [ %scevgep793.i, %B120.endif.preheader.i ], [ %scevgep795.i, %B428.i ]
+  %lsr.iv770.i = phi ptr [ %scevgep769.i, %B120.endif.preheader.i ], [ %scevgep771.i, %B428.i ]
+  %lsr.iv744.i = phi ptr [ %scevgep743.i, %B120.endif.preheader.i ], [ %scevgep745.i, %B428.i ]
+  %lsr.iv737.i = phi ptr [ %scevgep736.i, %B120.endif.preheader.i ], [ %scevgep738.i, %B428.i ]
+  %lsr.iv718.i = phi ptr [ %scevgep717.i, %B120.endif.preheader.i ], [ %scevgep719.i, %B428.i ]
+  %.112168190.i = phi i64 [ %.68.i, %B120.endif.preheader.i ], [ %.122.i, %B428.i ]
+  %.119170189.i = phi i64 [ %.27.i, %B120.endif.preheader.i ], [ %.126.i, %B428.i ]
+  %.122.i = add nsw i64 %.112168190.i, -1
+  %.126.i = add i64 %.119170189.i, 1
+  %.162.i = mul nsw i64 %.119170189.i, %.160.i
+  %.167.i = shl nsw i64 %.119170189.i, 1
+  %.169.i = mul nsw i64 %.167.i, %.20.i
+  %.27.i2.i = load i64, ptr %.19.i, align 8
+  %.30.i4.i = load i64, ptr %.29.i.i, align 8
+  %.42.i5.i = mul nsw i64 %.27.i2.i, %.27.i2.i
+  %.58.i6.i = load i64, ptr %a3, align 8
+  %.61.i7.i = getelementptr float, ptr %a1, i64 %.162.i
+  %.64.i8.i = getelementptr i64, ptr %a2, i64 %.169.i
+  %133 = getelementptr i64, ptr %a2, i64 %.27.i2.i
+  %134 = getelementptr i64, ptr %133, i64 %.169.i
+  %135 = getelementptr i64, ptr %134, i64 %.27.i2.i
+  %.70.i9.i = getelementptr i8, ptr %135, i64 -8
+  %.92.i10.i = inttoptr i64 %.58.i6.i to ptr
+  tail call void %.92.i10.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %.61.i7.i, ptr nonnull %.19.i, ptr %.64.i8.i, ptr %.70.i9.i)
+  %.57.i.i11.i = icmp sgt i64 %.27.i2.i, 0
+  br i1 %.57.i.i11.i, label %B36.lr.ph.i.i122.i, label %B0.endif.endif.i12.i
+
+B36.lr.ph.i.i122.i:                               ; preds = %B120.endif.i
+  %xtraiter.i.i123.i = and i64 %.27.i2.i, 7
+  %136 = icmp samesign ult i64 %.27.i2.i, 8
+  br i1 %136, label %B36.lr.ph.i.i122.i.B94.else.if.lr.ph.unr-lcssa.i.i145.i_crit_edge, label %B36.lr.ph.new.i.i124.i
+
+B36.lr.ph.i.i122.i.B94.else.if.lr.ph.unr-lcssa.i.i145.i_crit_edge: ; preds = %B36.lr.ph.i.i122.i
+  %.pre3 = shl nuw nsw i64 %.27.i2.i, 3
+  br label %B94.else.if.lr.ph.unr-lcssa.i.i145.i
+
+B36.lr.ph.new.i.i124.i:                           ; preds = %B36.lr.ph.i.i122.i
+  %137 = and i64 %.27.i2.i, 9223372036854775800
+  %138 = shl i64 %.27.i2.i, 3
+  %scevgep720.i = getelementptr i8, ptr %lsr.iv718.i, i64 %138
+  br label %B36.i.i125.i
+
+B36.i.i125.i:                                     ; preds = %B36.i.i125.i, %B36.lr.ph.new.i.i124.i
+  %lsr.iv30.i126.i = phi i64 [ %lsr.iv.next31.i142.i, %B36.i.i125.i ], [ 8, %B36.lr.ph.new.i.i124.i ]
+  %139 = add nsw i64 %lsr.iv30.i126.i, -4
+  %140 = add nsw i64 %lsr.iv30.i126.i, -7
+  %141 = shl i64 %lsr.iv30.i126.i, 3
+  %scevgep727.i = getelementptr i8, ptr %scevgep720.i, i64 %141
+  %scevgep728.i = getelementptr i8, ptr %scevgep727.i, i64 -32
+  %scevgep722.i = getelementptr i8, ptr %scevgep727.i, i64 -64
+  store i64 %140, ptr %scevgep722.i, align 8
+  %142 = add nsw i64 %lsr.iv30.i126.i, -6
+  %scevgep732.i = getelementptr i8, ptr %scevgep727.i, i64 -56
+  store i64 %142, ptr %scevgep732.i, align 8
+  %143 = add nsw i64 %lsr.iv30.i126.i, -5
+  %scevgep734.i = getelementptr i8, ptr %scevgep727.i, i64 -48
+  store i64 %143, ptr %scevgep734.i, align 8
+  %scevgep735.i = getelementptr i8, ptr %scevgep727.i, i64 -40
+  store i64 %139, ptr %scevgep735.i, align 8
+  %144 = add nsw i64 %lsr.iv30.i126.i, -3
+  store i64 %144, ptr %scevgep728.i, align 8
+  %145 = add nsw i64 %lsr.iv30.i126.i, -2
+  %scevgep730.i = getelementptr i8, ptr %scevgep727.i, i64 -24
+  store i64 %145, ptr %scevgep730.i, align 8
+  %146 = add nsw i64 %lsr.iv30.i126.i, -1
+  %scevgep726.i = getelementptr i8, ptr %scevgep727.i, i64 -16
+  store i64 %146, ptr %scevgep726.i, align 8
+  %scevgep724.i = getelementptr i8, ptr %scevgep727.i, i64 -8
+  store i64 %lsr.iv30.i126.i, ptr %scevgep724.i, align 8
+  %lsr.iv.next31.i142.i = add nuw i64 %lsr.iv30.i126.i, 8
+  %147 = sub i64 %lsr.iv.next31.i142.i, %137
+  %niter.ncmp.7.i.i143.i = icmp eq i64 %147, 8
+  br i1 %niter.ncmp.7.i.i143.i, label %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i144.i, label %B36.i.i125.i
+
+B94.else.if.lr.ph.unr-lcssa.loopexit.i.i144.i:    ; preds = %B36.i.i125.i
+  %148 = or disjoint i64 %lsr.iv30.i126.i, 1
+  br label %B94.else.if.lr.ph.unr-lcssa.i.i145.i
+
+B94.else.if.lr.ph.unr-lcssa.i.i145.i:             ; preds = %B36.lr.ph.i.i122.i.B94.else.if.lr.ph.unr-lcssa.i.i145.i_crit_edge, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i144.i
+  %.pre15.i.pre-phi = phi i64 [ %.pre3, %B36.lr.ph.i.i122.i.B94.else.if.lr.ph.unr-lcssa.i.i145.i_crit_edge ], [ %138, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i144.i ]
+  %.107101103.unr.i.i146.i = phi i64 [ 1, %B36.lr.ph.i.i122.i.B94.else.if.lr.ph.unr-lcssa.i.i145.i_crit_edge ], [ %148, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i144.i ]
+  %lcmp.mod.not.i.i147.i = icmp eq i64 %xtraiter.i.i123.i, 0
+  br i1 %lcmp.mod.not.i.i147.i, label %B94.else.if.i.i159.preheader.i, label %B36.epil.i.i149.preheader.i
+
+B36.epil.i.i149.preheader.i:                      ; preds = %B94.else.if.lr.ph.unr-lcssa.i.i145.i
+  %scevgep739.i = getelementptr i8, ptr %lsr.iv737.i, i64 %.pre15.i.pre-phi
+  br label %B36.epil.i.i149.i
+
+B36.epil.i.i149.i:                                ; preds = %B36.epil.i.i149.i, %B36.epil.i.i149.preheader.i
+  %lsr.iv5.i.i150.i = phi i64 [ %lsr.iv.next6.i.i156.i, %B36.epil.i.i149.i ], [ %xtraiter.i.i123.i, %B36.epil.i.i149.preheader.i ]
+  %lsr.iv1.i.i151.i = phi i64 [ %lsr.iv.next2.i.i155.i, %B36.epil.i.i149.i ], [ %.107101103.unr.i.i146.i, %B36.epil.i.i149.preheader.i ]
+  %sunkaddr.i152.i = shl i64 %lsr.iv1.i.i151.i, 3
+  %scevgep740.i = getelementptr i8, ptr %scevgep739.i, i64 %sunkaddr.i152.i
+  store i64 %lsr.iv1.i.i151.i, ptr %scevgep740.i, align 8
+  %lsr.iv.next2.i.i155.i = add nuw i64 %lsr.iv1.i.i151.i, 1
+  %lsr.iv.next6.i.i156.i = add nsw i64 %lsr.iv5.i.i150.i, -1
+  %epil.iter.cmp.not.i.i157.i = icmp eq i64 %lsr.iv.next6.i.i156.i, 0
+  br i1 %epil.iter.cmp.not.i.i157.i, label %B94.else.if.i.i159.preheader.i, label %B36.epil.i.i149.i
+
+B94.else.if.i.i159.preheader.i:                   ; preds = %B36.epil.i.i149.i, %B94.else.if.lr.ph.unr-lcssa.i.i145.i
+  %scevgep741.i = getelementptr i8, ptr %lsr.iv718.i, i64 %.pre15.i.pre-phi
+  br label %B94.else.if.i.i159.i
+
+B94.else.if.i.i159.i:                             ; preds = %B94.else.if.i.i159.i, %B94.else.if.i.i159.preheader.i
+  %lsr.iv.i.i160.i = phi i64 [ %lsr.iv.next.i.i177.i, %B94.else.if.i.i159.i ], [ 0, %B94.else.if.i.i159.preheader.i ]
+  %.238107109.i.i161.i = phi i64 [ %.245.i.i162.i, %B94.else.if.i.i159.i ], [ 0, %B94.else.if.i.i159.preheader.i ]
+  %.245.i.i162.i = add nuw nsw i64 %.238107109.i.i161.i, 1
+  %.281.1.i.i163.i = lshr i64 %.238107109.i.i161.i, 1
+  %.317.i.i164.i = getelementptr i64, ptr %.64.i8.i, i64 %.281.1.i.i163.i
+  %.318.i.i165.i = load i64, ptr %.317.i.i164.i, align 8
+  %.360.i.i166.i = and i64 %lsr.iv.i.i160.i, 32
+  %.361.i.i167.i = ashr i64 %.318.i.i165.i, %.360.i.i166.i
+  %.362.i.i168.i = and i64 %.361.i.i167.i, 4294967295
+  %.363.i.i169.i = add nsw i64 %.362.i.i168.i, -1
+  %.367.i.i170.i = getelementptr i64, ptr %134, i64 %.363.i.i169.i
+  %.368.i.i171.i = load i64, ptr %.367.i.i170.i, align 8
+  %149 = shl i64 %.238107109.i.i161.i, 3
+  %scevgep742.i = getelementptr i8, ptr %scevgep741.i, i64 %149
+  %.377.i.i173.i = load i64, ptr %scevgep742.i, align 8
+  store i64 %.377.i.i173.i, ptr %.367.i.i170.i, align 8
+  %.384.i.i174.i = icmp eq i64 %.238107109.i.i161.i, %.363.i.i169.i
+  %.394.i.i175.i = sub i64 0, %.368.i.i171.i
+  %"$phi230.1.2.1.i.i176.i" = select i1 %.384.i.i174.i, i64 %.368.i.i171.i, i64 %.394.i.i175.i
+  store i64 %"$phi230.1.2.1.i.i176.i", ptr %scevgep742.i, align 8
+  %lsr.iv.next.i.i177.i = add i64 %lsr.iv.i.i160.i, 32
+  %exitcond113.not.i.i178.i = icmp eq i64 %.27.i2.i, %.245.i.i162.i
+  br i1 %exitcond113.not.i.i178.i, label %B0.endif.endif.i12.i, label %B94.else.if.i.i159.i
+
+B976.i29.i:                                       ; preds = %B976.preheader.new.i28.i, %B976.i29.i
+  %lsr.iv749.i = phi i64 [ 8, %B976.preheader.new.i28.i ], [ %lsr.iv.next750.i, %B976.i29.i ]
+  %150 = add nsw i64 %lsr.iv749.i, -4
+  %151 = add nsw i64 %lsr.iv749.i, -7
+  %152 = shl i64 %lsr.iv749.i, 3
+  %scevgep757.i = getelementptr i8, ptr %lsr.iv718.i, i64 %152
+  %scevgep758.i = getelementptr i8, ptr %scevgep757.i, i64 -32
+  %scevgep765.i = getelementptr i8, ptr %scevgep757.i, i64 -64
+  store i64 %151, ptr %scevgep765.i, align 8
+  %153 = add nsw i64 %lsr.iv749.i, -6
+  %scevgep764.i = getelementptr i8, ptr %scevgep757.i, i64 -56
+  store i64 %153, ptr %scevgep764.i, align 8
+  %154 = add nsw i64 %lsr.iv749.i, -5
+  %scevgep762.i = getelementptr i8, ptr %scevgep757.i, i64 -48
+  store i64 %154, ptr %scevgep762.i, align 8
+  %scevgep760.i = getelementptr i8, ptr %scevgep757.i, i64 -40
+  store i64 %150, ptr %scevgep760.i, align 8
+  %155 = add nsw i64 %lsr.iv749.i, -3
+  store i64 %155, ptr %scevgep758.i, align 8
+  %156 = add nsw i64 %lsr.iv749.i, -2
+  %scevgep756.i = getelementptr i8, ptr %scevgep757.i, i64 -24
+  store i64 %156, ptr %scevgep756.i, align 8
+  %157 = add nsw i64 %lsr.iv749.i, -1
+  %scevgep754.i = getelementptr i8, ptr %scevgep757.i, i64 -16
+  store i64 %157, ptr %scevgep754.i, align 8
+  %scevgep752.i = getelementptr i8, ptr %scevgep757.i, i64 -8
+  store i64 %lsr.iv749.i, ptr %scevgep752.i, align 8
+  %lsr.iv.next750.i = add nuw i64 %lsr.iv749.i, 8
+  %158 = sub i64 %lsr.iv.next750.i, %169
+  %niter5.ncmp.7.i47.i = icmp eq i64 %158, 8
+  br i1 %niter5.ncmp.7.i47.i, label %common.ret.loopexit.unr-lcssa.loopexit.i48.i, label %B976.i29.i
+
+common.ret.loopexit.unr-lcssa.loopexit.i48.i:     ; preds = %B976.i29.i
+  %159 = or disjoint i64 %lsr.iv749.i, 1
+  br label %common.ret.loopexit.unr-lcssa.i49.i
+
+common.ret.loopexit.unr-lcssa.i49.i:              ; preds = %B976.preheader.i26.i, %common.ret.loopexit.unr-lcssa.loopexit.i48.i
+  %.646189191.unr.i50.i = phi i64 [ 1, %B976.preheader.i26.i ], [ %159, %common.ret.loopexit.unr-lcssa.loopexit.i48.i ]
+  %lcmp.mod3.not.i51.i = icmp eq i64 %xtraiter2.i27.i, 0
+  br i1 %lcmp.mod3.not.i51.i, label %B260.endif.i, label %B976.epil.i53.i
+
+B976.epil.i53.i:                                  ; preds = %common.ret.loopexit.unr-lcssa.i49.i, %B976.epil.i53.i
+  %lsr.iv7.i54.i = phi i64 [ %lsr.iv.next8.i59.i, %B976.epil.i53.i ], [ %xtraiter2.i27.i, %common.ret.loopexit.unr-lcssa.i49.i ]
+  %lsr.iv.i55.i = phi i64 [ %lsr.iv.next.i58.i, %B976.epil.i53.i ], [ %.646189191.unr.i50.i, %common.ret.loopexit.unr-lcssa.i49.i ]
+  %160 = shl i64 %lsr.iv.i55.i, 3
+  %scevgep766.i = getelementptr i8, ptr %lsr.iv737.i, i64 %160
+  store i64 %lsr.iv.i55.i, ptr %scevgep766.i, align 8
+  %lsr.iv.next.i58.i = add nuw i64 %lsr.iv.i55.i, 1
+  %lsr.iv.next8.i59.i = add nsw i64 %lsr.iv7.i54.i, -1
+  %epil.iter.cmp.not.i60.i = icmp eq i64 %lsr.iv.next8.i59.i, 0
+  br i1 %epil.iter.cmp.not.i60.i, label %B260.endif.i, label %B976.epil.i53.i
+
+B0.endif.endif.i12.i:                             ; preds = %B94.else.if.i.i159.i, %B120.endif.i
+  %.167.i13.i = icmp sgt i64 %.30.i4.i, 0
+  br i1 %.167.i13.i, label %B350.endif.us.preheader.i69.i, label %B554.endif.i15.i
+
+B350.endif.us.preheader.i69.i:                    ; preds = %B0.endif.endif.i12.i
+  %.373.i70.i = mul nsw i64 %.27.i2.i, %.119170189.i
+  %unroll_iter.i71.i = and i64 %.30.i4.i, 9223372036854775806
+  %161 = shl i64 %.27.i2.i, 3
+  %scevgep746.i = getelementptr i8, ptr %lsr.iv744.i, i64 %161
+  %162 = icmp eq i64 %.30.i4.i, 1
+  %163 = and i64 %.30.i4.i, 1
+  %164 = icmp eq i64 %163, 0
+  %sunkaddr859.i = shl i64 %unroll_iter.i71.i, 3
+  %sunkaddr860.i = getelementptr i8, ptr %134, i64 %sunkaddr859.i
+  br label %B350.endif.us.i73.i
+
+B350.endif.us.i73.i:                              ; preds = %B386.B520_crit_edge.us.i115.i, %B350.endif.us.preheader.i69.i
+  %largest.2.0178.us.i74.i = phi double [ %.409.us.i119.i, %B386.B520_crit_edge.us.i115.i ], [ 0.000000e+00, %B350.endif.us.preheader.i69.i ]
+  %.215170176.us.i75.i = phi i64 [ %.222.us.i117.i, %B386.B520_crit_edge.us.i115.i ], [ 0, %B350.endif.us.preheader.i69.i ]
+  %.375157.us.i76.i = add i64 %.215170176.us.i75.i, %.373.i70.i
+  %.379.us.i77.i = mul i64 %.375157.us.i76.i, %.27.i2.i
+  %gep168.us.i78.i = getelementptr float, ptr %invariant.gep167.i.i, i64 %.379.us.i77.i
+  br i1 %162, label %B388.us.epil.i106.i, label %B388.us.i80.i
+
+B388.us.i80.i:                                    ; preds = %B350.endif.us.i73.i, %B388.us.i80.i
+  %total.2.1164.us.i81.i = phi double [ %.396.us.1.i100.i, %B388.us.i80.i ], [ 0.000000e+00, %B350.endif.us.i73.i ]
+  %.339160162.us.i82.i = phi i64 [ %.346.us.1.i92.i, %B388.us.i80.i ], [ 0, %B350.endif.us.i73.i ]
+  %165 = shl i64 %.339160162.us.i82.i, 3
+  %scevgep747.i = getelementptr i8, ptr %scevgep746.i, i64 %165
+  %scevgep748.i = getelementptr i8, ptr %scevgep747.i, i64 -8
+  %.384.us.i85.i = load i64, ptr %scevgep748.i, align 8
+  %.387.us.i86.i = tail call i64 @llvm.abs.i64(i64 %.384.us.i85.i, i1 false)
+  %gep.us.i87.i = getelementptr float, ptr %gep168.us.i78.i, i64 %.387.us.i86.i
+  %.392.us.i88.i = load float, ptr %gep.us.i87.i, align 4
+  %.393.us.i89.i = tail call float @llvm.fabs.f32(float %.392.us.i88.i)
+  %.395.us.i90.i = fpext float %.393.us.i89.i to double
+  %.396.us.i91.i = fadd double %total.2.1164.us.i81.i, %.395.us.i90.i
+  %.346.us.1.i92.i = add nuw i64 %.339160162.us.i82.i, 2
+  %.384.us.1.i94.i = load i64, ptr %scevgep747.i, align 8
+  %.387.us.1.i95.i = tail call i64 @llvm.abs.i64(i64 %.384.us.1.i94.i, i1 false)
+  %gep.us.1.i96.i = getelementptr float, ptr %gep168.us.i78.i, i64 %.387.us.1.i95.i
+  %.392.us.1.i97.i = load float, ptr %gep.us.1.i96.i, align 4
+  %.393.us.1.i98.i = tail call float @llvm.fabs.f32(float %.392.us.1.i97.i)
+  %.395.us.1.i99.i = fpext float %.393.us.1.i98.i to double
+  %.396.us.1.i100.i = fadd double %.396.us.i91.i, %.395.us.1.i99.i
+  %niter.ncmp.1.i101.i = icmp eq i64 %unroll_iter.i71.i, %.346.us.1.i92.i
+  br i1 %niter.ncmp.1.i101.i, label %B386.B520_crit_edge.us.unr-lcssa.i102.i, label %B388.us.i80.i
+
+B386.B520_crit_edge.us.unr-lcssa.i102.i:          ; preds = %B388.us.i80.i
+  br i1 %164, label %B386.B520_crit_edge.us.i115.i, label %B388.us.epil.i106.i
+
+B388.us.epil.i106.i:                              ; preds = %B386.B520_crit_edge.us.unr-lcssa.i102.i, %B350.endif.us.i73.i
+  %total.2.1164.us.unr.i104462.i = phi double [ %.396.us.1.i100.i, %B386.B520_crit_edge.us.unr-lcssa.i102.i ], [ 0.000000e+00, %B350.endif.us.i73.i ]
+  %.384.us.epil.i108.i = load i64, ptr %sunkaddr860.i, align 8
+  %.387.us.epil.i109.i = tail call i64 @llvm.abs.i64(i64 %.384.us.epil.i108.i, i1 false)
+  %gep.us.epil.i110.i = getelementptr float, ptr %gep168.us.i78.i, i64 %.387.us.epil.i109.i
+  %.392.us.epil.i111.i = load float, ptr %gep.us.epil.i110.i, align 4
+  %.393.us.epil.i112.i = tail call float @llvm.fabs.f32(float %.392.us.epil.i111.i)
+  %.395.us.epil.i113.i = fpext float %.393.us.epil.i112.i to double
+  %.396.us.epil.i114.i = fadd double %total.2.1164.us.unr.i104462.i, %.395.us.epil.i113.i
+  br label %B386.B520_crit_edge.us.i115.i
+
+B386.B520_crit_edge.us.i115.i:                    ; preds = %B388.us.epil.i106.i, %B386.B520_crit_edge.us.unr-lcssa.i102.i
+  %.396.us.lcssa.i116.i = phi double [ %.396.us.1.i100.i, %B386.B520_crit_edge.us.unr-lcssa.i102.i ], [ %.396.us.epil.i114.i, %B388.us.epil.i106.i ]
+  %.222.us.i117.i = add nuw nsw i64 %.215170176.us.i75.i, 1
+  %.408.us.i118.i = fcmp ogt double %.396.us.lcssa.i116.i, %largest.2.0178.us.i74.i
+  %.409.us.i119.i = select i1 %.408.us.i118.i, double %.396.us.lcssa.i116.i, double %largest.2.0178.us.i74.i
+  %exitcond195.not.i120.i = icmp eq i64 %.222.us.i117.i, %.30.i4.i
+  br i1 %exitcond195.not.i120.i, label %B554.endif.loopexit.i121.i, label %B350.endif.us.i73.i
+
+B554.endif.loopexit.i121.i:                       ; preds = %B386.B520_crit_edge.us.i115.i
+  %166 = fptrunc double %.409.us.i119.i to float
+  br label %B554.endif.i15.i
+
+B554.endif.i15.i:                                 ; preds = %B554.endif.loopexit.i121.i, %B0.endif.endif.i12.i
+  %largest.2.0.lcssa.i16.i = phi float [ 0.000000e+00, %B0.endif.endif.i12.i ], [ %166, %B554.endif.loopexit.i121.i ]
+  %167 = getelementptr float, ptr %a1, i64 %.42.i5.i
+  %.431.i17.i = getelementptr float, ptr %167, i64 %.162.i
+  store float %largest.2.0.lcssa.i16.i, ptr %.431.i17.i, align 4
+  %.439.i18.i = getelementptr i8, ptr %.431.i17.i, i64 4
+  store float 0.000000e+00, ptr %.439.i18.i, align 4
+  %.451.i19.i = getelementptr i8, ptr %.431.i17.i, i64 8
+  %.466.i20.i = getelementptr i8, ptr %134, i64 -8
+  %.473.i22.i = load i64, ptr %sunkaddr861.i, align 8
+  %.556.i24.i = inttoptr i64 %.473.i22.i to ptr
+  tail call void %.556.i24.i(ptr %.476.i.i, ptr nonnull %.29.i.i, ptr %.61.i7.i, ptr nonnull %.19.i, ptr nonnull %.431.i17.i, ptr nonnull %.439.i18.i, ptr %.451.i19.i, ptr %.64.i8.i, ptr %.466.i20.i)
+  %.640190.not.i25.i = icmp slt i64 %.27.i2.i, 1
+  br i1 %.640190.not.i25.i, label %B260.endif.i, label %B976.preheader.i26.i
+
+B976.preheader.i26.i:                             ; preds = %B554.endif.i15.i
+  %xtraiter2.i27.i = and i64 %.27.i2.i, 7
+  %168 = icmp samesign ult i64 %.27.i2.i, 8
+  br i1 %168, label %common.ret.loopexit.unr-lcssa.i49.i, label %B976.preheader.new.i28.i
+
+B976.preheader.new.i28.i:                         ; preds = %B976.preheader.i26.i
+  %169 = and i64 %.27.i2.i, 9223372036854775800
+  br label %B976.i29.i
+
+B260.endif.i:                                     ; preds = %B976.epil.i53.i, %B554.endif.i15.i, %common.ret.loopexit.unr-lcssa.i49.i
+  %.699.i61.i = load float, ptr %.439.i18.i, align 4
+  %.705.i63.i = load i64, ptr %sunkaddr862.i, align 8
+  %.708.i64.i = fpext float %.699.i61.i to double
+  %.709.i65.i = sitofp i64 %.705.i63.i to double
+  %.710.i66.i = fmul double %.708.i64.i, %.709.i65.i
+  %.712.i67.i = fcmp ule double %.710.i66.i, 1.000000e+00
+  %or.cond.i = select i1 %.712.i67.i, i1 %21, i1 false
+  br i1 %or.cond.i, label %B46.lr.ph.i210.i, label %B428.i
+
+B46.lr.ph.i210.i:                                 ; preds = %B260.endif.i
+  %170 = getelementptr i64, ptr %1, i64 %.169.i
+  br i1 %22, label %B94.endif.unr-lcssa.i232.i, label %B46.i213.i
+
+B46.i213.i:                                       ; preds = %B46.lr.ph.i210.i, %B46.i213.i
+  %lsr.iv767.i = phi i64 [ %lsr.iv.next768.i, %B46.i213.i ], [ 4, %B46.lr.ph.i210.i ]
+  %171 = add nsw i64 %lsr.iv767.i, -2
+  %172 = add nsw i64 %lsr.iv767.i, -3
+  %173 = shl i64 %lsr.iv767.i, 3
+  %scevgep781.i = getelementptr i8, ptr %lsr.iv718.i, i64 %173
+  %scevgep782.i = getelementptr i8, ptr %scevgep781.i, i64 -16
+  %scevgep785.i = getelementptr i8, ptr %scevgep781.i, i64 -32
+  store i64 %172, ptr %scevgep785.i, align 8
+  %scevgep774.i = getelementptr i8, ptr %lsr.iv770.i, i64 %173
+  %scevgep775.i = getelementptr i8, ptr %scevgep774.i, i64 -16
+  %scevgep778.i = getelementptr i8, ptr %scevgep774.i, i64 -32
+  store i64 %172, ptr %scevgep778.i, align 8
+  %scevgep784.i = getelementptr i8, ptr %scevgep781.i, i64 -24
+  store i64 %171, ptr %scevgep784.i, align 8
+  %scevgep777.i = getelementptr i8, ptr %scevgep774.i, i64 -24
+  store i64 %171, ptr %scevgep777.i, align 8
+  %174 = add nsw i64 %lsr.iv767.i, -1
+  store i64 %174, ptr %scevgep782.i, align 8
+  store i64 %174, ptr %scevgep775.i, align 8
+  %scevgep780.i = getelementptr i8, ptr %scevgep781.i, i64 -8
+  store i64 %lsr.iv767.i, ptr %scevgep780.i, align 8
+  %scevgep773.i = getelementptr i8, ptr %scevgep774.i, i64 -8
+  store i64 %lsr.iv767.i, ptr %scevgep773.i, align 8
+  %lsr.iv.next768.i = add nuw i64 %lsr.iv767.i, 4
+  %175 = sub i64 %lsr.iv.next768.i, %13
+  %niter.ncmp.3.i230.i = icmp eq i64 %175, 4
+  br i1 %niter.ncmp.3.i230.i, label %B94.endif.unr-lcssa.loopexit.i231.i, label %B46.i213.i
+
+B364.i318.i:                                      ; preds = %B272.B236.loopexit_crit_edge.us.i311.i
+  %176 = sub i64 %2, %.250502542.i258.i
+  %.243501544.i260.i = add i64 %.243501544.in.i257.i, -1
+  %.669.not.i320.i = icmp eq i64 %row.4.3.us.1.i308.i, %.250502542.i258.i
+  br i1 %.669.not.i320.i, label %B574.i352.i, label %B408.lr.ph.i321.i
+
+B408.i325.i:                                      ; preds = %B408.i325.preheader.i, %B408.i325.i
+  %lsr.iv797.i = phi i64 [ 0, %B408.i325.preheader.i ], [ %lsr.iv.next798.i, %B408.i325.i ]
+  %lsr.iv791.i = phi i64 [ %unroll_iter519.i, %B408.i325.preheader.i ], [ %lsr.iv.next792.i, %B408.i325.i ]
+  %scevgep803.i = getelementptr i8, ptr %scevgep796.i, i64 %lsr.iv797.i
+  %scevgep804.i = getelementptr i8, ptr %scevgep803.i, i64 4
+  %.803.i329.i = load float, ptr %scevgep803.i, align 4
+  %scevgep811.i = getelementptr i8, ptr %lsr.iv.i256.i, i64 %lsr.iv797.i
+  %.806.i331.i = load float, ptr %scevgep811.i, align 4
+  store float %.803.i329.i, ptr %scevgep811.i, align 4
+  store float %.806.i331.i, ptr %scevgep803.i, align 4
+  %.803.1.i334.i = load float, ptr %scevgep804.i, align 4
+  %scevgep810.i = getelementptr i8, ptr %scevgep811.i, i64 4
+  %.806.1.i337.i = load float, ptr %scevgep810.i, align 4
+  store float %.803.1.i334.i, ptr %scevgep810.i, align 4
+  store float %.806.1.i337.i, ptr %scevgep804.i, align 4
+  %scevgep801.i = getelementptr i8, ptr %scevgep803.i, i64 12
+  %scevgep802.i = getelementptr i8, ptr %scevgep803.i, i64 8
+  %.803.i329.1.i = load float, ptr %scevgep802.i, align 4
+  %scevgep808.i = getelementptr i8, ptr %scevgep811.i, i64 8
+  %.806.i331.1.i = load float, ptr %scevgep808.i, align 4
+  store float %.803.i329.1.i, ptr %scevgep808.i, align 4
+  store float %.806.i331.1.i, ptr %scevgep802.i, align 4
+  %.803.1.i334.1.i = load float, ptr %scevgep801.i, align 4
+  %scevgep806.i = getelementptr i8, ptr %scevgep811.i, i64 12
+  %.806.1.i337.1.i = load float, ptr %scevgep806.i, align 4
+  store float %.803.1.i334.1.i, ptr %scevgep806.i, align 4
+  store float %.806.1.i337.1.i, ptr %scevgep801.i, align 4
+  %lsr.iv.next792.i = add i64 %lsr.iv791.i, -2
+  %lsr.iv.next798.i = add i64 %lsr.iv797.i, 16
+  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next792.i, 0
+  br i1 %niter.ncmp.1.i, label %B502.unr-lcssa.i339.unr-lcssa.i, label %B408.i325.i
+
+B502.unr-lcssa.i339.unr-lcssa.i:                  ; preds = %B408.i325.i
+  br i1 %29, label %B408.i325.epil.i, label %B502.unr-lcssa.i339.i
+
+B408.i325.epil.i:                                 ; preds = %B408.preheader.i323.i, %B502.unr-lcssa.i339.unr-lcssa.i
+  %.757464466.i326.unr6.i = phi i64 [ %lsr.iv.next798.i, %B502.unr-lcssa.i339.unr-lcssa.i ], [ 0, %B408.preheader.i323.i ]
+  %scevgep24.i327.epil.i = getelementptr i8, ptr %scevgep22.i324.i, i64 %.757464466.i326.unr6.i
+  %scevgep25.i328.epil.i = getelementptr i8, ptr %scevgep24.i327.epil.i, i64 -4
+  %.803.i329.epil.i = load float, ptr %scevgep25.i328.epil.i, align 4
+  %scevgep28.i330.epil.i = getelementptr i8, ptr %lsr.iv.i256.i, i64 %.757464466.i326.unr6.i
+  %.806.i331.epil.i = load float, ptr %scevgep28.i330.epil.i, align 4
+  store float %.803.i329.epil.i, ptr %scevgep28.i330.epil.i, align 4
+  store float %.806.i331.epil.i, ptr %scevgep25.i328.epil.i, align 4
+  %.803.1.i334.epil.i = load float, ptr %scevgep24.i327.epil.i, align 4
+  %scevgep27.i336.epil.i = getelementptr i8, ptr %scevgep28.i330.epil.i, i64 4
+  %.806.1.i337.epil.i = load float, ptr %scevgep27.i336.epil.i, align 4
+  store float %.803.1.i334.epil.i, ptr %scevgep27.i336.epil.i, align 4
+  store float %.806.1.i337.epil.i, ptr %scevgep24.i327.epil.i, align 4
+  br label %B502.unr-lcssa.i339.i
+
+B502.unr-lcssa.i339.i:                            ; preds = %B408.i325.epil.i, %B502.unr-lcssa.i339.unr-lcssa.i
+  br i1 %31, label %B502.i346.i, label %B408.epil.i341.i
+
+B408.epil.i341.i:                                 ; preds = %B408.lr.ph.i321.i, %B502.unr-lcssa.i339.i
+  %gep504.i = getelementptr float, ptr %invariant.gep503.i, i64 %.797.i322.i
+  %.803.epil.i343.i = load float, ptr %gep504.i, align 4
+  %.805.epil.i344.i = getelementptr float, ptr %gep568.i262.i, i64 %unroll_iter6.i.i
+  %.806.epil.i345.i = load float, ptr %.805.epil.i344.i, align 4
+  store float %.803.epil.i343.i, ptr %.805.epil.i344.i, align 4
+  store float %.806.epil.i345.i, ptr %gep504.i, align 4
+  br label %B502.i346.i
+
+B502.i346.i:                                      ; preds = %B408.epil.i341.i, %B502.unr-lcssa.i339.i
+  %.822.i347.i = getelementptr i64, ptr %.64.i8.i, i64 %row.4.3.us.1.i308.i
+  %.823.i348.i = load i64, ptr %.822.i347.i, align 8
+  %.824.i349.i = sub i64 0, %.823.i348.i
+  %.829.i350.i = getelementptr i64, ptr %.64.i8.i, i64 %.250502542.i258.i
+  %.830.i351.i = load i64, ptr %.829.i350.i, align 8
+  store i64 %.824.i349.i, ptr %.829.i350.i, align 8
+  store i64 %.830.i351.i, ptr %.822.i347.i, align 8
+  br label %B574.i352.i
+
+B574.i352.i:                                      ; preds = %B502.i346.i, %B364.i318.i
+  %.850.not.i353.i = icmp eq i64 %column.4.3.us.1.i307.i, %.250502542.i258.i
+  br i1 %.850.not.i353.i, label %B784.i387.i, label %B618.preheader.i354.i
+
+B618.i358.i:                                      ; preds = %B618.i358.preheader.i, %B618.i358.i
+  %lsr.iv844.i = phi i64 [ %unroll_iter519.i, %B618.i358.preheader.i ], [ %lsr.iv.next845.i, %B618.i358.i ]
+  %lsr.iv816.i = phi i64 [ 0, %B618.i358.preheader.i ], [ %lsr.iv.next817.i, %B618.i358.i ]
+  %scevgep820.i = getelementptr i8, ptr %scevgep819.i, i64 %lsr.iv816.i
+  %.984.i362.i = load float, ptr %scevgep820.i, align 4
+  %scevgep843.i = getelementptr i8, ptr %lsr.iv841.i, i64 %lsr.iv816.i
+  %.987.i364.i = load float, ptr %scevgep843.i, align 4
+  store float %.984.i362.i, ptr %scevgep843.i, align 4
+  store float %.987.i364.i, ptr %scevgep820.i, align 4
+  %scevgep818.i = getelementptr i8, ptr %scevgep815.i, i64 %lsr.iv816.i
+  %.984.1.i367.i = load float, ptr %scevgep818.i, align 4
+  %scevgep840.i = getelementptr i8, ptr %lsr.iv838.i, i64 %lsr.iv816.i
+  %.987.1.i369.i = load float, ptr %scevgep840.i, align 4
+  store float %.984.1.i367.i, ptr %scevgep840.i, align 4
+  store float %.987.1.i369.i, ptr %scevgep818.i, align 4
+  %scevgep837.i = getelementptr i8, ptr %scevgep836.i, i64 %lsr.iv816.i
+  %.984.i362.1.i = load float, ptr %scevgep837.i, align 4
+  %scevgep835.i = getelementptr i8, ptr %lsr.iv833.i, i64 %lsr.iv816.i
+  %.987.i364.1.i = load float, ptr %scevgep835.i, align 4
+  store float %.984.i362.1.i, ptr %scevgep835.i, align 4
+  store float %.987.i364.1.i, ptr %scevgep837.i, align 4
+  %scevgep829.i = getelementptr i8, ptr %scevgep828.i, i64 %lsr.iv816.i
+  %.984.1.i367.1.i = load float, ptr %scevgep829.i, align 4
+  %scevgep827.i = getelementptr i8, ptr %lsr.iv825.i, i64 %lsr.iv816.i
+  %.987.1.i369.1.i = load float, ptr %scevgep827.i, align 4
+  store float %.984.1.i367.1.i, ptr %scevgep827.i, align 4
+  store float %.987.1.i369.1.i, ptr %scevgep829.i, align 4
+  %lsr.iv.next817.i = add i64 %lsr.iv816.i, %11
+  %lsr.iv.next845.i = add i64 %lsr.iv844.i, -2
+  %niter520.ncmp.1.i = icmp eq i64 %lsr.iv.next845.i, 0
+  br i1 %niter520.ncmp.1.i, label %B712.unr-lcssa.i372.unr-lcssa.i, label %B618.i358.i
+
+B712.unr-lcssa.i372.unr-lcssa.i:                  ; preds = %B618.i358.i
+  %scevgep821.i = getelementptr i8, ptr %a1, i64 %lsr.iv.next817.i
+  br i1 %29, label %B618.i358.epil.i, label %B712.unr-lcssa.i372.i
+
+B618.i358.epil.i:                                 ; preds = %B618.preheader15.i357.i, %B712.unr-lcssa.i372.unr-lcssa.i
+  %lsr.iv30.i359.unr8.i = phi ptr [ %scevgep821.i, %B712.unr-lcssa.i372.unr-lcssa.i ], [ %a1, %B618.preheader15.i357.i ]
+  %177 = getelementptr i8, ptr %lsr.iv30.i359.unr8.i, i64 %182
+  %scevgep37.i361.epil.i = getelementptr i8, ptr %177, i64 %194
+  %.984.i362.epil.i = load float, ptr %scevgep37.i361.epil.i, align 4
+  %scevgep36.i363.epil.i = getelementptr i8, ptr %lsr.iv30.i359.unr8.i, i64 %lsr.iv34.i254.i
+  %.987.i364.epil.i = load float, ptr %scevgep36.i363.epil.i, align 4
+  store float %.984.i362.epil.i, ptr %scevgep36.i363.epil.i, align 4
+  store float %.987.i364.epil.i, ptr %scevgep37.i361.epil.i, align 4
+  %178 = getelementptr i8, ptr %lsr.iv30.i359.unr8.i, i64 %185
+  %scevgep33.i366.epil.i = getelementptr i8, ptr %178, i64 %194
+  %.984.1.i367.epil.i = load float, ptr %scevgep33.i366.epil.i, align 4
+  %scevgep32.i368.epil.i = getelementptr i8, ptr %lsr.iv30.i359.unr8.i, i64 %lsr.iv29.i255.i
+  %.987.1.i369.epil.i = load float, ptr %scevgep32.i368.epil.i, align 4
+  store float %.984.1.i367.epil.i, ptr %scevgep32.i368.epil.i, align 4
+  store float %.987.1.i369.epil.i, ptr %scevgep33.i366.epil.i, align 4
+  br label %B712.unr-lcssa.i372.i
+
+B712.unr-lcssa.i372.i:                            ; preds = %B618.i358.epil.i, %B712.unr-lcssa.i372.unr-lcssa.i
+  br i1 %31, label %B712.i381.i, label %B618.epil.i374.i
+
+B618.epil.i374.i:                                 ; preds = %B618.preheader.i354.i, %B712.unr-lcssa.i372.i
+  %gep506.i = getelementptr float, ptr %invariant.gep505.i, i64 %column.4.3.us.1.i307.i
+  %.984.epil.i378.i = load float, ptr %gep506.i, align 4
+  %gep508.i = getelementptr float, ptr %invariant.gep505.i, i64 %.250502542.i258.i
+  %.987.epil.i380.i = load float, ptr %gep508.i, align 4
+  store float %.984.epil.i378.i, ptr %gep508.i, align 4
+  store float %.987.epil.i380.i, ptr %gep506.i, align 4
+  br label %B712.i381.i
+
+B712.i381.i:                                      ; preds = %B618.epil.i374.i, %B712.unr-lcssa.i372.i
+  %.1003.i382.i = getelementptr i64, ptr %170, i64 %column.4.3.us.1.i307.i
+  %.1004.i383.i = load i64, ptr %.1003.i382.i, align 8
+  %.1005.i384.i = sub i64 0, %.1004.i383.i
+  %.1010.i385.i = getelementptr i64, ptr %170, i64 %.250502542.i258.i
+  %.1011.i386.i = load i64, ptr %.1010.i385.i, align 8
+  store i64 %.1005.i384.i, ptr %.1010.i385.i, align 8
+  store i64 %.1011.i386.i, ptr %.1003.i382.i, align 8
+  br label %B784.i387.i
+
+B784.i387.i:                                      ; preds = %B712.i381.i, %B574.i352.i
+  %sunkaddr.i388.i = shl i64 %.250502542.i258.i, 2
+  %sunkaddr73.i389.i = getelementptr i8, ptr %gep568.i262.i, i64 %sunkaddr.i388.i
+  %.1038.i390.i = load float, ptr %sunkaddr73.i389.i, align 4
+  %.1045.i391.i = fcmp une float %.1038.i390.i, 0.000000e+00
+  br i1 %.1045.i391.i, label %B870.lr.ph.i398.i, label %B1044.i392.i
+
+B868.loopexit.i442.i:                             ; preds = %B952.i424.i, %B952.prol.loopexit.i421.i
+  %.1142.i443.i = add nuw i64 %.1135489495.i406.i, 1
+  %scevgep45.i444.i = getelementptr i8, ptr %lsr.iv44.i404.i, i64 %4
+  %.1129.i445.i = icmp sgt i64 %.1128488496.i405.i, 1
+  br i1 %.1129.i445.i, label %B952.lr.ph.i403.i, label %B1044.i392.i
+
+B952.lr.ph.i403.i:                                ; preds = %B870.lr.ph.i398.i, %B868.loopexit.i442.i
+  %lsr.iv44.i404.i = phi ptr [ %scevgep45.i444.i, %B868.loopexit.i442.i ], [ %lsr.iv42.i253.i, %B870.lr.ph.i398.i ]
+  %.1128488496.i405.i = phi i64 [ %.1138.i407.i, %B868.loopexit.i442.i ], [ %..1086420.i401.i, %B870.lr.ph.i398.i ]
+  %.1135489495.i406.i = phi i64 [ %.1142.i443.i, %B868.loopexit.i442.i ], [ %.541.us.prol.i266.i, %B870.lr.ph.i398.i ]
+  %.1138.i407.i = add nsw i64 %.1128488496.i405.i, -1
+  %.1172.i408.i = mul nsw i64 %.1135489495.i406.i, %.20.i
+  %.1174.i409.i = add nsw i64 %.1172.i408.i, %.162.i
+  %gep487.i410.i = getelementptr float, ptr %invariant.gep486.i399.i, i64 %.1174.i409.i
+  %.1179.i411.i = load float, ptr %gep487.i410.i, align 4
+  %.1184.i412.i = fdiv float %.1179.i411.i, %.1038.i390.i
+  br i1 %196, label %B952.prol.loopexit.i421.i, label %B952.prol.i413.i
+
+B952.prol.i413.i:                                 ; preds = %B952.lr.ph.i403.i
+  %gep478.i = getelementptr float, ptr %invariant.gep477.i, i64 %.1174.i409.i
+  %.1316.prol.i415.i = load float, ptr %gep478.i, align 4
+  %.1325.prol.i418.i = load float, ptr %sunkaddr864.i, align 4
+  %.1327.prol.i419.i = fmul float %.1184.i412.i, %.1325.prol.i418.i
+  %.1328.prol.i420.i = fsub float %.1316.prol.i415.i, %.1327.prol.i419.i
+  store float %.1328.prol.i420.i, ptr %gep478.i, align 4
+  br label %B952.prol.loopexit.i421.i
+
+B952.prol.loopexit.i421.i:                        ; preds = %B952.prol.i413.i, %B952.lr.ph.i403.i
+  %.1276480482.unr.i422.i = phi i64 [ %.541.us.prol.i266.i, %B952.lr.ph.i403.i ], [ %.1283.prol.i402.i, %B952.prol.i413.i ]
+  br i1 %197, label %B868.loopexit.i442.i, label %B952.i424.i
+
+B952.i424.i:                                      ; preds = %B952.prol.loopexit.i421.i, %B952.i424.i
+  %.1276480482.i425.i = phi i64 [ %.1283.1.i432.i, %B952.i424.i ], [ %.1276480482.unr.i422.i, %B952.prol.loopexit.i421.i ]
+  %179 = shl i64 %.1276480482.i425.i, 2
+  %scevgep46.i426.i = getelementptr i8, ptr %lsr.iv44.i404.i, i64 %179
+  %.1316.i427.i = load float, ptr %scevgep46.i426.i, align 4
+  %scevgep40.i428.i = getelementptr i8, ptr %lsr.iv.i256.i, i64 %179
+  %.1325.i429.i = load float, ptr %scevgep40.i428.i, align 4
+  %.1327.i430.i = fmul float %.1184.i412.i, %.1325.i429.i
+  %.1328.i431.i = fsub float %.1316.i427.i, %.1327.i430.i
+  store float %.1328.i431.i, ptr %scevgep46.i426.i, align 4
+  %.1283.1.i432.i = add nuw i64 %.1276480482.i425.i, 2
+  %scevgep847.i = getelementptr i8, ptr %scevgep46.i426.i, i64 4
+  %.1316.1.i435.i = load float, ptr %scevgep847.i, align 4
+  %scevgep849.i = getelementptr i8, ptr %scevgep40.i428.i, i64 4
+  %.1325.1.i438.i = load float, ptr %scevgep849.i, align 4
+  %.1327.1.i439.i = fmul float %.1184.i412.i, %.1325.1.i438.i
+  %.1328.1.i440.i = fsub float %.1316.1.i435.i, %.1327.1.i439.i
+  store float %.1328.1.i440.i, ptr %scevgep847.i, align 4
+  %exitcond564.not.1.i441.i = icmp eq i64 %.20.i, %.1283.1.i432.i
+  br i1 %exitcond564.not.1.i441.i, label %B868.loopexit.i442.i, label %B952.i424.i
+
+B1044.i392.i:                                     ; preds = %B868.loopexit.i442.i, %B784.i387.i
+  %scevgep.i393.i = getelementptr i8, ptr %lsr.iv.i256.i, i64 %4
+  %lsr.iv.next.i394.i = add i64 %lsr.iv29.i255.i, 4
+  %lsr.iv.next35.i395.i = add i64 %lsr.iv34.i254.i, 4
+  %scevgep43.i396.i = getelementptr i8, ptr %lsr.iv42.i253.i, i64 %4
+  %scevgep826.i = getelementptr i8, ptr %lsr.iv825.i, i64 4
+  %scevgep834.i = getelementptr i8, ptr %lsr.iv833.i, i64 4
+  %scevgep839.i = getelementptr i8, ptr %lsr.iv838.i, i64 4
+  %scevgep842.i = getelementptr i8, ptr %lsr.iv841.i, i64 4
+  %exitcond565.not.i397.i = icmp eq i64 %.250502542.i258.i, %3
+  br i1 %exitcond565.not.i397.i, label %B428.i, label %B238.endif.us.preheader.i252.i
+
+B94.endif.unr-lcssa.loopexit.i231.i:              ; preds = %B46.i213.i
+  %180 = or disjoint i64 %lsr.iv767.i, 1
+  br label %B94.endif.unr-lcssa.i232.i
+
+B94.endif.unr-lcssa.i232.i:                       ; preds = %B94.endif.unr-lcssa.loopexit.i231.i, %B46.lr.ph.i210.i
+  %.113422424.unr.i233.i = phi i64 [ 1, %B46.lr.ph.i210.i ], [ %180, %B94.endif.unr-lcssa.loopexit.i231.i ]
+  br i1 %23, label %B94.endif.i246.i, label %B46.epil.i236.preheader.i
+
+B46.epil.i236.preheader.i:                        ; preds = %B94.endif.unr-lcssa.i232.i
+  %invariant.gep.i = getelementptr i8, ptr %lsr.iv770.i, i64 -8
+  br label %B46.epil.i236.i
+
+B46.epil.i236.i:                                  ; preds = %B46.epil.i236.i, %B46.epil.i236.preheader.i
+  %lsr.iv55.i237.i = phi i64 [ %lsr.iv.next56.i244.i, %B46.epil.i236.i ], [ %xtraiter.i.i, %B46.epil.i236.preheader.i ]
+  %lsr.iv49.i238.i = phi i64 [ %lsr.iv.next50.i243.i, %B46.epil.i236.i ], [ %.113422424.unr.i233.i, %B46.epil.i236.preheader.i ]
+  %181 = shl i64 %lsr.iv49.i238.i, 3
+  %scevgep788.i = getelementptr i8, ptr %lsr.iv737.i, i64 %181
+  store i64 %lsr.iv49.i238.i, ptr %scevgep788.i, align 8
+  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %181
+  store i64 %lsr.iv49.i238.i, ptr %gep.i, align 8
+  %lsr.iv.next50.i243.i = add nuw i64 %lsr.iv49.i238.i, 1
+  %lsr.iv.next56.i244.i = add nsw i64 %lsr.iv55.i237.i, -1
+  %epil.iter.cmp.not.i245.i = icmp eq i64 %lsr.iv.next56.i244.i, 0
+  br i1 %epil.iter.cmp.not.i245.i, label %B94.endif.i246.i, label %B46.epil.i236.i
+
+B94.endif.i246.i:                                 ; preds = %B46.epil.i236.i, %B94.endif.unr-lcssa.i232.i
+  br i1 %24, label %B428.i, label %B134.endif.lr.ph.i248.i
+
+B134.endif.lr.ph.i248.i:                          ; preds = %B94.endif.i246.i
+  %182 = shl i64 %.162.i, 2
+  %gep482.i = getelementptr i8, ptr %invariant.gep497.i, i64 %182
+  %183 = add i64 %182, %4
+  %184 = add i64 %.162.i, %.20.i
+  %185 = shl i64 %184, 2
+  %scevgep41.i251.i = getelementptr i8, ptr %a1, i64 %185
+  %invariant.gep503.i = getelementptr float, ptr %.61.i7.i, i64 %unroll_iter6.i.i
+  %invariant.gep505.i = getelementptr float, ptr %25, i64 %.162.i
+  br label %B238.endif.us.preheader.i252.i
+
+B238.endif.us.preheader.i252.i:                   ; preds = %B134.endif.lr.ph.i248.i, %B1044.i392.i
+  %lsr.iv841.i = phi ptr [ %lsr.iv794.i, %B134.endif.lr.ph.i248.i ], [ %scevgep842.i, %B1044.i392.i ]
+  %lsr.iv838.i = phi ptr [ %lsr.iv813.i, %B134.endif.lr.ph.i248.i ], [ %scevgep839.i, %B1044.i392.i ]
+  %lsr.iv833.i = phi ptr [ %lsr.iv831.i, %B134.endif.lr.ph.i248.i ], [ %scevgep834.i, %B1044.i392.i ]
+  %lsr.iv825.i = phi ptr [ %lsr.iv823.i, %B134.endif.lr.ph.i248.i ], [ %scevgep826.i, %B1044.i392.i ]
+  %lsr.iv42.i253.i = phi ptr [ %scevgep41.i251.i, %B134.endif.lr.ph.i248.i ], [ %scevgep43.i396.i, %B1044.i392.i ]
+  %lsr.iv34.i254.i = phi i64 [ %182, %B134.endif.lr.ph.i248.i ], [ %lsr.iv.next35.i395.i, %B1044.i392.i ]
+  %lsr.iv29.i255.i = phi i64 [ %183, %B134.endif.lr.ph.i248.i ], [ %lsr.iv.next.i394.i, %B1044.i392.i ]
+  %lsr.iv.i256.i = phi ptr [ %.61.i7.i, %B134.endif.lr.ph.i248.i ], [ %scevgep.i393.i, %B1044.i392.i ]
+  %.243501544.in.i257.i = phi i64 [ %.20.i, %B134.endif.lr.ph.i248.i ], [ %.243501544.i260.i, %B1044.i392.i ]
+  %.250502542.i258.i = phi i64 [ 0, %B134.endif.lr.ph.i248.i ], [ %.541.us.prol.i266.i, %B1044.i392.i ]
+  %smax.i259.i = tail call i64 @llvm.smax.i64(i64 %.243501544.in.i257.i, i64 0)
+  %186 = add nuw i64 %smax.i259.i, %.250502542.i258.i
+  %.287.i261.i = mul nuw nsw i64 %.250502542.i258.i, %.20.i
+  %gep568.i262.i = getelementptr float, ptr %.61.i7.i, i64 %.287.i261.i
+  %.293.i263.i = getelementptr float, ptr %gep568.i262.i, i64 %.250502542.i258.i
+  %.294.i264.i = load float, ptr %.293.i263.i, align 4
+  %.295.i265.i = tail call float @llvm.fabs.f32(float %.294.i264.i)
+  %.541.us.prol.i266.i = add nuw i64 %.250502542.i258.i, 1
+  %invariant.gep475.i = getelementptr float, ptr %.61.i7.i, i64 %.250502542.i258.i
+  %187 = and i64 %.243501544.in.i257.i, 1
+  %188 = icmp eq i64 %187, 0
+  br label %B238.endif.us.i267.i
+
+B238.endif.us.i267.i:                             ; preds = %B272.B236.loopexit_crit_edge.us.i311.i, %B238.endif.us.preheader.i252.i
+  %lsr.iv16.i268.i = phi ptr [ %lsr.iv.i256.i, %B238.endif.us.preheader.i252.i ], [ %scevgep17.i316.i, %B272.B236.loopexit_crit_edge.us.i311.i ]
+  %best.4.1451.us.i269.i = phi float [ %.295.i265.i, %B238.endif.us.preheader.i252.i ], [ %best.3.3.us.1.i309.i, %B272.B236.loopexit_crit_edge.us.i311.i ]
+  %row.2.1450.us.i270.i = phi i64 [ %.250502542.i258.i, %B238.endif.us.preheader.i252.i ], [ %row.4.3.us.1.i308.i, %B272.B236.loopexit_crit_edge.us.i311.i ]
+  %column.2.1449.us.i271.i = phi i64 [ %.250502542.i258.i, %B238.endif.us.preheader.i252.i ], [ %column.4.3.us.1.i307.i, %B272.B236.loopexit_crit_edge.us.i311.i ]
+  %.394441447.us.i272.i = phi i64 [ %.250502542.i258.i, %B238.endif.us.preheader.i252.i ], [ %.401.us.i315.i, %B272.B236.loopexit_crit_edge.us.i311.i ]
+  br i1 %188, label %B274.us.i291.i.preheader, label %B274.us.prol.i274.i
+
+B274.us.prol.i274.i:                              ; preds = %B238.endif.us.i267.i
+  %.587.us.i273.i = mul nsw i64 %.394441447.us.i272.i, %.20.i
+  %gep476.i = getelementptr float, ptr %invariant.gep475.i, i64 %.587.us.i273.i
+  %.594.us.prol.i276.i = load float, ptr %gep476.i, align 4
+  %.595.us.prol.i277.i = tail call float @llvm.fabs.f32(float %.594.us.prol.i276.i)
+  %.601.us.prol.i278.i = fcmp ogt float %.595.us.prol.i277.i, %best.4.1451.us.i269.i
+  %column.4.3.us.prol.i279.i = select i1 %.601.us.prol.i278.i, i64 %.250502542.i258.i, i64 %column.2.1449.us.i271.i
+  %row.4.3.us.prol.i280.i = select i1 %.601.us.prol.i278.i, i64 %.394441447.us.i272.i, i64 %row.2.1450.us.i270.i
+  %best.3.3.us.prol.i281.i = select i1 %.601.us.prol.i278.i, float %.595.us.prol.i277.i, float %best.4.1451.us.i269.i
+  br label %B274.us.i291.i.preheader
+
+B274.us.i291.i.preheader:                         ; preds = %B274.us.prol.i274.i, %B238.endif.us.i267.i
+  %best.2.2434.us.i292.i.ph = phi float [ %best.4.1451.us.i269.i, %B238.endif.us.i267.i ], [ %best.3.3.us.prol.i281.i, %B274.us.prol.i274.i ]
+  %row.3.2433.us.i293.i.ph = phi i64 [ %row.2.1450.us.i270.i, %B238.endif.us.i267.i ], [ %row.4.3.us.prol.i280.i, %B274.us.prol.i274.i ]
+  %column.3.2432.us.i294.i.ph = phi i64 [ %column.2.1449.us.i271.i, %B238.endif.us.i267.i ], [ %column.4.3.us.prol.i279.i, %B274.us.prol.i274.i ]
+  %.534428430.us.i295.i.ph = phi i64 [ %.250502542.i258.i, %B238.endif.us.i267.i ], [ %.541.us.prol.i266.i, %B274.us.prol.i274.i ]
+  br label %B274.us.i291.i
+
+B274.us.i291.i:                                   ; preds = %B274.us.i291.i.preheader, %B274.us.i291.i
+  %best.2.2434.us.i292.i = phi float [ %best.3.3.us.1.i309.i, %B274.us.i291.i ], [ %best.2.2434.us.i292.i.ph, %B274.us.i291.i.preheader ]
+  %row.3.2433.us.i293.i = phi i64 [ %row.4.3.us.1.i308.i, %B274.us.i291.i ], [ %row.3.2433.us.i293.i.ph, %B274.us.i291.i.preheader ]
+  %column.3.2432.us.i294.i = phi i64 [ %column.4.3.us.1.i307.i, %B274.us.i291.i ], [ %column.3.2432.us.i294.i.ph, %B274.us.i291.i.preheader ]
+  %.534428430.us.i295.i = phi i64 [ %192, %B274.us.i291.i ], [ %.534428430.us.i295.i.ph, %B274.us.i291.i.preheader ]
+  %189 = shl i64 %.534428430.us.i295.i, 2
+  %scevgep18.i296.i = getelementptr i8, ptr %lsr.iv16.i268.i, i64 %189
+  %.594.us.i297.i = load float, ptr %scevgep18.i296.i, align 4
+  %.595.us.i298.i = tail call float @llvm.fabs.f32(float %.594.us.i297.i)
+  %.601.us.i299.i = fcmp ogt float %.595.us.i298.i, %best.2.2434.us.i292.i
+  %column.4.3.us.i300.i = select i1 %.601.us.i299.i, i64 %.534428430.us.i295.i, i64 %column.3.2432.us.i294.i
+  %best.3.3.us.i301.i = select i1 %.601.us.i299.i, float %.595.us.i298.i, float %best.2.2434.us.i292.i
+  %scevgep790.i = getelementptr i8, ptr %scevgep18.i296.i, i64 4
+  %.594.us.1.i304.i = load float, ptr %scevgep790.i, align 4
+  %.595.us.1.i305.i = tail call float @llvm.fabs.f32(float %.594.us.1.i304.i)
+  %.601.us.1.i306.i = fcmp ogt float %.595.us.1.i305.i, %best.3.3.us.i301.i
+  %190 = add i64 %.534428430.us.i295.i, 1
+  %column.4.3.us.1.i307.i = select i1 %.601.us.1.i306.i, i64 %190, i64 %column.4.3.us.i300.i
+  %191 = or i1 %.601.us.i299.i, %.601.us.1.i306.i
+  %row.4.3.us.1.i308.i = select i1 %191, i64 %.394441447.us.i272.i, i64 %row.3.2433.us.i293.i
+  %best.3.3.us.1.i309.i = select i1 %.601.us.1.i306.i, float %.595.us.1.i305.i, float %best.3.3.us.i301.i
+  %192 = add i64 %.534428430.us.i295.i, 2
+  %exitcond560.not.1.i310.i = icmp eq i64 %192, %.20.i
+  br i1 %exitcond560.not.1.i310.i, label %B272.B236.loopexit_crit_edge.us.i311.i, label %B274.us.i291.i
+
+B272.B236.loopexit_crit_edge.us.i311.i:           ; preds = %B274.us.i291.i
+  %.401.us.i315.i = add nuw i64 %.394441447.us.i272.i, 1
+  %scevgep17.i316.i = getelementptr i8, ptr %lsr.iv16.i268.i, i64 %4
+  %exitcond561.not.i317.i = icmp eq i64 %.401.us.i315.i, %186
+  br i1 %exitcond561.not.i317.i, label %B364.i318.i, label %B238.endif.us.i267.i
+
+B408.lr.ph.i321.i:                                ; preds = %B364.i318.i
+  %.797.i322.i = mul nsw i64 %row.4.3.us.1.i308.i, %.20.i
+  br i1 %26, label %B408.epil.i341.i, label %B408.preheader.i323.i
+
+B408.preheader.i323.i:                            ; preds = %B408.lr.ph.i321.i
+  %193 = mul i64 %row.4.3.us.1.i308.i, %4
+  %scevgep22.i324.i = getelementptr i8, ptr %gep482.i, i64 %193
+  br i1 %27, label %B408.i325.epil.i, label %B408.i325.preheader.i
+
+B408.i325.preheader.i:                            ; preds = %B408.preheader.i323.i
+  %scevgep796.i = getelementptr i8, ptr %lsr.iv794.i, i64 %193
+  br label %B408.i325.i
+
+B618.preheader.i354.i:                            ; preds = %B574.i352.i
+  br i1 %26, label %B618.epil.i374.i, label %B618.preheader15.i357.i
+
+B618.preheader15.i357.i:                          ; preds = %B618.preheader.i354.i
+  %194 = shl i64 %column.4.3.us.1.i307.i, 2
+  br i1 %27, label %B618.i358.epil.i, label %B618.i358.preheader.i
+
+B618.i358.preheader.i:                            ; preds = %B618.preheader15.i357.i
+  %scevgep815.i = getelementptr i8, ptr %lsr.iv813.i, i64 %194
+  %scevgep819.i = getelementptr i8, ptr %lsr.iv794.i, i64 %194
+  %scevgep828.i = getelementptr i8, ptr %lsr.iv823.i, i64 %194
+  %scevgep836.i = getelementptr i8, ptr %lsr.iv831.i, i64 %194
+  br label %B618.i358.i
+
+B870.lr.ph.i398.i:                                ; preds = %B784.i387.i
+  %invariant.gep486.i399.i = getelementptr float, ptr %a1, i64 %.250502542.i258.i
+  %.1086.i400.i = sub nsw i64 %.20.i, %.541.us.prol.i266.i
+  %..1086420.i401.i = tail call i64 @llvm.smax.i64(i64 %.1086.i400.i, i64 0)
+  %.1283.prol.i402.i = add nuw i64 %.250502542.i258.i, 2
+  %invariant.gep477.i = getelementptr float, ptr %a1, i64 %.541.us.prol.i266.i
+  %195 = and i64 %176, 1
+  %196 = icmp eq i64 %195, 0
+  %197 = icmp eq i64 %3, %.250502542.i258.i
+  %sunkaddr863.i = shl i64 %.541.us.prol.i266.i, 2
+  %sunkaddr864.i = getelementptr i8, ptr %gep568.i262.i, i64 %sunkaddr863.i
+  br label %B952.lr.ph.i403.i
+
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B428.i, %B428.us.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float64,*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
-declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.abs.i64(i64, i1 immarg)
 
 declare double @llvm.fabs.f64(double)
 
-declare { i64, i1 } @llvm.uadd.with.overflow.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
 
-define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr nocapture %a2, ptr nocapture readonly %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.16.i = getelementptr i8, ptr %a3, i64 8
-  %.17.i = load i64, ptr %.16.i, align 8
-  %.21.i = getelementptr i8, ptr %a3, i64 16
-  %.22.i = load i64, ptr %.21.i, align 8
-  %.23.i = mul i64 %.22.i, %a4
-  %.26497.i = sub i64 %a5, %a4
-  %.63.i = mul i64 %.22.i, %.26497.i
-  %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
-  %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.25.i = getelementptr i8, ptr %a3, i64 16
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.31147.i = sub i64 %a5, %a4
+  %.68.i = mul i64 %.26.i, %.31147.i
+  %factor.op.mul167.i = mul i64 %.20.i, %.20.i
+  %.156.fr.i = freeze i64 %factor.op.mul167.i
+  %.113186.not.i = icmp slt i64 %.68.i, 1
+  br i1 %.113186.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B120.endif.lr.ph.i
 
-B122.endif.lr.ph.i:                               ; preds = %0
-  %.168.i = mul i64 %.17.i, %.17.i
-  %.518633.i = icmp sgt i64 %.17.i, 1
-  br i1 %.518633.i, label %B122.endif.us.preheader.i, label %B122.endif.lr.ph.split.i
+B120.endif.lr.ph.i:                               ; preds = %0
+  %.27.i = mul i64 %.26.i, %a4
+  %.158148.i = add i64 %.20.i, 4
+  %.159.i = mul i64 %.158148.i, %.20.i
+  %.160.i = add i64 %.159.i, 2
+  %.255155.i = icmp sgt i64 %.156.fr.i, 0
+  %.29.i.i = getelementptr i8, ptr %a3, i64 40
+  %invariant.gep492.i = getelementptr i8, ptr %a1, i64 8
+  %invariant.gep167.i.i = getelementptr i8, ptr %a0, i64 -8
+  %.474.i.i = getelementptr i8, ptr %a3, i64 32
+  %1 = getelementptr i64, ptr %a2, i64 %.20.i
+  %2 = add nsw i64 %.20.i, -1
+  %xtraiter.i.i = and i64 %.20.i, 3
+  %3 = add nsw i64 %.20.i, -2
+  %unroll_iter6.i.i = and i64 %.20.i, 9223372036854775806
+  %4 = shl i64 %.20.i, 3
+  %5 = shl i64 %.20.i, 4
+  %.971.epil.i.i = mul nuw nsw i64 %unroll_iter6.i.i, %.20.i
+  %6 = add nsw i64 %unroll_iter6.i.i, -2
+  %7 = lshr exact i64 %6, 1
+  %8 = add nuw i64 %7, 1
+  br i1 %.255155.i, label %B120.endif.us.us.preheader.i, label %B120.endif.preheader.i
 
-B122.endif.us.preheader.i:                        ; preds = %B122.endif.lr.ph.i
-  %1 = add nsw i64 %.17.i, -2
-  %invariant.gep.i = getelementptr i64, ptr %a2, i64 %.17.i
-  %2 = add nsw i64 %.17.i, -1
-  %xtraiter22.i = and i64 %.168.i, 3
-  %unroll_iter25.i = and i64 %.168.i, 9223372036854775804
-  %xtraiter27.i = and i64 %.17.i, 3
-  %unroll_iter37.i = and i64 %.17.i, 9223372036854775806
-  %3 = mul i64 %.23.i, %.168.i
-  %4 = shl i64 %3, 3
-  %5 = add i64 %4, 24
-  %scevgep.i = getelementptr i8, ptr %a1, i64 %5
-  %6 = shl i64 %.168.i, 3
-  %scevgep58.i = getelementptr i8, ptr %a0, i64 %5
-  %7 = mul i64 %.23.i, %.17.i
-  %8 = shl i64 %7, 4
-  %scevgep75.i = getelementptr i8, ptr %a2, i64 %8
-  %9 = shl i64 %.17.i, 4
-  %10 = shl i64 %.23.i, 4
+B120.endif.preheader.i:                           ; preds = %B120.endif.lr.ph.i
+  %unroll_iter514.i = and i64 %8, -2
+  %9 = shl i64 %.27.i, 4
+  %10 = mul i64 %9, %.20.i
+  %scevgep712.i = getelementptr i8, ptr %a2, i64 %10
+  %scevgep731.i = getelementptr i8, ptr %scevgep712.i, i64 -8
   %11 = or disjoint i64 %10, 8
-  %12 = mul i64 %11, %.17.i
-  %scevgep85.i = getelementptr i8, ptr %a2, i64 %12
-  %13 = and i64 %.17.i, 9223372036854775804
-  %scevgep103.i = getelementptr i8, ptr %a1, i64 %4
-  %14 = shl i64 %.17.i, 3
-  %scevgep113.i = getelementptr i8, ptr %a1, i64 8
-  %15 = add i64 %7, 1
-  %16 = mul i64 %15, %14
-  %scevgep142.i = getelementptr i8, ptr %scevgep103.i, i64 8
-  %scevgep150.i = getelementptr i8, ptr %a1, i64 %16
-  %17 = icmp sgt i64 %.168.i, 0
-  %18 = icmp samesign ult i64 %2, 3
-  %19 = icmp eq i64 %xtraiter27.i, 0
-  %20 = and i64 %.17.i, 1
-  %21 = icmp eq i64 %20, 0
-  %22 = icmp samesign ult i64 %.168.i, 4
-  %23 = icmp eq i64 %xtraiter22.i, 0
-  %invariant.gep17.i = getelementptr double, ptr %a1, i64 %unroll_iter37.i
-  br label %B122.endif.us.i
+  %scevgep738.i = getelementptr i8, ptr %a2, i64 %11
+  %12 = and i64 %.20.i, -4
+  %13 = or disjoint i64 %9, 8
+  %14 = mul i64 %13, %.20.i
+  %scevgep764.i = getelementptr i8, ptr %a2, i64 %14
+  %15 = mul i64 %.160.i, %.27.i
+  %16 = shl i64 %15, 3
+  %scevgep788.i = getelementptr i8, ptr %a1, i64 %16
+  %17 = shl i64 %.159.i, 3
+  %18 = add i64 %17, 16
+  %scevgep807.i = getelementptr i8, ptr %scevgep788.i, i64 %4
+  %19 = shl i64 %.20.i, 5
+  %20 = mul i64 %.20.i, 24
+  %scevgep817.i = getelementptr i8, ptr %scevgep788.i, i64 %20
+  %scevgep825.i = getelementptr i8, ptr %scevgep788.i, i64 %5
+  %sunkaddr856.i = getelementptr i8, ptr %a3, i64 24
+  %21 = icmp sgt i64 %.20.i, 0
+  %sunkaddr857.i = getelementptr i8, ptr %a3, i64 48
+  %22 = icmp samesign ult i64 %.20.i, 4
+  %23 = icmp eq i64 %xtraiter.i.i, 0
+  %24 = icmp eq i64 %.20.i, 1
+  %25 = getelementptr double, ptr %a1, i64 %.971.epil.i.i
+  %26 = icmp eq i64 %2, 0
+  %27 = icmp eq i64 %6, 0
+  %28 = and i64 %6, 2
+  %29 = icmp eq i64 %28, 0
+  %30 = and i64 %.20.i, 1
+  %31 = icmp eq i64 %30, 0
+  br label %B120.endif.i
 
-B122.endif.us.i:                                  ; preds = %B360.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
-  %lsr.iv151.i = phi ptr [ %scevgep150.i, %B122.endif.us.preheader.i ], [ %scevgep152.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv143.i = phi ptr [ %scevgep142.i, %B122.endif.us.preheader.i ], [ %scevgep144.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv136.i = phi i64 [ %4, %B122.endif.us.preheader.i ], [ %lsr.iv.next137.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv128.i = phi i64 [ %16, %B122.endif.us.preheader.i ], [ %lsr.iv.next129.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv114.i = phi i64 [ %7, %B122.endif.us.preheader.i ], [ %lsr.iv.next115.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv104.i = phi ptr [ %scevgep103.i, %B122.endif.us.preheader.i ], [ %scevgep105.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv86.i = phi ptr [ %scevgep85.i, %B122.endif.us.preheader.i ], [ %scevgep87.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv76.i = phi ptr [ %scevgep75.i, %B122.endif.us.preheader.i ], [ %scevgep77.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv68.i = phi i64 [ %3, %B122.endif.us.preheader.i ], [ %lsr.iv.next.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv59.i = phi ptr [ %scevgep58.i, %B122.endif.us.preheader.i ], [ %scevgep60.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B122.endif.us.preheader.i ], [ %scevgep50.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %.108661705.us.i = phi i64 [ %..63.i, %B122.endif.us.preheader.i ], [ %.118.us.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %.115662704.us.i = phi i64 [ %.23.i, %B122.endif.us.preheader.i ], [ %.122.us.i, %B360.B120.loopexit_crit_edge.us.i ]
-  %.118.us.i = add nsw i64 %.108661705.us.i, -1
-  %.122.us.i = add i64 %.115662704.us.i, 1
-  %.148.us.i = mul nsw i64 %.115662704.us.i, %.17.i
-  %.154.us.i = shl nsw i64 %.115662704.us.i, 1
-  %.156.us.i = mul nsw i64 %.154.us.i, %.17.i
-  br i1 %17, label %B204.us.preheader.i, label %B242.endif.us.i
+B120.endif.us.us.preheader.i:                     ; preds = %B120.endif.lr.ph.i
+  %xtraiter516.i = and i64 %.156.fr.i, 3
+  %unroll_iter518.i = and i64 %.156.fr.i, 9223372036854775804
+  %unroll_iter533.i = and i64 %8, -2
+  %32 = shl i64 %.27.i, 3
+  %33 = mul i64 %32, %.156.fr.i
+  %34 = getelementptr i8, ptr %a0, i64 %33
+  %scevgep.i = getelementptr i8, ptr %34, i64 24
+  %35 = shl i64 %.156.fr.i, 3
+  %36 = mul i64 %.160.i, %.27.i
+  %37 = shl i64 %36, 3
+  %38 = getelementptr i8, ptr %a1, i64 %37
+  %scevgep545.i = getelementptr i8, ptr %38, i64 24
+  %39 = shl i64 %.159.i, 3
+  %40 = add i64 %39, 16
+  %41 = shl i64 %.27.i, 4
+  %42 = mul i64 %41, %.20.i
+  %scevgep565.i = getelementptr i8, ptr %a2, i64 %42
+  %scevgep584.i = getelementptr i8, ptr %scevgep565.i, i64 -8
+  %43 = or disjoint i64 %42, 8
+  %scevgep591.i = getelementptr i8, ptr %a2, i64 %43
+  %44 = and i64 %.20.i, -4
+  %45 = or disjoint i64 %41, 8
+  %46 = mul i64 %45, %.20.i
+  %scevgep634.i = getelementptr i8, ptr %a2, i64 %46
+  %scevgep674.i = getelementptr i8, ptr %38, i64 %4
+  %47 = shl i64 %.20.i, 5
+  %48 = mul i64 %.20.i, 24
+  %scevgep684.i = getelementptr i8, ptr %38, i64 %48
+  %scevgep692.i = getelementptr i8, ptr %38, i64 %5
+  %49 = icmp samesign ult i64 %.156.fr.i, 4
+  %50 = icmp eq i64 %xtraiter516.i, 0
+  %sunkaddr849.i = getelementptr i8, ptr %a3, i64 24
+  %sunkaddr.i = getelementptr i8, ptr %a3, i64 48
+  %51 = icmp sgt i64 %.20.i, 0
+  %52 = icmp samesign ult i64 %2, 3
+  %53 = icmp eq i64 %xtraiter.i.i, 0
+  %54 = icmp eq i64 %.20.i, 1
+  %55 = getelementptr double, ptr %a1, i64 %.971.epil.i.i
+  %56 = icmp eq i64 %2, 0
+  %57 = icmp eq i64 %6, 0
+  %58 = and i64 %6, 2
+  %59 = icmp eq i64 %58, 0
+  %60 = and i64 %.20.i, 1
+  %61 = icmp eq i64 %60, 0
+  %62 = shl i64 %unroll_iter518.i, 3
+  br label %B120.endif.us.us.i
 
-B204.us.preheader.i:                              ; preds = %B122.endif.us.i
-  br i1 %22, label %B242.endif.us.loopexit.unr-lcssa.i, label %B204.us.i
+B120.endif.us.us.i:                               ; preds = %B428.us.us.i, %B120.endif.us.us.preheader.i
+  %lsr.iv693.i = phi ptr [ %scevgep692.i, %B120.endif.us.us.preheader.i ], [ %scevgep694.i, %B428.us.us.i ]
+  %lsr.iv685.i = phi ptr [ %scevgep684.i, %B120.endif.us.us.preheader.i ], [ %scevgep686.i, %B428.us.us.i ]
+  %lsr.iv675.i = phi ptr [ %scevgep674.i, %B120.endif.us.us.preheader.i ], [ %scevgep676.i, %B428.us.us.i ]
+  %lsr.iv635.i = phi ptr [ %scevgep634.i, %B120.endif.us.us.preheader.i ], [ %scevgep636.i, %B428.us.us.i ]
+  %lsr.iv592.i = phi ptr [ %scevgep591.i, %B120.endif.us.us.preheader.i ], [ %scevgep593.i, %B428.us.us.i ]
+  %lsr.iv585.i = phi ptr [ %scevgep584.i, %B120.endif.us.us.preheader.i ], [ %scevgep586.i, %B428.us.us.i ]
+  %lsr.iv566.i = phi ptr [ %scevgep565.i, %B120.endif.us.us.preheader.i ], [ %scevgep567.i, %B428.us.us.i ]
+  %lsr.iv561.i = phi ptr [ %34, %B120.endif.us.us.preheader.i ], [ %scevgep562.i, %B428.us.us.i ]
+  %lsr.iv556.i = phi ptr [ %38, %B120.endif.us.us.preheader.i ], [ %scevgep557.i, %B428.us.us.i ]
+  %lsr.iv546.i = phi ptr [ %scevgep545.i, %B120.endif.us.us.preheader.i ], [ %scevgep547.i, %B428.us.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B120.endif.us.us.preheader.i ], [ %scevgep537.i, %B428.us.us.i ]
+  %.112168190.us.us.i = phi i64 [ %.68.i, %B120.endif.us.us.preheader.i ], [ %.122.us.us.i, %B428.us.us.i ]
+  %.119170189.us.us.i = phi i64 [ %.27.i, %B120.endif.us.us.preheader.i ], [ %.126.us.us.i, %B428.us.us.i ]
+  %.162.us.us.i = mul nsw i64 %.119170189.us.us.i, %.160.i
+  %63 = getelementptr double, ptr %a1, i64 %.162.us.us.i
+  br i1 %49, label %B208.B260_crit_edge.us.us.unr-lcssa.i, label %B210.us.us.i
 
-B242.endif.us.loopexit.unr-lcssa.i:               ; preds = %B204.us.i, %B204.us.preheader.i
-  %.254517519.us.unr.i = phi i64 [ 0, %B204.us.preheader.i ], [ %unroll_iter25.i, %B204.us.i ]
-  br i1 %23, label %B242.endif.us.i, label %B204.us.epil.preheader.i
+B260.endif.us.us.i:                               ; preds = %B976.epil.i.i, %B554.endif.i.i, %common.ret.loopexit.unr-lcssa.i.i
+  %.697.i.i = load double, ptr %.437.i.i, align 8
+  %.703.i.i = load i64, ptr %sunkaddr.i, align 8
+  %.706.i.i = sitofp i64 %.703.i.i to double
+  %.707.i.i = fmul double %.697.i.i, %.706.i.i
+  %.709.i.i = fcmp ule double %.707.i.i, 1.000000e+00
+  br i1 %.709.i.i, label %B340.us.us.preheader.i, label %B428.us.us.i
 
-B204.us.epil.preheader.i:                         ; preds = %B242.endif.us.loopexit.unr-lcssa.i
-  %24 = add i64 %.254517519.us.unr.i, %lsr.iv68.i
-  %25 = shl i64 %24, 3
-  %scevgep69.i = getelementptr i8, ptr %a1, i64 %25
-  %scevgep71.i = getelementptr i8, ptr %a0, i64 %25
-  br label %B204.us.epil.i
+B340.us.us.preheader.i:                           ; preds = %B260.endif.us.us.i
+  br i1 %49, label %B338.B390_crit_edge.us.us.unr-lcssa.i, label %B340.us.us.i
 
-B204.us.epil.i:                                   ; preds = %B204.us.epil.i, %B204.us.epil.preheader.i
-  %epil.iter23.i = phi i64 [ %epil.iter23.next.i, %B204.us.epil.i ], [ 0, %B204.us.epil.preheader.i ]
-  %26 = shl nuw nsw i64 %epil.iter23.i, 3
-  %scevgep72.i = getelementptr i8, ptr %scevgep71.i, i64 %26
-  %.290.us.epil.i = load double, ptr %scevgep72.i, align 8
-  %scevgep70.i = getelementptr i8, ptr %scevgep69.i, i64 %26
-  store double %.290.us.epil.i, ptr %scevgep70.i, align 8
-  %epil.iter23.next.i = add nuw nsw i64 %epil.iter23.i, 1
-  %epil.iter23.cmp.not.i = icmp eq i64 %xtraiter22.i, %epil.iter23.next.i
-  br i1 %epil.iter23.cmp.not.i, label %B242.endif.us.i, label %B204.us.epil.i
+B428.us.us.i:                                     ; preds = %B1044.i.i, %B94.endif.i.i, %B338.B390_crit_edge.us.us.i, %B260.endif.us.us.i
+  %scevgep537.i = getelementptr i8, ptr %lsr.iv.i, i64 %35
+  %scevgep547.i = getelementptr i8, ptr %lsr.iv546.i, i64 %40
+  %scevgep557.i = getelementptr i8, ptr %lsr.iv556.i, i64 %40
+  %scevgep562.i = getelementptr i8, ptr %lsr.iv561.i, i64 %35
+  %scevgep567.i = getelementptr i8, ptr %lsr.iv566.i, i64 %5
+  %scevgep586.i = getelementptr i8, ptr %lsr.iv585.i, i64 %5
+  %scevgep593.i = getelementptr i8, ptr %lsr.iv592.i, i64 %5
+  %scevgep636.i = getelementptr i8, ptr %lsr.iv635.i, i64 %5
+  %scevgep676.i = getelementptr i8, ptr %lsr.iv675.i, i64 %40
+  %scevgep686.i = getelementptr i8, ptr %lsr.iv685.i, i64 %40
+  %scevgep694.i = getelementptr i8, ptr %lsr.iv693.i, i64 %40
+  %.113.us.us.i = icmp sgt i64 %.112168190.us.us.i, 1
+  br i1 %.113.us.us.i, label %B120.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
-B242.endif.us.i:                                  ; preds = %B204.us.epil.i, %B242.endif.us.loopexit.unr-lcssa.i, %B122.endif.us.i
-  %27 = getelementptr i64, ptr %a2, i64 %.156.us.i
-  %gep.i = getelementptr i64, ptr %invariant.gep.i, i64 %.156.us.i
-  br i1 %18, label %B362.endif.us.preheader.unr-lcssa.i, label %B274.us.i
+B340.us.us.i:                                     ; preds = %B340.us.us.preheader.i, %B340.us.us.i
+  %.434161163.us.us.i = phi i64 [ %.441.us.us.3.i, %B340.us.us.i ], [ 0, %B340.us.us.preheader.i ]
+  %64 = shl i64 %.434161163.us.us.i, 3
+  %scevgep619.i = getelementptr i8, ptr %lsr.iv.i, i64 %64
+  %scevgep620.i = getelementptr i8, ptr %scevgep619.i, i64 -24
+  %.474.us.us.i = load double, ptr %scevgep620.i, align 8
+  %scevgep626.i = getelementptr i8, ptr %lsr.iv546.i, i64 %64
+  %scevgep627.i = getelementptr i8, ptr %scevgep626.i, i64 -24
+  store double %.474.us.us.i, ptr %scevgep627.i, align 8
+  %scevgep618.i = getelementptr i8, ptr %scevgep619.i, i64 -16
+  %.474.us.us.1.i = load double, ptr %scevgep618.i, align 8
+  %scevgep625.i = getelementptr i8, ptr %scevgep626.i, i64 -16
+  store double %.474.us.us.1.i, ptr %scevgep625.i, align 8
+  %scevgep616.i = getelementptr i8, ptr %scevgep619.i, i64 -8
+  %.474.us.us.2.i = load double, ptr %scevgep616.i, align 8
+  %scevgep623.i = getelementptr i8, ptr %scevgep626.i, i64 -8
+  store double %.474.us.us.2.i, ptr %scevgep623.i, align 8
+  %.441.us.us.3.i = add nuw nsw i64 %.434161163.us.us.i, 4
+  %.474.us.us.3.i = load double, ptr %scevgep619.i, align 8
+  store double %.474.us.us.3.i, ptr %scevgep626.i, align 8
+  %niter524.ncmp.3.i = icmp eq i64 %unroll_iter518.i, %.441.us.us.3.i
+  br i1 %niter524.ncmp.3.i, label %B338.B390_crit_edge.us.us.unr-lcssa.i, label %B340.us.us.i
 
-B362.endif.us.i:                                  ; preds = %B362.endif.us.preheader.i, %B1272.us.i
-  %lsr.iv153.i = phi ptr [ %lsr.iv151.i, %B362.endif.us.preheader.i ], [ %scevgep154.i, %B1272.us.i ]
-  %lsr.iv145.i = phi ptr [ %lsr.iv143.i, %B362.endif.us.preheader.i ], [ %scevgep146.i, %B1272.us.i ]
-  %lsr.iv138.i = phi i64 [ %lsr.iv136.i, %B362.endif.us.preheader.i ], [ %lsr.iv.next139.i, %B1272.us.i ]
-  %lsr.iv130.i = phi i64 [ %lsr.iv128.i, %B362.endif.us.preheader.i ], [ %lsr.iv.next131.i, %B1272.us.i ]
-  %lsr.iv106.i = phi ptr [ %lsr.iv104.i, %B362.endif.us.preheader.i ], [ %scevgep107.i, %B1272.us.i ]
-  %indvars.iv.i = phi i64 [ %.17.i, %B362.endif.us.preheader.i ], [ %indvars.iv.next.i, %B1272.us.i ]
-  %.524604644.us.i = phi i64 [ 0, %B362.endif.us.preheader.i ], [ %.531.us.i, %B1272.us.i ]
-  %28 = sub i64 %2, %.524604644.us.i
-  %smax.i = tail call i64 @llvm.smax.i64(i64 %indvars.iv.i, i64 0)
-  %29 = add nuw i64 %smax.i, %.524604644.us.i
-  %.531.us.i = add nuw nsw i64 %.524604644.us.i, 1
-  %.150501.us.i = add i64 %.524604644.us.i, %.148.us.i
-  %.563.us.i = mul i64 %.150501.us.i, %.17.i
-  %30 = getelementptr double, ptr %a1, i64 %.563.us.i
-  %.620.us.i = icmp sgt i64 %.17.i, %.524604644.us.i
-  br i1 %.620.us.i, label %B466.endif.us.us.preheader.i, label %B362.endif.us.B1012.us_crit_edge.i
+B210.us.us.i:                                     ; preds = %B120.endif.us.us.i, %B210.us.us.i
+  %.261154156.us.us.i = phi i64 [ %.268.us.us.3.i, %B210.us.us.i ], [ 0, %B120.endif.us.us.i ]
+  %65 = shl i64 %.261154156.us.us.i, 3
+  %scevgep543.i = getelementptr i8, ptr %lsr.iv.i, i64 %65
+  %scevgep544.i = getelementptr i8, ptr %scevgep543.i, i64 -24
+  %.301.us.us.i = load double, ptr %scevgep544.i, align 8
+  %scevgep553.i = getelementptr i8, ptr %lsr.iv546.i, i64 %65
+  %scevgep554.i = getelementptr i8, ptr %scevgep553.i, i64 -24
+  store double %.301.us.us.i, ptr %scevgep554.i, align 8
+  %scevgep542.i = getelementptr i8, ptr %scevgep543.i, i64 -16
+  %.301.us.us.1.i = load double, ptr %scevgep542.i, align 8
+  %scevgep552.i = getelementptr i8, ptr %scevgep553.i, i64 -16
+  store double %.301.us.us.1.i, ptr %scevgep552.i, align 8
+  %scevgep540.i = getelementptr i8, ptr %scevgep543.i, i64 -8
+  %.301.us.us.2.i = load double, ptr %scevgep540.i, align 8
+  %scevgep550.i = getelementptr i8, ptr %scevgep553.i, i64 -8
+  store double %.301.us.us.2.i, ptr %scevgep550.i, align 8
+  %.268.us.us.3.i = add nuw nsw i64 %.261154156.us.us.i, 4
+  %.301.us.us.3.i = load double, ptr %scevgep543.i, align 8
+  store double %.301.us.us.3.i, ptr %scevgep553.i, align 8
+  %niter519.ncmp.3.i = icmp eq i64 %unroll_iter518.i, %.268.us.us.3.i
+  br i1 %niter519.ncmp.3.i, label %B208.B260_crit_edge.us.us.unr-lcssa.i, label %B210.us.us.i
 
-B362.endif.us.B1012.us_crit_edge.i:               ; preds = %B362.endif.us.i
-  %.pre.i = shl i64 %.524604644.us.i, 3
-  br label %B1012.us.i
+B208.B260_crit_edge.us.us.unr-lcssa.i:            ; preds = %B210.us.us.i, %B120.endif.us.us.i
+  %.261154156.us.us.unr.i = phi i64 [ 0, %B120.endif.us.us.i ], [ %62, %B210.us.us.i ]
+  br i1 %50, label %B208.B260_crit_edge.us.us.i, label %B210.us.us.epil.preheader.i
 
-B592.us.i:                                        ; preds = %B500.B464.loopexit_crit_edge.us.us.i
-  %.943.not.us.i = icmp eq i64 %row.4.4.us.us.1.i, %.524604644.us.i
-  br i1 %.943.not.us.i, label %B802.us.i, label %B604.endif.us.i
+B210.us.us.epil.preheader.i:                      ; preds = %B208.B260_crit_edge.us.us.unr-lcssa.i
+  %scevgep558.i = getelementptr i8, ptr %lsr.iv556.i, i64 %.261154156.us.us.unr.i
+  %scevgep563.i = getelementptr i8, ptr %lsr.iv561.i, i64 %.261154156.us.us.unr.i
+  br label %B210.us.us.epil.i
 
-B604.endif.us.i:                                  ; preds = %B592.us.i
-  %.150509.us.i = add i64 %row.4.4.us.us.1.i, %.148.us.i
-  %31 = add i64 %row.4.4.us.us.1.i, %lsr.iv114.i
-  %32 = mul i64 %31, %14
-  %scevgep116.i = getelementptr i8, ptr %scevgep113.i, i64 %32
-  br label %B636.us.i
-
-B730.us.loopexit.unr-lcssa.i:                     ; preds = %B636.us.i
-  br i1 %21, label %B730.us.loopexit.i, label %B636.us.epil.i
-
-B636.us.epil.i:                                   ; preds = %B730.us.loopexit.unr-lcssa.i
-  %.1073.us.i = mul i64 %.150509.us.i, %.17.i
-  %gep18.i = getelementptr double, ptr %invariant.gep17.i, i64 %.1073.us.i
-  %.1077.us.epil.i = load double, ptr %gep18.i, align 8
-  %.1079.us.epil.i = getelementptr double, ptr %30, i64 %unroll_iter37.i
-  %.1080.us.epil.i = load double, ptr %.1079.us.epil.i, align 8
-  store double %.1077.us.epil.i, ptr %.1079.us.epil.i, align 8
-  store double %.1080.us.epil.i, ptr %gep18.i, align 8
-  br label %B730.us.loopexit.i
-
-B730.us.loopexit.i:                               ; preds = %B636.us.epil.i, %B730.us.loopexit.unr-lcssa.i
-  %.1096.us.i = getelementptr i64, ptr %27, i64 %row.4.4.us.us.1.i
-  %.1097.us.i = load i64, ptr %.1096.us.i, align 8
-  %.1098.us.i = sub i64 0, %.1097.us.i
-  %.1103.us.i = getelementptr i64, ptr %27, i64 %.524604644.us.i
-  %.1104.us.i = load i64, ptr %.1103.us.i, align 8
-  store i64 %.1098.us.i, ptr %.1103.us.i, align 8
-  store i64 %.1104.us.i, ptr %.1096.us.i, align 8
-  br label %B802.us.i
-
-B636.us.i:                                        ; preds = %B636.us.i, %B604.endif.us.i
-  %.1031566568.us.i = phi i64 [ %.1038.us.1.i, %B636.us.i ], [ 0, %B604.endif.us.i ]
-  %33 = shl i64 %.1031566568.us.i, 3
-  %scevgep118.i = getelementptr i8, ptr %scevgep116.i, i64 %33
-  %scevgep119.i = getelementptr i8, ptr %scevgep118.i, i64 -8
-  %.1077.us.i = load double, ptr %scevgep119.i, align 8
-  %scevgep126.i = getelementptr i8, ptr %lsr.iv145.i, i64 %33
-  %scevgep127.i = getelementptr i8, ptr %scevgep126.i, i64 -8
-  %.1080.us.i = load double, ptr %scevgep127.i, align 8
-  store double %.1077.us.i, ptr %scevgep127.i, align 8
-  store double %.1080.us.i, ptr %scevgep119.i, align 8
-  %.1038.us.1.i = add nuw nsw i64 %.1031566568.us.i, 2
-  %.1077.us.1.i = load double, ptr %scevgep118.i, align 8
-  %.1080.us.1.i = load double, ptr %scevgep126.i, align 8
-  store double %.1077.us.1.i, ptr %scevgep126.i, align 8
-  store double %.1080.us.1.i, ptr %scevgep118.i, align 8
-  %niter38.ncmp.1.i = icmp eq i64 %unroll_iter37.i, %.1038.us.1.i
-  br i1 %niter38.ncmp.1.i, label %B730.us.loopexit.unr-lcssa.i, label %B636.us.i
-
-B802.us.i:                                        ; preds = %B730.us.loopexit.i, %B592.us.i
-  %.1124.not.us.i = icmp eq i64 %column.4.4.us.us.1.i, %.524604644.us.i
-  br i1 %.1124.not.us.i, label %B1012.us.i, label %B814.endif.us.i
-
-B814.endif.us.i:                                  ; preds = %B802.us.i
-  %34 = shl i64 %column.4.4.us.us.1.i, 3
-  br label %B846.us.i
-
-B940.us.loopexit.unr-lcssa.i:                     ; preds = %B846.us.i
-  br i1 %21, label %B940.us.loopexit.i, label %B846.us.epil.i
-
-B846.us.epil.i:                                   ; preds = %B940.us.loopexit.unr-lcssa.i
-  %gep20.i = getelementptr double, ptr %invariant.gep19.i, i64 %column.4.4.us.us.1.i
-  %.1258.us.epil.i = load double, ptr %gep20.i, align 8
-  %gep573.us.epil.i = getelementptr double, ptr %invariant.gep8.i, i64 %.1247.us.epil.i
-  %.1261.us.epil.i = load double, ptr %gep573.us.epil.i, align 8
-  store double %.1258.us.epil.i, ptr %gep573.us.epil.i, align 8
-  store double %.1261.us.epil.i, ptr %gep20.i, align 8
-  br label %B940.us.loopexit.i
-
-B940.us.loopexit.i:                               ; preds = %B846.us.epil.i, %B940.us.loopexit.unr-lcssa.i
-  %.1277.us.i = getelementptr i64, ptr %gep.i, i64 %column.4.4.us.us.1.i
-  %.1278.us.i = load i64, ptr %.1277.us.i, align 8
-  %.1279.us.i = sub i64 0, %.1278.us.i
-  %.1284.us.i = getelementptr i64, ptr %gep.i, i64 %.524604644.us.i
-  %.1285.us.i = load i64, ptr %.1284.us.i, align 8
-  store i64 %.1279.us.i, ptr %.1284.us.i, align 8
-  store i64 %.1285.us.i, ptr %.1277.us.i, align 8
-  br label %B1012.us.i
-
-B846.us.i:                                        ; preds = %B846.us.i, %B814.endif.us.i
-  %lsr.iv132.i = phi ptr [ %a1, %B814.endif.us.i ], [ %scevgep133.i, %B846.us.i ]
-  %.1212575577.us.i = phi i64 [ 0, %B814.endif.us.i ], [ %.1219.us.1.i, %B846.us.i ]
-  %35 = getelementptr i8, ptr %lsr.iv132.i, i64 %lsr.iv136.i
-  %scevgep141.i = getelementptr i8, ptr %35, i64 %34
-  %.1258.us.i = load double, ptr %scevgep141.i, align 8
-  %scevgep140.i = getelementptr i8, ptr %lsr.iv132.i, i64 %lsr.iv138.i
-  %.1261.us.i = load double, ptr %scevgep140.i, align 8
-  store double %.1258.us.i, ptr %scevgep140.i, align 8
-  store double %.1261.us.i, ptr %scevgep141.i, align 8
-  %.1219.us.1.i = add nuw nsw i64 %.1212575577.us.i, 2
-  %36 = getelementptr i8, ptr %lsr.iv132.i, i64 %lsr.iv128.i
-  %scevgep135.i = getelementptr i8, ptr %36, i64 %34
-  %.1258.us.1.i = load double, ptr %scevgep135.i, align 8
-  %scevgep134.i = getelementptr i8, ptr %lsr.iv132.i, i64 %lsr.iv130.i
-  %.1261.us.1.i = load double, ptr %scevgep134.i, align 8
-  store double %.1258.us.1.i, ptr %scevgep134.i, align 8
-  store double %.1261.us.1.i, ptr %scevgep135.i, align 8
-  %scevgep133.i = getelementptr i8, ptr %lsr.iv132.i, i64 %9
-  %niter43.ncmp.1.i = icmp eq i64 %unroll_iter37.i, %.1219.us.1.i
-  br i1 %niter43.ncmp.1.i, label %B940.us.loopexit.unr-lcssa.i, label %B846.us.i
-
-B1012.us.i:                                       ; preds = %B940.us.loopexit.i, %B802.us.i, %B362.endif.us.B1012.us_crit_edge.i
-  %sunkaddr.pre-phi.i = phi i64 [ %.pre.i, %B362.endif.us.B1012.us_crit_edge.i ], [ %sunkaddr206.i, %B940.us.loopexit.i ], [ %sunkaddr206.i, %B802.us.i ]
-  %sunkaddr205.i = getelementptr i8, ptr %30, i64 %sunkaddr.pre-phi.i
-  %.1312.us.i = load double, ptr %sunkaddr205.i, align 8
-  %.1318.us.i = fcmp une double %.1312.us.i, 0.000000e+00
-  br i1 %.1318.us.i, label %B1058.endif.us.i, label %B1272.us.i
-
-B1058.endif.us.i:                                 ; preds = %B1012.us.i
-  %.1360.us.i = icmp sgt i64 %.17.i, %.531.us.i
-  %invariant.gep588.us.i = getelementptr double, ptr %a1, i64 %.524604644.us.i
-  br i1 %.1360.us.i, label %B1180.lr.ph.us.preheader.i, label %B1272.us.i
-
-B1180.lr.ph.us.preheader.i:                       ; preds = %B1058.endif.us.i
-  %.1556.us.prol.i = add nuw nsw i64 %.524604644.us.i, 2
-  %37 = and i64 %28, 1
-  %38 = icmp eq i64 %37, 0
-  %invariant.gep10.i = getelementptr double, ptr %a1, i64 %.531.us.i
-  %39 = icmp eq i64 %1, %.524604644.us.i
-  %sunkaddr208.i = shl i64 %.531.us.i, 3
-  %sunkaddr209.i = getelementptr i8, ptr %30, i64 %sunkaddr208.i
-  br label %B1180.lr.ph.us.i
-
-B1272.us.i:                                       ; preds = %B1096.loopexit.us.i, %B1058.endif.us.i, %B1012.us.i
-  %indvars.iv.next.i = add i64 %indvars.iv.i, -1
-  %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %14
-  %scevgep146.i = getelementptr i8, ptr %lsr.iv145.i, i64 %14
-  %lsr.iv.next131.i = add i64 %lsr.iv130.i, 8
-  %lsr.iv.next139.i = add i64 %lsr.iv138.i, 8
-  %scevgep154.i = getelementptr i8, ptr %lsr.iv153.i, i64 %14
-  %exitcond939.not.i = icmp eq i64 %.524604644.us.i, %1
-  br i1 %exitcond939.not.i, label %B360.B120.loopexit_crit_edge.us.i, label %B362.endif.us.i
-
-B1180.us.i:                                       ; preds = %B1180.us.prol.loopexit.i, %B1180.us.i
-  %.1549582584.us.i = phi i64 [ %.1556.us.1.i, %B1180.us.i ], [ %.1549582584.us.unr.i, %B1180.us.prol.loopexit.i ]
-  %40 = shl i64 %.1549582584.us.i, 3
-  %scevgep157.i = getelementptr i8, ptr %lsr.iv155.i, i64 %40
-  %.1589.us.i = load double, ptr %scevgep157.i, align 8
-  %scevgep148.i = getelementptr i8, ptr %lsr.iv145.i, i64 %40
-  %scevgep149.i = getelementptr i8, ptr %scevgep148.i, i64 -8
-  %.1598.us.i = load double, ptr %scevgep149.i, align 8
-  %.1600.us.i = fmul double %.1457.us.i, %.1598.us.i
-  %.1601.us.i = fsub double %.1589.us.i, %.1600.us.i
-  store double %.1601.us.i, ptr %scevgep157.i, align 8
-  %.1556.us.1.i = add nuw i64 %.1549582584.us.i, 2
-  %scevgep159.i = getelementptr i8, ptr %scevgep157.i, i64 8
-  %.1589.us.1.i = load double, ptr %scevgep159.i, align 8
-  %.1598.us.1.i = load double, ptr %scevgep148.i, align 8
-  %.1600.us.1.i = fmul double %.1457.us.i, %.1598.us.1.i
-  %.1601.us.1.i = fsub double %.1589.us.1.i, %.1600.us.1.i
-  store double %.1601.us.1.i, ptr %scevgep159.i, align 8
-  %exitcond938.not.1.i = icmp eq i64 %.17.i, %.1556.us.1.i
-  br i1 %exitcond938.not.1.i, label %B1096.loopexit.us.i, label %B1180.us.i
-
-B274.us.i:                                        ; preds = %B242.endif.us.i, %B274.us.i
-  %lsr.iv73.i = phi i64 [ %lsr.iv.next74.i, %B274.us.i ], [ 2, %B242.endif.us.i ]
-  %41 = add nsw i64 %lsr.iv73.i, -1
-  %42 = shl i64 %lsr.iv73.i, 3
-  %scevgep83.i = getelementptr i8, ptr %lsr.iv76.i, i64 %42
-  %scevgep84.i = getelementptr i8, ptr %scevgep83.i, i64 -16
-  store i64 %41, ptr %scevgep84.i, align 8
-  %scevgep93.i = getelementptr i8, ptr %lsr.iv86.i, i64 %42
-  %scevgep94.i = getelementptr i8, ptr %scevgep93.i, i64 -16
-  store i64 %41, ptr %scevgep94.i, align 8
-  %scevgep82.i = getelementptr i8, ptr %scevgep83.i, i64 -8
-  store i64 %lsr.iv73.i, ptr %scevgep82.i, align 8
-  %scevgep92.i = getelementptr i8, ptr %scevgep93.i, i64 -8
-  store i64 %lsr.iv73.i, ptr %scevgep92.i, align 8
-  %43 = or disjoint i64 %lsr.iv73.i, 1
-  store i64 %43, ptr %scevgep83.i, align 8
-  store i64 %43, ptr %scevgep93.i, align 8
-  %44 = add i64 %lsr.iv73.i, 2
-  %scevgep79.i = getelementptr i8, ptr %scevgep83.i, i64 8
-  store i64 %44, ptr %scevgep79.i, align 8
-  %scevgep89.i = getelementptr i8, ptr %scevgep93.i, i64 8
-  store i64 %44, ptr %scevgep89.i, align 8
-  %lsr.iv.next74.i = add nuw i64 %lsr.iv73.i, 4
-  %45 = sub i64 %lsr.iv.next74.i, %13
-  %niter31.ncmp.3.i = icmp eq i64 %45, 2
-  br i1 %niter31.ncmp.3.i, label %B362.endif.us.preheader.unr-lcssa.loopexit.i, label %B274.us.i
-
-B362.endif.us.preheader.unr-lcssa.loopexit.i:     ; preds = %B274.us.i
-  %46 = add i64 %lsr.iv73.i, 3
-  br label %B362.endif.us.preheader.unr-lcssa.i
-
-B362.endif.us.preheader.unr-lcssa.i:              ; preds = %B362.endif.us.preheader.unr-lcssa.loopexit.i, %B242.endif.us.i
-  %.387523525.us.unr.i = phi i64 [ 1, %B242.endif.us.i ], [ %46, %B362.endif.us.preheader.unr-lcssa.loopexit.i ]
-  br i1 %19, label %B362.endif.us.preheader.i, label %B274.us.epil.preheader.i
-
-B274.us.epil.preheader.i:                         ; preds = %B362.endif.us.preheader.unr-lcssa.i
-  %invariant.gep4.i = getelementptr i8, ptr %lsr.iv76.i, i64 -8
-  %invariant.gep6.i = getelementptr i8, ptr %lsr.iv86.i, i64 -8
-  br label %B274.us.epil.i
-
-B274.us.epil.i:                                   ; preds = %B274.us.epil.i, %B274.us.epil.preheader.i
-  %lsr.iv101.i = phi i64 [ %lsr.iv.next102.i, %B274.us.epil.i ], [ %xtraiter27.i, %B274.us.epil.preheader.i ]
-  %lsr.iv95.i = phi i64 [ %lsr.iv.next96.i, %B274.us.epil.i ], [ %.387523525.us.unr.i, %B274.us.epil.preheader.i ]
-  %47 = shl i64 %lsr.iv95.i, 3
-  %gep5.i = getelementptr i8, ptr %invariant.gep4.i, i64 %47
-  store i64 %lsr.iv95.i, ptr %gep5.i, align 8
-  %gep7.i = getelementptr i8, ptr %invariant.gep6.i, i64 %47
-  store i64 %lsr.iv95.i, ptr %gep7.i, align 8
-  %lsr.iv.next96.i = add i64 %lsr.iv95.i, 1
-  %lsr.iv.next102.i = add nsw i64 %lsr.iv101.i, -1
-  %epil.iter28.cmp.not.i = icmp eq i64 %lsr.iv.next102.i, 0
-  br i1 %epil.iter28.cmp.not.i, label %B362.endif.us.preheader.i, label %B274.us.epil.i
-
-B362.endif.us.preheader.i:                        ; preds = %B274.us.epil.i, %B362.endif.us.preheader.unr-lcssa.i
-  %.150508.us.epil.i = add i64 %.148.us.i, %unroll_iter37.i
-  %.1247.us.epil.i = mul i64 %.150508.us.epil.i, %.17.i
-  %invariant.gep19.i = getelementptr double, ptr %a1, i64 %.1247.us.epil.i
-  br label %B362.endif.us.i
-
-B204.us.i:                                        ; preds = %B204.us.preheader.i, %B204.us.i
-  %.254517519.us.i = phi i64 [ %.261.us.3.i, %B204.us.i ], [ 0, %B204.us.preheader.i ]
-  %48 = shl i64 %.254517519.us.i, 3
-  %scevgep66.i = getelementptr i8, ptr %lsr.iv59.i, i64 %48
-  %scevgep67.i = getelementptr i8, ptr %scevgep66.i, i64 -24
-  %.290.us.i = load double, ptr %scevgep67.i, align 8
-  %scevgep56.i = getelementptr i8, ptr %lsr.iv.i, i64 %48
-  %scevgep57.i = getelementptr i8, ptr %scevgep56.i, i64 -24
-  store double %.290.us.i, ptr %scevgep57.i, align 8
-  %scevgep65.i = getelementptr i8, ptr %scevgep66.i, i64 -16
-  %.290.us.1.i = load double, ptr %scevgep65.i, align 8
-  %scevgep55.i = getelementptr i8, ptr %scevgep56.i, i64 -16
-  store double %.290.us.1.i, ptr %scevgep55.i, align 8
-  %scevgep63.i = getelementptr i8, ptr %scevgep66.i, i64 -8
-  %.290.us.2.i = load double, ptr %scevgep63.i, align 8
-  %scevgep53.i = getelementptr i8, ptr %scevgep56.i, i64 -8
-  store double %.290.us.2.i, ptr %scevgep53.i, align 8
-  %.261.us.3.i = add nuw i64 %.254517519.us.i, 4
-  %.290.us.3.i = load double, ptr %scevgep66.i, align 8
-  store double %.290.us.3.i, ptr %scevgep56.i, align 8
-  %niter26.ncmp.3.i = icmp eq i64 %unroll_iter25.i, %.261.us.3.i
-  br i1 %niter26.ncmp.3.i, label %B242.endif.us.loopexit.unr-lcssa.i, label %B204.us.i
-
-B1096.loopexit.us.i:                              ; preds = %B1180.us.i, %B1180.us.prol.loopexit.i
-  %.1415.us.i = add nuw i64 %.1408591597.us.i, 1
-  %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %14
-  %exitcond.not13.i = icmp eq i64 %.1415.us.i, %.17.i
-  br i1 %exitcond.not13.i, label %B1272.us.i, label %B1180.lr.ph.us.i
-
-B466.endif.us.us.preheader.i:                     ; preds = %B362.endif.us.i
-  %49 = sub nsw i64 %.17.i, %.524604644.us.i
-  %sunkaddr206.i = shl i64 %.524604644.us.i, 3
-  %sunkaddr207.i = getelementptr i8, ptr %30, i64 %sunkaddr206.i
-  %.568.us.i = load double, ptr %sunkaddr207.i, align 8
-  %.569.us.i = tail call double @llvm.fabs.f64(double %.568.us.i)
-  %50 = and i64 %49, 1
-  %51 = icmp eq i64 %50, 0
-  %invariant.gep8.i = getelementptr double, ptr %a1, i64 %.524604644.us.i
-  br label %B466.endif.us.us.i
-
-B466.endif.us.us.i:                               ; preds = %B500.B464.loopexit_crit_edge.us.us.i, %B466.endif.us.us.preheader.i
-  %lsr.iv108.i = phi ptr [ %lsr.iv106.i, %B466.endif.us.us.preheader.i ], [ %scevgep109.i, %B500.B464.loopexit_crit_edge.us.us.i ]
-  %best.3.2553.us.us.i = phi double [ %.569.us.i, %B466.endif.us.us.preheader.i ], [ %best.4.4.us.us.1.i, %B500.B464.loopexit_crit_edge.us.us.i ]
-  %row.2.2552.us.us.i = phi i64 [ %.524604644.us.i, %B466.endif.us.us.preheader.i ], [ %row.4.4.us.us.1.i, %B500.B464.loopexit_crit_edge.us.us.i ]
-  %column.2.2551.us.us.i = phi i64 [ %.524604644.us.i, %B466.endif.us.us.preheader.i ], [ %column.4.4.us.us.1.i, %B500.B464.loopexit_crit_edge.us.us.i ]
-  %.668543549.us.us.i = phi i64 [ %.524604644.us.i, %B466.endif.us.us.preheader.i ], [ %.675.us.us.i, %B500.B464.loopexit_crit_edge.us.us.i ]
-  br i1 %51, label %B502.us.us.i.preheader, label %B502.us.us.prol.i
-
-B502.us.us.prol.i:                                ; preds = %B466.endif.us.us.i
-  %.150511.us.us.i = add i64 %.668543549.us.us.i, %.148.us.i
-  %.863.us.us.i = mul i64 %.150511.us.us.i, %.17.i
-  %gep9.i = getelementptr double, ptr %invariant.gep8.i, i64 %.863.us.us.i
-  %.868.us.us.prol.i = load double, ptr %gep9.i, align 8
-  %.869.us.us.prol.i = tail call double @llvm.fabs.f64(double %.868.us.us.prol.i)
-  %.875.us.us.prol.i = fcmp ogt double %.869.us.us.prol.i, %best.3.2553.us.us.i
-  %column.4.4.us.us.prol.i = select i1 %.875.us.us.prol.i, i64 %.524604644.us.i, i64 %column.2.2551.us.us.i
-  %row.4.4.us.us.prol.i = select i1 %.875.us.us.prol.i, i64 %.668543549.us.us.i, i64 %row.2.2552.us.us.i
-  %best.4.4.us.us.prol.i = select i1 %.875.us.us.prol.i, double %.869.us.us.prol.i, double %best.3.2553.us.us.i
-  br label %B502.us.us.i.preheader
-
-B502.us.us.i.preheader:                           ; preds = %B502.us.us.prol.i, %B466.endif.us.us.i
-  %best.2.3536.us.us.i.ph = phi double [ %best.4.4.us.us.prol.i, %B502.us.us.prol.i ], [ %best.3.2553.us.us.i, %B466.endif.us.us.i ]
-  %row.3.3535.us.us.i.ph = phi i64 [ %row.4.4.us.us.prol.i, %B502.us.us.prol.i ], [ %row.2.2552.us.us.i, %B466.endif.us.us.i ]
-  %column.3.3534.us.us.i.ph = phi i64 [ %column.4.4.us.us.prol.i, %B502.us.us.prol.i ], [ %column.2.2551.us.us.i, %B466.endif.us.us.i ]
-  %.808530532.us.us.i.ph = phi i64 [ %.531.us.i, %B502.us.us.prol.i ], [ %.524604644.us.i, %B466.endif.us.us.i ]
-  br label %B502.us.us.i
-
-B502.us.us.i:                                     ; preds = %B502.us.us.i.preheader, %B502.us.us.i
-  %best.2.3536.us.us.i = phi double [ %best.4.4.us.us.1.i, %B502.us.us.i ], [ %best.2.3536.us.us.i.ph, %B502.us.us.i.preheader ]
-  %row.3.3535.us.us.i = phi i64 [ %row.4.4.us.us.1.i, %B502.us.us.i ], [ %row.3.3535.us.us.i.ph, %B502.us.us.i.preheader ]
-  %column.3.3534.us.us.i = phi i64 [ %column.4.4.us.us.1.i, %B502.us.us.i ], [ %column.3.3534.us.us.i.ph, %B502.us.us.i.preheader ]
-  %.808530532.us.us.i = phi i64 [ %55, %B502.us.us.i ], [ %.808530532.us.us.i.ph, %B502.us.us.i.preheader ]
-  %52 = shl i64 %.808530532.us.us.i, 3
-  %scevgep110.i = getelementptr i8, ptr %lsr.iv108.i, i64 %52
-  %.868.us.us.i = load double, ptr %scevgep110.i, align 8
-  %.869.us.us.i = tail call double @llvm.fabs.f64(double %.868.us.us.i)
-  %.875.us.us.i = fcmp ogt double %.869.us.us.i, %best.2.3536.us.us.i
-  %column.4.4.us.us.i = select i1 %.875.us.us.i, i64 %.808530532.us.us.i, i64 %column.3.3534.us.us.i
-  %best.4.4.us.us.i = select i1 %.875.us.us.i, double %.869.us.us.i, double %best.2.3536.us.us.i
-  %scevgep112.i = getelementptr i8, ptr %scevgep110.i, i64 8
-  %.868.us.us.1.i = load double, ptr %scevgep112.i, align 8
-  %.869.us.us.1.i = tail call double @llvm.fabs.f64(double %.868.us.us.1.i)
-  %.875.us.us.1.i = fcmp ogt double %.869.us.us.1.i, %best.4.4.us.us.i
-  %53 = add i64 %.808530532.us.us.i, 1
-  %column.4.4.us.us.1.i = select i1 %.875.us.us.1.i, i64 %53, i64 %column.4.4.us.us.i
-  %54 = or i1 %.875.us.us.i, %.875.us.us.1.i
-  %row.4.4.us.us.1.i = select i1 %54, i64 %.668543549.us.us.i, i64 %row.3.3535.us.us.i
-  %best.4.4.us.us.1.i = select i1 %.875.us.us.1.i, double %.869.us.us.1.i, double %best.4.4.us.us.i
-  %55 = add i64 %.808530532.us.us.i, 2
-  %exitcond934.not.1.i = icmp eq i64 %55, %.17.i
-  br i1 %exitcond934.not.1.i, label %B500.B464.loopexit_crit_edge.us.us.i, label %B502.us.us.i
-
-B500.B464.loopexit_crit_edge.us.us.i:             ; preds = %B502.us.us.i
-  %.675.us.us.i = add nuw i64 %.668543549.us.us.i, 1
-  %scevgep109.i = getelementptr i8, ptr %lsr.iv108.i, i64 %14
-  %exitcond935.not.i = icmp eq i64 %.675.us.us.i, %29
-  br i1 %exitcond935.not.i, label %B592.us.i, label %B466.endif.us.us.i
-
-B1180.lr.ph.us.i:                                 ; preds = %B1096.loopexit.us.i, %B1180.lr.ph.us.preheader.i
-  %lsr.iv155.i = phi ptr [ %lsr.iv153.i, %B1180.lr.ph.us.preheader.i ], [ %scevgep156.i, %B1096.loopexit.us.i ]
-  %.1408591597.us.i = phi i64 [ %.531.us.i, %B1180.lr.ph.us.preheader.i ], [ %.1415.us.i, %B1096.loopexit.us.i ]
-  %.150506.us.i = add i64 %.1408591597.us.i, %.148.us.i
-  %.1447.us.i = mul i64 %.150506.us.i, %.17.i
-  %gep589.us.i = getelementptr double, ptr %invariant.gep588.us.i, i64 %.1447.us.i
-  %.1452.us.i = load double, ptr %gep589.us.i, align 8
-  %.1457.us.i = fdiv double %.1452.us.i, %.1312.us.i
-  br i1 %38, label %B1180.us.prol.loopexit.i, label %B1180.us.prol.i
-
-B1180.us.prol.i:                                  ; preds = %B1180.lr.ph.us.i
-  %gep11.i = getelementptr double, ptr %invariant.gep10.i, i64 %.1447.us.i
-  %.1589.us.prol.i = load double, ptr %gep11.i, align 8
-  %.1598.us.prol.i = load double, ptr %sunkaddr209.i, align 8
-  %.1600.us.prol.i = fmul double %.1457.us.i, %.1598.us.prol.i
-  %.1601.us.prol.i = fsub double %.1589.us.prol.i, %.1600.us.prol.i
-  store double %.1601.us.prol.i, ptr %gep11.i, align 8
-  br label %B1180.us.prol.loopexit.i
-
-B1180.us.prol.loopexit.i:                         ; preds = %B1180.us.prol.i, %B1180.lr.ph.us.i
-  %.1549582584.us.unr.i = phi i64 [ %.531.us.i, %B1180.lr.ph.us.i ], [ %.1556.us.prol.i, %B1180.us.prol.i ]
-  br i1 %39, label %B1096.loopexit.us.i, label %B1180.us.i
-
-B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
-  %scevgep50.i = getelementptr i8, ptr %lsr.iv.i, i64 %6
-  %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %6
-  %lsr.iv.next.i = add i64 %lsr.iv68.i, %.168.i
-  %scevgep77.i = getelementptr i8, ptr %lsr.iv76.i, i64 %9
-  %scevgep87.i = getelementptr i8, ptr %lsr.iv86.i, i64 %9
-  %scevgep105.i = getelementptr i8, ptr %lsr.iv104.i, i64 %6
-  %lsr.iv.next115.i = add i64 %lsr.iv114.i, %.17.i
-  %lsr.iv.next129.i = add i64 %lsr.iv128.i, %6
-  %lsr.iv.next137.i = add i64 %lsr.iv136.i, %6
-  %scevgep144.i = getelementptr i8, ptr %lsr.iv143.i, i64 %6
-  %scevgep152.i = getelementptr i8, ptr %lsr.iv151.i, i64 %6
-  %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
-
-B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
-  %.339.i = icmp eq i64 %.17.i, 1
-  br i1 %.339.i, label %B122.endif.us756.us.preheader.i, label %B122.endif.lr.ph.split.split.i
-
-B122.endif.us756.us.preheader.i:                  ; preds = %B122.endif.lr.ph.split.i
-  %xtraiter20.i = and i64 %..63.i, 1
-  %lcmp.mod21.not.i = icmp eq i64 %xtraiter20.i, 0
-  br i1 %lcmp.mod21.not.i, label %B122.endif.us756.us.prol.loopexit.i, label %B122.endif.us756.us.prol.i
-
-B122.endif.us756.us.prol.i:                       ; preds = %B122.endif.us756.us.preheader.i
-  %.148.reass.us.us.prol.i = mul nuw nsw i64 %.23.i, %.168.i
-  %.289.us786.us.prol.i = getelementptr double, ptr %a0, i64 %.148.reass.us.us.prol.i
-  %.290.us787.us.prol.i = load double, ptr %.289.us786.us.prol.i, align 8
-  %.294.us788.us.prol.i = getelementptr double, ptr %a1, i64 %.148.reass.us.us.prol.i
-  store double %.290.us787.us.prol.i, ptr %.294.us788.us.prol.i, align 8
-  %.118.us759.us.prol.i = add nsw i64 %..63.i, -1
-  %.idx4.prol.i = shl i64 %.23.i, 4
-  %56 = getelementptr i8, ptr %a2, i64 %.idx4.prol.i
-  %57 = getelementptr i8, ptr %56, i64 8
-  store i64 1, ptr %56, align 8
-  store i64 1, ptr %57, align 8
-  %.122.us760.us.prol.i = add i64 %.23.i, 1
-  br label %B122.endif.us756.us.prol.loopexit.i
-
-B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us.prol.i, %B122.endif.us756.us.preheader.i
-  %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
-  %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
-  %58 = icmp eq i64 %.63.i, 1
-  br i1 %58, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader47.i
-
-B122.endif.us756.us.preheader47.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
-  %59 = add nsw i64 %.108661705.us757.us.unr.i, -1
-  %60 = shl i64 %.115662704.us758.us.unr.i, 4
-  %61 = getelementptr i8, ptr %a2, i64 %60
-  %scevgep162.i = getelementptr i8, ptr %61, i64 24
-  %62 = shl i64 %.115662704.us758.us.unr.i, 3
-  %scevgep168.i = getelementptr i8, ptr %a0, i64 %62
-  %scevgep172.i = getelementptr i8, ptr %a1, i64 %62
-  %63 = add i64 %62, 8
-  %scevgep174.i = getelementptr i8, ptr %a1, i64 %63
-  %scevgep176.i = getelementptr i8, ptr %a0, i64 %63
-  br label %B122.endif.us756.us.i
-
-B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us.i, %B122.endif.us756.us.preheader47.i
-  %lsr.iv169.i = phi i64 [ 0, %B122.endif.us756.us.preheader47.i ], [ %lsr.iv.next170.i, %B122.endif.us756.us.i ]
-  %lsr.iv163.i = phi ptr [ %scevgep162.i, %B122.endif.us756.us.preheader47.i ], [ %scevgep164.i, %B122.endif.us756.us.i ]
-  %lsr.iv160.i = phi i64 [ %59, %B122.endif.us756.us.preheader47.i ], [ %math.i, %B122.endif.us756.us.i ]
-  %scevgep171.i = getelementptr i8, ptr %scevgep168.i, i64 %lsr.iv169.i
-  %.290.us787.us.i = load double, ptr %scevgep171.i, align 8
-  %scevgep173.i = getelementptr i8, ptr %scevgep172.i, i64 %lsr.iv169.i
-  store double %.290.us787.us.i, ptr %scevgep173.i, align 8
-  %scevgep165.i = getelementptr i8, ptr %lsr.iv163.i, i64 -24
-  %scevgep166.i = getelementptr i8, ptr %lsr.iv163.i, i64 -16
-  store i64 1, ptr %scevgep165.i, align 8
-  store i64 1, ptr %scevgep166.i, align 8
-  %scevgep177.i = getelementptr i8, ptr %scevgep176.i, i64 %lsr.iv169.i
-  %.290.us787.us.1.i = load double, ptr %scevgep177.i, align 8
-  %scevgep175.i = getelementptr i8, ptr %scevgep174.i, i64 %lsr.iv169.i
-  store double %.290.us787.us.1.i, ptr %scevgep175.i, align 8
-  %scevgep167.i = getelementptr i8, ptr %lsr.iv163.i, i64 -8
-  store i64 1, ptr %scevgep167.i, align 8
-  store i64 1, ptr %lsr.iv163.i, align 8
-  %64 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv160.i, i64 -2)
-  %math.i = extractvalue { i64, i1 } %64, 0
-  %ov.i = extractvalue { i64, i1 } %64, 1
-  %scevgep164.i = getelementptr i8, ptr %lsr.iv163.i, i64 32
-  %lsr.iv.next170.i = add i64 %lsr.iv169.i, 16
-  br i1 %ov.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
-
-B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
-  %65 = icmp sgt i64 %.168.i, 0
-  br i1 %65, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
-
-B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
-  %xtraiter.i = and i64 %.168.i, 3
-  %unroll_iter.i = and i64 %.168.i, 9223372036854775804
-  %66 = mul i64 %.23.i, %.168.i
-  %67 = shl i64 %66, 3
-  %68 = add i64 %67, 24
-  %scevgep178.i = getelementptr i8, ptr %a1, i64 %68
-  %69 = shl i64 %.168.i, 3
-  %scevgep188.i = getelementptr i8, ptr %a0, i64 %68
-  %70 = icmp samesign ult i64 %.168.i, 4
-  %71 = icmp eq i64 %xtraiter.i, 0
-  br label %B122.endif.us837.i
-
-B122.endif.us837.i:                               ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us837.preheader.i
-  %lsr.iv198.i = phi i64 [ %66, %B122.endif.us837.preheader.i ], [ %lsr.iv.next199.i, %B202.B242.endif_crit_edge.us858.i ]
-  %lsr.iv189.i = phi ptr [ %scevgep188.i, %B122.endif.us837.preheader.i ], [ %scevgep190.i, %B202.B242.endif_crit_edge.us858.i ]
-  %lsr.iv179.i = phi ptr [ %scevgep178.i, %B122.endif.us837.preheader.i ], [ %scevgep180.i, %B202.B242.endif_crit_edge.us858.i ]
-  %.108661705.us838.i = phi i64 [ %..63.i, %B122.endif.us837.preheader.i ], [ %.118.us840.i, %B202.B242.endif_crit_edge.us858.i ]
-  br i1 %70, label %B202.B242.endif_crit_edge.us858.unr-lcssa.i, label %B204.us847.i
-
-B204.us847.i:                                     ; preds = %B122.endif.us837.i, %B204.us847.i
-  %.254517519.us849.i = phi i64 [ %.261.us851.3.i, %B204.us847.i ], [ 0, %B122.endif.us837.i ]
-  %72 = shl i64 %.254517519.us849.i, 3
-  %scevgep196.i = getelementptr i8, ptr %lsr.iv189.i, i64 %72
-  %scevgep197.i = getelementptr i8, ptr %scevgep196.i, i64 -24
-  %.290.us854.i = load double, ptr %scevgep197.i, align 8
-  %scevgep186.i = getelementptr i8, ptr %lsr.iv179.i, i64 %72
-  %scevgep187.i = getelementptr i8, ptr %scevgep186.i, i64 -24
-  store double %.290.us854.i, ptr %scevgep187.i, align 8
-  %scevgep195.i = getelementptr i8, ptr %scevgep196.i, i64 -16
-  %.290.us854.1.i = load double, ptr %scevgep195.i, align 8
-  %scevgep185.i = getelementptr i8, ptr %scevgep186.i, i64 -16
-  store double %.290.us854.1.i, ptr %scevgep185.i, align 8
-  %scevgep193.i = getelementptr i8, ptr %scevgep196.i, i64 -8
-  %.290.us854.2.i = load double, ptr %scevgep193.i, align 8
-  %scevgep183.i = getelementptr i8, ptr %scevgep186.i, i64 -8
-  store double %.290.us854.2.i, ptr %scevgep183.i, align 8
-  %.261.us851.3.i = add nuw i64 %.254517519.us849.i, 4
-  %.290.us854.3.i = load double, ptr %scevgep196.i, align 8
-  store double %.290.us854.3.i, ptr %scevgep186.i, align 8
-  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.261.us851.3.i
-  br i1 %niter.ncmp.3.i, label %B202.B242.endif_crit_edge.us858.unr-lcssa.i, label %B204.us847.i
-
-B202.B242.endif_crit_edge.us858.unr-lcssa.i:      ; preds = %B204.us847.i, %B122.endif.us837.i
-  %.254517519.us849.unr.i = phi i64 [ 0, %B122.endif.us837.i ], [ %unroll_iter.i, %B204.us847.i ]
-  br i1 %71, label %B202.B242.endif_crit_edge.us858.i, label %B204.us847.epil.preheader.i
-
-B204.us847.epil.preheader.i:                      ; preds = %B202.B242.endif_crit_edge.us858.unr-lcssa.i
-  %73 = add i64 %.254517519.us849.unr.i, %lsr.iv198.i
-  %74 = shl i64 %73, 3
-  %scevgep200.i = getelementptr i8, ptr %a1, i64 %74
-  %scevgep202.i = getelementptr i8, ptr %a0, i64 %74
-  br label %B204.us847.epil.i
-
-B204.us847.epil.i:                                ; preds = %B204.us847.epil.i, %B204.us847.epil.preheader.i
-  %epil.iter.i = phi i64 [ %epil.iter.next.i, %B204.us847.epil.i ], [ 0, %B204.us847.epil.preheader.i ]
-  %75 = shl nuw nsw i64 %epil.iter.i, 3
-  %scevgep203.i = getelementptr i8, ptr %scevgep202.i, i64 %75
-  %.290.us854.epil.i = load double, ptr %scevgep203.i, align 8
-  %scevgep201.i = getelementptr i8, ptr %scevgep200.i, i64 %75
-  store double %.290.us854.epil.i, ptr %scevgep201.i, align 8
+B210.us.us.epil.i:                                ; preds = %B210.us.us.epil.i, %B210.us.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ %epil.iter.next.i, %B210.us.us.epil.i ], [ 0, %B210.us.us.epil.preheader.i ]
+  %66 = shl nuw nsw i64 %epil.iter.i, 3
+  %scevgep564.i = getelementptr i8, ptr %scevgep563.i, i64 %66
+  %.301.us.us.epil.i = load double, ptr %scevgep564.i, align 8
+  %scevgep559.i = getelementptr i8, ptr %scevgep558.i, i64 %66
+  store double %.301.us.us.epil.i, ptr %scevgep559.i, align 8
   %epil.iter.next.i = add nuw nsw i64 %epil.iter.i, 1
-  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
-  br i1 %epil.iter.cmp.not.i, label %B202.B242.endif_crit_edge.us858.i, label %B204.us847.epil.i
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter516.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B208.B260_crit_edge.us.us.i, label %B210.us.us.epil.i
 
-B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, %B202.B242.endif_crit_edge.us858.unr-lcssa.i
-  %.118.us840.i = add nsw i64 %.108661705.us838.i, -1
-  %scevgep180.i = getelementptr i8, ptr %lsr.iv179.i, i64 %69
-  %scevgep190.i = getelementptr i8, ptr %lsr.iv189.i, i64 %69
-  %lsr.iv.next199.i = add i64 %lsr.iv198.i, %.168.i
-  %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+B208.B260_crit_edge.us.us.i:                      ; preds = %B210.us.us.epil.i, %B208.B260_crit_edge.us.us.unr-lcssa.i
+  %.122.us.us.i = add nsw i64 %.112168190.us.us.i, -1
+  %.167.us.us.i = shl nsw i64 %.119170189.us.us.i, 1
+  %.126.us.us.i = add i64 %.119170189.us.us.i, 1
+  %.169.us.us.i = mul nsw i64 %.167.us.us.i, %.20.i
+  %.27.i.i = load i64, ptr %.19.i, align 8
+  %.30.i.i = load i64, ptr %.29.i.i, align 8
+  %.42.i.i = mul nsw i64 %.27.i.i, %.27.i.i
+  %.58.i.i = load i64, ptr %a3, align 8
+  %.64.i.i = getelementptr i64, ptr %a2, i64 %.169.us.us.i
+  %67 = getelementptr i64, ptr %a2, i64 %.27.i.i
+  %68 = getelementptr i64, ptr %67, i64 %.169.us.us.i
+  %69 = getelementptr i64, ptr %68, i64 %.27.i.i
+  %.70.i.i = getelementptr i8, ptr %69, i64 -8
+  %.92.i.i = inttoptr i64 %.58.i.i to ptr
+  tail call void %.92.i.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %63, ptr nonnull %.19.i, ptr %.64.i.i, ptr %.70.i.i)
+  %.57.i.i.i = icmp sgt i64 %.27.i.i, 0
+  br i1 %.57.i.i.i, label %B36.lr.ph.i.i.i, label %B0.endif.endif.i.i
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+B36.lr.ph.i.i.i:                                  ; preds = %B208.B260_crit_edge.us.us.i
+  %xtraiter.i.i.i = and i64 %.27.i.i, 7
+  %70 = icmp samesign ult i64 %.27.i.i, 8
+  br i1 %70, label %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge, label %B36.lr.ph.new.i.i.i
+
+B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge: ; preds = %B36.lr.ph.i.i.i
+  %.pre = shl nuw nsw i64 %.27.i.i, 3
+  br label %B94.else.if.lr.ph.unr-lcssa.i.i.i
+
+B36.lr.ph.new.i.i.i:                              ; preds = %B36.lr.ph.i.i.i
+  %71 = and i64 %.27.i.i, 9223372036854775800
+  %72 = shl i64 %.27.i.i, 3
+  %scevgep568.i = getelementptr i8, ptr %lsr.iv566.i, i64 %72
+  br label %B36.i.i.i
+
+B36.i.i.i:                                        ; preds = %B36.i.i.i, %B36.lr.ph.new.i.i.i
+  %lsr.iv30.i.i = phi i64 [ %lsr.iv.next31.i.i, %B36.i.i.i ], [ 8, %B36.lr.ph.new.i.i.i ]
+  %73 = add nsw i64 %lsr.iv30.i.i, -4
+  %74 = add nsw i64 %lsr.iv30.i.i, -7
+  %75 = shl i64 %lsr.iv30.i.i, 3
+  %scevgep575.i = getelementptr i8, ptr %scevgep568.i, i64 %75
+  %scevgep576.i = getelementptr i8, ptr %scevgep575.i, i64 -32
+  %scevgep570.i = getelementptr i8, ptr %scevgep575.i, i64 -64
+  store i64 %74, ptr %scevgep570.i, align 8
+  %76 = add nsw i64 %lsr.iv30.i.i, -6
+  %scevgep580.i = getelementptr i8, ptr %scevgep575.i, i64 -56
+  store i64 %76, ptr %scevgep580.i, align 8
+  %77 = add nsw i64 %lsr.iv30.i.i, -5
+  %scevgep582.i = getelementptr i8, ptr %scevgep575.i, i64 -48
+  store i64 %77, ptr %scevgep582.i, align 8
+  %scevgep583.i = getelementptr i8, ptr %scevgep575.i, i64 -40
+  store i64 %73, ptr %scevgep583.i, align 8
+  %78 = add nsw i64 %lsr.iv30.i.i, -3
+  store i64 %78, ptr %scevgep576.i, align 8
+  %79 = add nsw i64 %lsr.iv30.i.i, -2
+  %scevgep578.i = getelementptr i8, ptr %scevgep575.i, i64 -24
+  store i64 %79, ptr %scevgep578.i, align 8
+  %80 = add nsw i64 %lsr.iv30.i.i, -1
+  %scevgep574.i = getelementptr i8, ptr %scevgep575.i, i64 -16
+  store i64 %80, ptr %scevgep574.i, align 8
+  %scevgep572.i = getelementptr i8, ptr %scevgep575.i, i64 -8
+  store i64 %lsr.iv30.i.i, ptr %scevgep572.i, align 8
+  %lsr.iv.next31.i.i = add nuw i64 %lsr.iv30.i.i, 8
+  %81 = sub i64 %lsr.iv.next31.i.i, %71
+  %niter.ncmp.7.i.i.i = icmp eq i64 %81, 8
+  br i1 %niter.ncmp.7.i.i.i, label %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i, label %B36.i.i.i
+
+B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i:       ; preds = %B36.i.i.i
+  %82 = or disjoint i64 %lsr.iv30.i.i, 1
+  br label %B94.else.if.lr.ph.unr-lcssa.i.i.i
+
+B94.else.if.lr.ph.unr-lcssa.i.i.i:                ; preds = %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i
+  %.pre.i.pre-phi = phi i64 [ %.pre, %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge ], [ %72, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i ]
+  %.107101103.unr.i.i.i = phi i64 [ 1, %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge ], [ %82, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i ]
+  %lcmp.mod.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, 0
+  br i1 %lcmp.mod.not.i.i.i, label %B94.else.if.i.i.preheader.i, label %B36.epil.i.i.preheader.i
+
+B36.epil.i.i.preheader.i:                         ; preds = %B94.else.if.lr.ph.unr-lcssa.i.i.i
+  %scevgep587.i = getelementptr i8, ptr %lsr.iv585.i, i64 %.pre.i.pre-phi
+  br label %B36.epil.i.i.i
+
+B36.epil.i.i.i:                                   ; preds = %B36.epil.i.i.i, %B36.epil.i.i.preheader.i
+  %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B36.epil.i.i.i ], [ %xtraiter.i.i.i, %B36.epil.i.i.preheader.i ]
+  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B36.epil.i.i.i ], [ %.107101103.unr.i.i.i, %B36.epil.i.i.preheader.i ]
+  %sunkaddr.i.i = shl i64 %lsr.iv1.i.i.i, 3
+  %scevgep588.i = getelementptr i8, ptr %scevgep587.i, i64 %sunkaddr.i.i
+  store i64 %lsr.iv1.i.i.i, ptr %scevgep588.i, align 8
+  %lsr.iv.next2.i.i.i = add nuw i64 %lsr.iv1.i.i.i, 1
+  %lsr.iv.next6.i.i.i = add nsw i64 %lsr.iv5.i.i.i, -1
+  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next6.i.i.i, 0
+  br i1 %epil.iter.cmp.not.i.i.i, label %B94.else.if.i.i.preheader.i, label %B36.epil.i.i.i
+
+B94.else.if.i.i.preheader.i:                      ; preds = %B36.epil.i.i.i, %B94.else.if.lr.ph.unr-lcssa.i.i.i
+  %scevgep589.i = getelementptr i8, ptr %lsr.iv566.i, i64 %.pre.i.pre-phi
+  br label %B94.else.if.i.i.i
+
+B94.else.if.i.i.i:                                ; preds = %B94.else.if.i.i.i, %B94.else.if.i.i.preheader.i
+  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B94.else.if.i.i.i ], [ 0, %B94.else.if.i.i.preheader.i ]
+  %.238107109.i.i.i = phi i64 [ %.245.i.i.i, %B94.else.if.i.i.i ], [ 0, %B94.else.if.i.i.preheader.i ]
+  %.245.i.i.i = add nuw nsw i64 %.238107109.i.i.i, 1
+  %.281.1.i.i.i = lshr i64 %.238107109.i.i.i, 1
+  %.317.i.i.i = getelementptr i64, ptr %.64.i.i, i64 %.281.1.i.i.i
+  %.318.i.i.i = load i64, ptr %.317.i.i.i, align 8
+  %.360.i.i.i = and i64 %lsr.iv.i.i.i, 32
+  %.361.i.i.i = ashr i64 %.318.i.i.i, %.360.i.i.i
+  %.362.i.i.i = and i64 %.361.i.i.i, 4294967295
+  %.363.i.i.i = add nsw i64 %.362.i.i.i, -1
+  %.367.i.i.i = getelementptr i64, ptr %68, i64 %.363.i.i.i
+  %.368.i.i.i = load i64, ptr %.367.i.i.i, align 8
+  %83 = shl i64 %.238107109.i.i.i, 3
+  %scevgep590.i = getelementptr i8, ptr %scevgep589.i, i64 %83
+  %.377.i.i.i = load i64, ptr %scevgep590.i, align 8
+  store i64 %.377.i.i.i, ptr %.367.i.i.i, align 8
+  %.384.i.i.i = icmp eq i64 %.238107109.i.i.i, %.363.i.i.i
+  %.394.i.i.i = sub i64 0, %.368.i.i.i
+  %"$phi230.1.2.1.i.i.i" = select i1 %.384.i.i.i, i64 %.368.i.i.i, i64 %.394.i.i.i
+  store i64 %"$phi230.1.2.1.i.i.i", ptr %scevgep590.i, align 8
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, 32
+  %exitcond113.not.i.i.i = icmp eq i64 %.27.i.i, %.245.i.i.i
+  br i1 %exitcond113.not.i.i.i, label %B0.endif.endif.i.i, label %B94.else.if.i.i.i
+
+B976.i.i:                                         ; preds = %B976.preheader.new.i.i, %B976.i.i
+  %lsr.iv597.i = phi i64 [ 8, %B976.preheader.new.i.i ], [ %lsr.iv.next.i, %B976.i.i ]
+  %84 = add nsw i64 %lsr.iv597.i, -4
+  %85 = add nsw i64 %lsr.iv597.i, -7
+  %86 = shl i64 %lsr.iv597.i, 3
+  %scevgep604.i = getelementptr i8, ptr %lsr.iv566.i, i64 %86
+  %scevgep605.i = getelementptr i8, ptr %scevgep604.i, i64 -32
+  %scevgep612.i = getelementptr i8, ptr %scevgep604.i, i64 -64
+  store i64 %85, ptr %scevgep612.i, align 8
+  %87 = add nsw i64 %lsr.iv597.i, -6
+  %scevgep611.i = getelementptr i8, ptr %scevgep604.i, i64 -56
+  store i64 %87, ptr %scevgep611.i, align 8
+  %88 = add nsw i64 %lsr.iv597.i, -5
+  %scevgep609.i = getelementptr i8, ptr %scevgep604.i, i64 -48
+  store i64 %88, ptr %scevgep609.i, align 8
+  %scevgep607.i = getelementptr i8, ptr %scevgep604.i, i64 -40
+  store i64 %84, ptr %scevgep607.i, align 8
+  %89 = add nsw i64 %lsr.iv597.i, -3
+  store i64 %89, ptr %scevgep605.i, align 8
+  %90 = add nsw i64 %lsr.iv597.i, -2
+  %scevgep603.i = getelementptr i8, ptr %scevgep604.i, i64 -24
+  store i64 %90, ptr %scevgep603.i, align 8
+  %91 = add nsw i64 %lsr.iv597.i, -1
+  %scevgep601.i = getelementptr i8, ptr %scevgep604.i, i64 -16
+  store i64 %91, ptr %scevgep601.i, align 8
+  %scevgep599.i = getelementptr i8, ptr %scevgep604.i, i64 -8
+  store i64 %lsr.iv597.i, ptr %scevgep599.i, align 8
+  %lsr.iv.next.i = add nuw i64 %lsr.iv597.i, 8
+  %92 = sub i64 %lsr.iv.next.i, %102
+  %niter5.ncmp.7.i.i = icmp eq i64 %92, 8
+  br i1 %niter5.ncmp.7.i.i, label %common.ret.loopexit.unr-lcssa.loopexit.i.i, label %B976.i.i
+
+common.ret.loopexit.unr-lcssa.loopexit.i.i:       ; preds = %B976.i.i
+  %93 = or disjoint i64 %lsr.iv597.i, 1
+  br label %common.ret.loopexit.unr-lcssa.i.i
+
+common.ret.loopexit.unr-lcssa.i.i:                ; preds = %B976.preheader.i.i, %common.ret.loopexit.unr-lcssa.loopexit.i.i
+  %.644189191.unr.i.i = phi i64 [ 1, %B976.preheader.i.i ], [ %93, %common.ret.loopexit.unr-lcssa.loopexit.i.i ]
+  %lcmp.mod3.not.i.i = icmp eq i64 %xtraiter2.i.i, 0
+  br i1 %lcmp.mod3.not.i.i, label %B260.endif.us.us.i, label %B976.epil.i.i
+
+B976.epil.i.i:                                    ; preds = %common.ret.loopexit.unr-lcssa.i.i, %B976.epil.i.i
+  %lsr.iv7.i.i = phi i64 [ %lsr.iv.next8.i.i, %B976.epil.i.i ], [ %xtraiter2.i.i, %common.ret.loopexit.unr-lcssa.i.i ]
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B976.epil.i.i ], [ %.644189191.unr.i.i, %common.ret.loopexit.unr-lcssa.i.i ]
+  %94 = shl i64 %lsr.iv.i.i, 3
+  %scevgep613.i = getelementptr i8, ptr %lsr.iv585.i, i64 %94
+  store i64 %lsr.iv.i.i, ptr %scevgep613.i, align 8
+  %lsr.iv.next.i.i = add nuw i64 %lsr.iv.i.i, 1
+  %lsr.iv.next8.i.i = add nsw i64 %lsr.iv7.i.i, -1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next8.i.i, 0
+  br i1 %epil.iter.cmp.not.i.i, label %B260.endif.us.us.i, label %B976.epil.i.i
+
+B0.endif.endif.i.i:                               ; preds = %B94.else.if.i.i.i, %B208.B260_crit_edge.us.us.i
+  %.167.i.i = icmp sgt i64 %.30.i.i, 0
+  br i1 %.167.i.i, label %B350.endif.us.preheader.i.i, label %B554.endif.i.i
+
+B350.endif.us.preheader.i.i:                      ; preds = %B0.endif.endif.i.i
+  %.373.i.i = mul nsw i64 %.27.i.i, %.119170189.us.us.i
+  %unroll_iter.i.i = and i64 %.30.i.i, 9223372036854775806
+  %95 = shl i64 %.27.i.i, 3
+  %scevgep594.i = getelementptr i8, ptr %lsr.iv592.i, i64 %95
+  %96 = icmp eq i64 %.30.i.i, 1
+  %97 = and i64 %.30.i.i, 1
+  %98 = icmp eq i64 %97, 0
+  %sunkaddr847.i = shl i64 %unroll_iter.i.i, 3
+  %sunkaddr848.i = getelementptr i8, ptr %68, i64 %sunkaddr847.i
+  br label %B350.endif.us.i.i
+
+B350.endif.us.i.i:                                ; preds = %B386.B520_crit_edge.us.i.i, %B350.endif.us.preheader.i.i
+  %largest.2.0178.us.i.i = phi double [ %.408.us.i.i, %B386.B520_crit_edge.us.i.i ], [ 0.000000e+00, %B350.endif.us.preheader.i.i ]
+  %.215170176.us.i.i = phi i64 [ %.222.us.i.i, %B386.B520_crit_edge.us.i.i ], [ 0, %B350.endif.us.preheader.i.i ]
+  %.375157.us.i.i = add i64 %.215170176.us.i.i, %.373.i.i
+  %.379.us.i.i = mul i64 %.375157.us.i.i, %.27.i.i
+  %gep168.us.i.i = getelementptr double, ptr %invariant.gep167.i.i, i64 %.379.us.i.i
+  br i1 %96, label %B388.us.epil.i.i, label %B388.us.i.i
+
+B388.us.i.i:                                      ; preds = %B350.endif.us.i.i, %B388.us.i.i
+  %total.2.1164.us.i.i = phi double [ %.395.us.1.i.i, %B388.us.i.i ], [ 0.000000e+00, %B350.endif.us.i.i ]
+  %.339160162.us.i.i = phi i64 [ %.346.us.1.i.i, %B388.us.i.i ], [ 0, %B350.endif.us.i.i ]
+  %99 = shl i64 %.339160162.us.i.i, 3
+  %scevgep595.i = getelementptr i8, ptr %scevgep594.i, i64 %99
+  %scevgep596.i = getelementptr i8, ptr %scevgep595.i, i64 -8
+  %.384.us.i.i = load i64, ptr %scevgep596.i, align 8
+  %.387.us.i.i = tail call i64 @llvm.abs.i64(i64 %.384.us.i.i, i1 false)
+  %gep.us.i.i = getelementptr double, ptr %gep168.us.i.i, i64 %.387.us.i.i
+  %.392.us.i.i = load double, ptr %gep.us.i.i, align 8
+  %.393.us.i.i = tail call double @llvm.fabs.f64(double %.392.us.i.i)
+  %.395.us.i.i = fadd double %total.2.1164.us.i.i, %.393.us.i.i
+  %.346.us.1.i.i = add nuw i64 %.339160162.us.i.i, 2
+  %.384.us.1.i.i = load i64, ptr %scevgep595.i, align 8
+  %.387.us.1.i.i = tail call i64 @llvm.abs.i64(i64 %.384.us.1.i.i, i1 false)
+  %gep.us.1.i.i = getelementptr double, ptr %gep168.us.i.i, i64 %.387.us.1.i.i
+  %.392.us.1.i.i = load double, ptr %gep.us.1.i.i, align 8
+  %.393.us.1.i.i = tail call double @llvm.fabs.f64(double %.392.us.1.i.i)
+  %.395.us.1.i.i = fadd double %.395.us.i.i, %.393.us.1.i.i
+  %niter.ncmp.1.i.i = icmp eq i64 %unroll_iter.i.i, %.346.us.1.i.i
+  br i1 %niter.ncmp.1.i.i, label %B386.B520_crit_edge.us.unr-lcssa.i.i, label %B388.us.i.i
+
+B386.B520_crit_edge.us.unr-lcssa.i.i:             ; preds = %B388.us.i.i
+  br i1 %98, label %B386.B520_crit_edge.us.i.i, label %B388.us.epil.i.i
+
+B388.us.epil.i.i:                                 ; preds = %B386.B520_crit_edge.us.unr-lcssa.i.i, %B350.endif.us.i.i
+  %total.2.1164.us.unr.i448.i = phi double [ %.395.us.1.i.i, %B386.B520_crit_edge.us.unr-lcssa.i.i ], [ 0.000000e+00, %B350.endif.us.i.i ]
+  %.384.us.epil.i.i = load i64, ptr %sunkaddr848.i, align 8
+  %.387.us.epil.i.i = tail call i64 @llvm.abs.i64(i64 %.384.us.epil.i.i, i1 false)
+  %gep.us.epil.i.i = getelementptr double, ptr %gep168.us.i.i, i64 %.387.us.epil.i.i
+  %.392.us.epil.i.i = load double, ptr %gep.us.epil.i.i, align 8
+  %.393.us.epil.i.i = tail call double @llvm.fabs.f64(double %.392.us.epil.i.i)
+  %.395.us.epil.i.i = fadd double %total.2.1164.us.unr.i448.i, %.393.us.epil.i.i
+  br label %B386.B520_crit_edge.us.i.i
+
+B386.B520_crit_edge.us.i.i:                       ; preds = %B388.us.epil.i.i, %B386.B520_crit_edge.us.unr-lcssa.i.i
+  %.395.us.lcssa.i.i = phi double [ %.395.us.1.i.i, %B386.B520_crit_edge.us.unr-lcssa.i.i ], [ %.395.us.epil.i.i, %B388.us.epil.i.i ]
+  %.222.us.i.i = add nuw nsw i64 %.215170176.us.i.i, 1
+  %.407.us.i.i = fcmp ogt double %.395.us.lcssa.i.i, %largest.2.0178.us.i.i
+  %.408.us.i.i = select i1 %.407.us.i.i, double %.395.us.lcssa.i.i, double %largest.2.0178.us.i.i
+  %exitcond195.not.i.i = icmp eq i64 %.222.us.i.i, %.30.i.i
+  br i1 %exitcond195.not.i.i, label %B554.endif.i.i, label %B350.endif.us.i.i
+
+B554.endif.i.i:                                   ; preds = %B386.B520_crit_edge.us.i.i, %B0.endif.endif.i.i
+  %largest.2.0.lcssa.i.i = phi double [ 0.000000e+00, %B0.endif.endif.i.i ], [ %.408.us.i.i, %B386.B520_crit_edge.us.i.i ]
+  %100 = getelementptr double, ptr %a1, i64 %.42.i.i
+  %.429.i.i = getelementptr double, ptr %100, i64 %.162.us.us.i
+  store double %largest.2.0.lcssa.i.i, ptr %.429.i.i, align 8
+  %.437.i.i = getelementptr i8, ptr %.429.i.i, i64 8
+  store double 0.000000e+00, ptr %.437.i.i, align 8
+  %.449.i.i = getelementptr i8, ptr %.429.i.i, i64 16
+  %.464.i.i = getelementptr i8, ptr %68, i64 -8
+  %.471.i.i = load i64, ptr %sunkaddr849.i, align 8
+  %.554.i.i = inttoptr i64 %.471.i.i to ptr
+  tail call void %.554.i.i(ptr %.474.i.i, ptr nonnull %.29.i.i, ptr %63, ptr nonnull %.19.i, ptr nonnull %.429.i.i, ptr nonnull %.437.i.i, ptr %.449.i.i, ptr %.64.i.i, ptr %.464.i.i)
+  %.638190.not.i.i = icmp slt i64 %.27.i.i, 1
+  br i1 %.638190.not.i.i, label %B260.endif.us.us.i, label %B976.preheader.i.i
+
+B976.preheader.i.i:                               ; preds = %B554.endif.i.i
+  %xtraiter2.i.i = and i64 %.27.i.i, 7
+  %101 = icmp samesign ult i64 %.27.i.i, 8
+  br i1 %101, label %common.ret.loopexit.unr-lcssa.i.i, label %B976.preheader.new.i.i
+
+B976.preheader.new.i.i:                           ; preds = %B976.preheader.i.i
+  %102 = and i64 %.27.i.i, 9223372036854775800
+  br label %B976.i.i
+
+B338.B390_crit_edge.us.us.unr-lcssa.i:            ; preds = %B340.us.us.i, %B340.us.us.preheader.i
+  %.434161163.us.us.unr.i = phi i64 [ 0, %B340.us.us.preheader.i ], [ %62, %B340.us.us.i ]
+  br i1 %50, label %B338.B390_crit_edge.us.us.i, label %B340.us.us.epil.preheader.i
+
+B340.us.us.epil.preheader.i:                      ; preds = %B338.B390_crit_edge.us.us.unr-lcssa.i
+  %scevgep628.i = getelementptr i8, ptr %lsr.iv556.i, i64 %.434161163.us.us.unr.i
+  %scevgep630.i = getelementptr i8, ptr %lsr.iv561.i, i64 %.434161163.us.us.unr.i
+  br label %B340.us.us.epil.i
+
+B340.us.us.epil.i:                                ; preds = %B340.us.us.epil.i, %B340.us.us.epil.preheader.i
+  %epil.iter521.i = phi i64 [ %epil.iter521.next.i, %B340.us.us.epil.i ], [ 0, %B340.us.us.epil.preheader.i ]
+  %103 = shl nuw nsw i64 %epil.iter521.i, 3
+  %scevgep631.i = getelementptr i8, ptr %scevgep630.i, i64 %103
+  %.474.us.us.epil.i = load double, ptr %scevgep631.i, align 8
+  %scevgep629.i = getelementptr i8, ptr %scevgep628.i, i64 %103
+  store double %.474.us.us.epil.i, ptr %scevgep629.i, align 8
+  %epil.iter521.next.i = add nuw nsw i64 %epil.iter521.i, 1
+  %epil.iter521.cmp.not.i = icmp eq i64 %xtraiter516.i, %epil.iter521.next.i
+  br i1 %epil.iter521.cmp.not.i, label %B338.B390_crit_edge.us.us.i, label %B340.us.us.epil.i
+
+B338.B390_crit_edge.us.us.i:                      ; preds = %B340.us.us.epil.i, %B338.B390_crit_edge.us.us.unr-lcssa.i
+  br i1 %51, label %B46.lr.ph.i.i, label %B428.us.us.i
+
+B46.lr.ph.i.i:                                    ; preds = %B338.B390_crit_edge.us.us.i
+  %104 = getelementptr i64, ptr %1, i64 %.169.us.us.i
+  br i1 %52, label %B94.endif.unr-lcssa.i.i, label %B46.i.i
+
+B46.i.i:                                          ; preds = %B46.lr.ph.i.i, %B46.i.i
+  %lsr.iv632.i = phi i64 [ %lsr.iv.next633.i, %B46.i.i ], [ 4, %B46.lr.ph.i.i ]
+  %105 = add i64 %lsr.iv632.i, -2
+  %106 = add i64 %lsr.iv632.i, -3
+  %107 = shl i64 %lsr.iv632.i, 3
+  %scevgep646.i = getelementptr i8, ptr %lsr.iv566.i, i64 %107
+  %scevgep647.i = getelementptr i8, ptr %scevgep646.i, i64 -16
+  %scevgep650.i = getelementptr i8, ptr %scevgep646.i, i64 -32
+  store i64 %106, ptr %scevgep650.i, align 8
+  %scevgep639.i = getelementptr i8, ptr %lsr.iv635.i, i64 %107
+  %scevgep640.i = getelementptr i8, ptr %scevgep639.i, i64 -16
+  %scevgep643.i = getelementptr i8, ptr %scevgep639.i, i64 -32
+  store i64 %106, ptr %scevgep643.i, align 8
+  %scevgep649.i = getelementptr i8, ptr %scevgep646.i, i64 -24
+  store i64 %105, ptr %scevgep649.i, align 8
+  %scevgep642.i = getelementptr i8, ptr %scevgep639.i, i64 -24
+  store i64 %105, ptr %scevgep642.i, align 8
+  %108 = add i64 %lsr.iv632.i, -1
+  store i64 %108, ptr %scevgep647.i, align 8
+  store i64 %108, ptr %scevgep640.i, align 8
+  %scevgep645.i = getelementptr i8, ptr %scevgep646.i, i64 -8
+  store i64 %lsr.iv632.i, ptr %scevgep645.i, align 8
+  %scevgep638.i = getelementptr i8, ptr %scevgep639.i, i64 -8
+  store i64 %lsr.iv632.i, ptr %scevgep638.i, align 8
+  %lsr.iv.next633.i = add i64 %lsr.iv632.i, 4
+  %109 = sub i64 %lsr.iv.next633.i, %44
+  %niter.ncmp.3.i.i = icmp eq i64 %109, 4
+  br i1 %niter.ncmp.3.i.i, label %B94.endif.unr-lcssa.loopexit.i.i, label %B46.i.i
+
+B364.i.i:                                         ; preds = %B272.B236.loopexit_crit_edge.us.i.i
+  %110 = sub i64 %2, %.250502542.i.i
+  %.243501544.i.i = add i64 %.243501544.in.i.i, -1
+  %.669.not.i.i = icmp eq i64 %row.4.3.us.1.i.i, %.250502542.i.i
+  br i1 %.669.not.i.i, label %B574.i.i, label %B408.lr.ph.i.i
+
+B408.i.i:                                         ; preds = %B408.i.preheader.i, %B408.i.i
+  %lsr.iv659.i = phi i64 [ 0, %B408.i.preheader.i ], [ %lsr.iv.next660.i, %B408.i.i ]
+  %lsr.iv656.i = phi i64 [ %unroll_iter533.i, %B408.i.preheader.i ], [ %lsr.iv.next657.i, %B408.i.i ]
+  %scevgep665.i = getelementptr i8, ptr %scevgep658.i, i64 %lsr.iv659.i
+  %scevgep666.i = getelementptr i8, ptr %scevgep665.i, i64 8
+  %.803.i.i = load double, ptr %scevgep665.i, align 8
+  %scevgep673.i = getelementptr i8, ptr %lsr.iv.i178.i, i64 %lsr.iv659.i
+  %.806.i.i = load double, ptr %scevgep673.i, align 8
+  store double %.803.i.i, ptr %scevgep673.i, align 8
+  store double %.806.i.i, ptr %scevgep665.i, align 8
+  %.803.1.i.i = load double, ptr %scevgep666.i, align 8
+  %scevgep672.i = getelementptr i8, ptr %scevgep673.i, i64 8
+  %.806.1.i.i = load double, ptr %scevgep672.i, align 8
+  store double %.803.1.i.i, ptr %scevgep672.i, align 8
+  store double %.806.1.i.i, ptr %scevgep666.i, align 8
+  %scevgep663.i = getelementptr i8, ptr %scevgep665.i, i64 24
+  %scevgep664.i = getelementptr i8, ptr %scevgep665.i, i64 16
+  %.803.i.1.i = load double, ptr %scevgep664.i, align 8
+  %scevgep670.i = getelementptr i8, ptr %scevgep673.i, i64 16
+  %.806.i.1.i = load double, ptr %scevgep670.i, align 8
+  store double %.803.i.1.i, ptr %scevgep670.i, align 8
+  store double %.806.i.1.i, ptr %scevgep664.i, align 8
+  %.803.1.i.1.i = load double, ptr %scevgep663.i, align 8
+  %scevgep668.i = getelementptr i8, ptr %scevgep673.i, i64 24
+  %.806.1.i.1.i = load double, ptr %scevgep668.i, align 8
+  store double %.803.1.i.1.i, ptr %scevgep668.i, align 8
+  store double %.806.1.i.1.i, ptr %scevgep663.i, align 8
+  %lsr.iv.next657.i = add i64 %lsr.iv656.i, -2
+  %lsr.iv.next660.i = add i64 %lsr.iv659.i, 32
+  %niter529.ncmp.1.i = icmp eq i64 %lsr.iv.next657.i, 0
+  br i1 %niter529.ncmp.1.i, label %B502.unr-lcssa.i.unr-lcssa.i, label %B408.i.i
+
+B502.unr-lcssa.i.unr-lcssa.i:                     ; preds = %B408.i.i
+  br i1 %59, label %B408.i.epil.i, label %B502.unr-lcssa.i.i
+
+B408.i.epil.i:                                    ; preds = %B408.preheader.i.i, %B502.unr-lcssa.i.unr-lcssa.i
+  %.757464466.i.unr2.i = phi i64 [ %lsr.iv.next660.i, %B502.unr-lcssa.i.unr-lcssa.i ], [ 0, %B408.preheader.i.i ]
+  %scevgep24.i184.epil.i = getelementptr i8, ptr %scevgep22.i183.i, i64 %.757464466.i.unr2.i
+  %scevgep25.i185.epil.i = getelementptr i8, ptr %scevgep24.i184.epil.i, i64 -8
+  %.803.i.epil.i = load double, ptr %scevgep25.i185.epil.i, align 8
+  %scevgep28.i186.epil.i = getelementptr i8, ptr %lsr.iv.i178.i, i64 %.757464466.i.unr2.i
+  %.806.i.epil.i = load double, ptr %scevgep28.i186.epil.i, align 8
+  store double %.803.i.epil.i, ptr %scevgep28.i186.epil.i, align 8
+  store double %.806.i.epil.i, ptr %scevgep25.i185.epil.i, align 8
+  %.803.1.i.epil.i = load double, ptr %scevgep24.i184.epil.i, align 8
+  %scevgep27.i189.epil.i = getelementptr i8, ptr %scevgep28.i186.epil.i, i64 8
+  %.806.1.i.epil.i = load double, ptr %scevgep27.i189.epil.i, align 8
+  store double %.803.1.i.epil.i, ptr %scevgep27.i189.epil.i, align 8
+  store double %.806.1.i.epil.i, ptr %scevgep24.i184.epil.i, align 8
+  br label %B502.unr-lcssa.i.i
+
+B502.unr-lcssa.i.i:                               ; preds = %B408.i.epil.i, %B502.unr-lcssa.i.unr-lcssa.i
+  br i1 %61, label %B502.i.i, label %B408.epil.i.i
+
+B408.epil.i.i:                                    ; preds = %B408.lr.ph.i.i, %B502.unr-lcssa.i.i
+  %gep505.i = getelementptr double, ptr %invariant.gep504.i, i64 %.797.i.i
+  %.803.epil.i.i = load double, ptr %gep505.i, align 8
+  %.805.epil.i.i = getelementptr double, ptr %gep568.i.i, i64 %unroll_iter6.i.i
+  %.806.epil.i.i = load double, ptr %.805.epil.i.i, align 8
+  store double %.803.epil.i.i, ptr %.805.epil.i.i, align 8
+  store double %.806.epil.i.i, ptr %gep505.i, align 8
+  br label %B502.i.i
+
+B502.i.i:                                         ; preds = %B408.epil.i.i, %B502.unr-lcssa.i.i
+  %.822.i.i = getelementptr i64, ptr %.64.i.i, i64 %row.4.3.us.1.i.i
+  %.823.i.i = load i64, ptr %.822.i.i, align 8
+  %.824.i.i = sub i64 0, %.823.i.i
+  %.829.i.i = getelementptr i64, ptr %.64.i.i, i64 %.250502542.i.i
+  %.830.i.i = load i64, ptr %.829.i.i, align 8
+  store i64 %.824.i.i, ptr %.829.i.i, align 8
+  store i64 %.830.i.i, ptr %.822.i.i, align 8
+  br label %B574.i.i
+
+B574.i.i:                                         ; preds = %B502.i.i, %B364.i.i
+  %.850.not.i.i = icmp eq i64 %column.4.3.us.1.i.i, %.250502542.i.i
+  br i1 %.850.not.i.i, label %B784.i.i, label %B618.preheader.i.i
+
+B618.i.i:                                         ; preds = %B618.i.preheader.i, %B618.i.i
+  %lsr.iv706.i = phi i64 [ %unroll_iter533.i, %B618.i.preheader.i ], [ %lsr.iv.next707.i, %B618.i.i ]
+  %lsr.iv678.i = phi i64 [ 0, %B618.i.preheader.i ], [ %lsr.iv.next679.i, %B618.i.i ]
+  %scevgep682.i = getelementptr i8, ptr %scevgep681.i, i64 %lsr.iv678.i
+  %.984.i.i = load double, ptr %scevgep682.i, align 8
+  %scevgep705.i = getelementptr i8, ptr %lsr.iv703.i, i64 %lsr.iv678.i
+  %.987.i.i = load double, ptr %scevgep705.i, align 8
+  store double %.984.i.i, ptr %scevgep705.i, align 8
+  store double %.987.i.i, ptr %scevgep682.i, align 8
+  %scevgep680.i = getelementptr i8, ptr %scevgep677.i, i64 %lsr.iv678.i
+  %.984.1.i.i = load double, ptr %scevgep680.i, align 8
+  %scevgep702.i = getelementptr i8, ptr %lsr.iv700.i, i64 %lsr.iv678.i
+  %.987.1.i.i = load double, ptr %scevgep702.i, align 8
+  store double %.984.1.i.i, ptr %scevgep702.i, align 8
+  store double %.987.1.i.i, ptr %scevgep680.i, align 8
+  %scevgep699.i = getelementptr i8, ptr %scevgep698.i, i64 %lsr.iv678.i
+  %.984.i.1.i = load double, ptr %scevgep699.i, align 8
+  %scevgep697.i = getelementptr i8, ptr %lsr.iv695.i, i64 %lsr.iv678.i
+  %.987.i.1.i = load double, ptr %scevgep697.i, align 8
+  store double %.984.i.1.i, ptr %scevgep697.i, align 8
+  store double %.987.i.1.i, ptr %scevgep699.i, align 8
+  %scevgep691.i = getelementptr i8, ptr %scevgep690.i, i64 %lsr.iv678.i
+  %.984.1.i.1.i = load double, ptr %scevgep691.i, align 8
+  %scevgep689.i = getelementptr i8, ptr %lsr.iv687.i, i64 %lsr.iv678.i
+  %.987.1.i.1.i = load double, ptr %scevgep689.i, align 8
+  store double %.984.1.i.1.i, ptr %scevgep689.i, align 8
+  store double %.987.1.i.1.i, ptr %scevgep691.i, align 8
+  %lsr.iv.next679.i = add i64 %lsr.iv678.i, %47
+  %lsr.iv.next707.i = add i64 %lsr.iv706.i, -2
+  %niter534.ncmp.1.i = icmp eq i64 %lsr.iv.next707.i, 0
+  br i1 %niter534.ncmp.1.i, label %B712.unr-lcssa.i.unr-lcssa.i, label %B618.i.i
+
+B712.unr-lcssa.i.unr-lcssa.i:                     ; preds = %B618.i.i
+  %scevgep683.i = getelementptr i8, ptr %a1, i64 %lsr.iv.next679.i
+  br i1 %59, label %B618.i.epil.i, label %B712.unr-lcssa.i.i
+
+B618.i.epil.i:                                    ; preds = %B618.preheader15.i.i, %B712.unr-lcssa.i.unr-lcssa.i
+  %lsr.iv30.i190.unr4.i = phi ptr [ %scevgep683.i, %B712.unr-lcssa.i.unr-lcssa.i ], [ %a1, %B618.preheader15.i.i ]
+  %111 = getelementptr i8, ptr %lsr.iv30.i190.unr4.i, i64 %116
+  %scevgep37.i191.epil.i = getelementptr i8, ptr %111, i64 %128
+  %.984.i.epil.i = load double, ptr %scevgep37.i191.epil.i, align 8
+  %scevgep36.i192.epil.i = getelementptr i8, ptr %lsr.iv30.i190.unr4.i, i64 %lsr.iv34.i.i
+  %.987.i.epil.i = load double, ptr %scevgep36.i192.epil.i, align 8
+  store double %.984.i.epil.i, ptr %scevgep36.i192.epil.i, align 8
+  store double %.987.i.epil.i, ptr %scevgep37.i191.epil.i, align 8
+  %112 = getelementptr i8, ptr %lsr.iv30.i190.unr4.i, i64 %119
+  %scevgep33.i193.epil.i = getelementptr i8, ptr %112, i64 %128
+  %.984.1.i.epil.i = load double, ptr %scevgep33.i193.epil.i, align 8
+  %scevgep32.i194.epil.i = getelementptr i8, ptr %lsr.iv30.i190.unr4.i, i64 %lsr.iv29.i.i
+  %.987.1.i.epil.i = load double, ptr %scevgep32.i194.epil.i, align 8
+  store double %.984.1.i.epil.i, ptr %scevgep32.i194.epil.i, align 8
+  store double %.987.1.i.epil.i, ptr %scevgep33.i193.epil.i, align 8
+  br label %B712.unr-lcssa.i.i
+
+B712.unr-lcssa.i.i:                               ; preds = %B618.i.epil.i, %B712.unr-lcssa.i.unr-lcssa.i
+  br i1 %61, label %B712.i.i, label %B618.epil.i.i
+
+B618.epil.i.i:                                    ; preds = %B618.preheader.i.i, %B712.unr-lcssa.i.i
+  %gep507.i = getelementptr double, ptr %invariant.gep506.i, i64 %column.4.3.us.1.i.i
+  %.984.epil.i.i = load double, ptr %gep507.i, align 8
+  %gep509.i = getelementptr double, ptr %invariant.gep506.i, i64 %.250502542.i.i
+  %.987.epil.i.i = load double, ptr %gep509.i, align 8
+  store double %.984.epil.i.i, ptr %gep509.i, align 8
+  store double %.987.epil.i.i, ptr %gep507.i, align 8
+  br label %B712.i.i
+
+B712.i.i:                                         ; preds = %B618.epil.i.i, %B712.unr-lcssa.i.i
+  %.1003.i.i = getelementptr i64, ptr %104, i64 %column.4.3.us.1.i.i
+  %.1004.i.i = load i64, ptr %.1003.i.i, align 8
+  %.1005.i.i = sub i64 0, %.1004.i.i
+  %.1010.i.i = getelementptr i64, ptr %104, i64 %.250502542.i.i
+  %.1011.i.i = load i64, ptr %.1010.i.i, align 8
+  store i64 %.1005.i.i, ptr %.1010.i.i, align 8
+  store i64 %.1011.i.i, ptr %.1003.i.i, align 8
+  br label %B784.i.i
+
+B784.i.i:                                         ; preds = %B712.i.i, %B574.i.i
+  %sunkaddr.i195.i = shl i64 %.250502542.i.i, 3
+  %sunkaddr73.i.i = getelementptr i8, ptr %gep568.i.i, i64 %sunkaddr.i195.i
+  %.1038.i.i = load double, ptr %sunkaddr73.i.i, align 8
+  %.1044.i.i = fcmp une double %.1038.i.i, 0.000000e+00
+  br i1 %.1044.i.i, label %B870.lr.ph.i.i, label %B1044.i.i
+
+B868.loopexit.i.i:                                ; preds = %B952.i.i, %B952.prol.loopexit.i.i
+  %.1141.i.i = add nuw i64 %.1134489495.i.i, 1
+  %scevgep45.i203.i = getelementptr i8, ptr %lsr.iv44.i.i, i64 %4
+  %.1128.i.i = icmp sgt i64 %.1127488496.i.i, 1
+  br i1 %.1128.i.i, label %B952.lr.ph.i.i, label %B1044.i.i
+
+B952.lr.ph.i.i:                                   ; preds = %B870.lr.ph.i.i, %B868.loopexit.i.i
+  %lsr.iv44.i.i = phi ptr [ %scevgep45.i203.i, %B868.loopexit.i.i ], [ %lsr.iv42.i.i, %B870.lr.ph.i.i ]
+  %.1127488496.i.i = phi i64 [ %.1137.i.i, %B868.loopexit.i.i ], [ %..1085420.i.i, %B870.lr.ph.i.i ]
+  %.1134489495.i.i = phi i64 [ %.1141.i.i, %B868.loopexit.i.i ], [ %.541.us.prol.i.i, %B870.lr.ph.i.i ]
+  %.1137.i.i = add nsw i64 %.1127488496.i.i, -1
+  %.1171.i.i = mul nsw i64 %.1134489495.i.i, %.20.i
+  %.1173.i.i = add nsw i64 %.1171.i.i, %.162.us.us.i
+  %gep487.i.i = getelementptr double, ptr %invariant.gep486.i.i, i64 %.1173.i.i
+  %.1178.i.i = load double, ptr %gep487.i.i, align 8
+  %.1183.i.i = fdiv double %.1178.i.i, %.1038.i.i
+  br i1 %130, label %B952.prol.loopexit.i.i, label %B952.prol.i.i
+
+B952.prol.i.i:                                    ; preds = %B952.lr.ph.i.i
+  %gep489.i = getelementptr double, ptr %invariant.gep488.i, i64 %.1173.i.i
+  %.1315.prol.i.i = load double, ptr %gep489.i, align 8
+  %.1324.prol.i.i = load double, ptr %sunkaddr851.i, align 8
+  %.1326.prol.i.i = fmul double %.1183.i.i, %.1324.prol.i.i
+  %.1327.prol.i.i = fsub double %.1315.prol.i.i, %.1326.prol.i.i
+  store double %.1327.prol.i.i, ptr %gep489.i, align 8
+  br label %B952.prol.loopexit.i.i
+
+B952.prol.loopexit.i.i:                           ; preds = %B952.prol.i.i, %B952.lr.ph.i.i
+  %.1275480482.unr.i.i = phi i64 [ %.541.us.prol.i.i, %B952.lr.ph.i.i ], [ %.1282.prol.i.i, %B952.prol.i.i ]
+  br i1 %131, label %B868.loopexit.i.i, label %B952.i.i
+
+B952.i.i:                                         ; preds = %B952.prol.loopexit.i.i, %B952.i.i
+  %.1275480482.i.i = phi i64 [ %.1282.1.i.i, %B952.i.i ], [ %.1275480482.unr.i.i, %B952.prol.loopexit.i.i ]
+  %113 = shl i64 %.1275480482.i.i, 3
+  %scevgep46.i199.i = getelementptr i8, ptr %lsr.iv44.i.i, i64 %113
+  %.1315.i.i = load double, ptr %scevgep46.i199.i, align 8
+  %scevgep40.i200.i = getelementptr i8, ptr %lsr.iv.i178.i, i64 %113
+  %.1324.i.i = load double, ptr %scevgep40.i200.i, align 8
+  %.1326.i.i = fmul double %.1183.i.i, %.1324.i.i
+  %.1327.i.i = fsub double %.1315.i.i, %.1326.i.i
+  store double %.1327.i.i, ptr %scevgep46.i199.i, align 8
+  %.1282.1.i.i = add nuw i64 %.1275480482.i.i, 2
+  %scevgep709.i = getelementptr i8, ptr %scevgep46.i199.i, i64 8
+  %.1315.1.i.i = load double, ptr %scevgep709.i, align 8
+  %scevgep711.i = getelementptr i8, ptr %scevgep40.i200.i, i64 8
+  %.1324.1.i.i = load double, ptr %scevgep711.i, align 8
+  %.1326.1.i.i = fmul double %.1183.i.i, %.1324.1.i.i
+  %.1327.1.i.i = fsub double %.1315.1.i.i, %.1326.1.i.i
+  store double %.1327.1.i.i, ptr %scevgep709.i, align 8
+  %exitcond564.not.1.i.i = icmp eq i64 %.20.i, %.1282.1.i.i
+  br i1 %exitcond564.not.1.i.i, label %B868.loopexit.i.i, label %B952.i.i
+
+B1044.i.i:                                        ; preds = %B868.loopexit.i.i, %B784.i.i
+  %scevgep.i196.i = getelementptr i8, ptr %lsr.iv.i178.i, i64 %4
+  %lsr.iv.next.i197.i = add i64 %lsr.iv29.i.i, 8
+  %lsr.iv.next35.i.i = add i64 %lsr.iv34.i.i, 8
+  %scevgep43.i198.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %4
+  %scevgep688.i = getelementptr i8, ptr %lsr.iv687.i, i64 8
+  %scevgep696.i = getelementptr i8, ptr %lsr.iv695.i, i64 8
+  %scevgep701.i = getelementptr i8, ptr %lsr.iv700.i, i64 8
+  %scevgep704.i = getelementptr i8, ptr %lsr.iv703.i, i64 8
+  %exitcond565.not.i.i = icmp eq i64 %.250502542.i.i, %3
+  br i1 %exitcond565.not.i.i, label %B428.us.us.i, label %B238.endif.us.preheader.i.i
+
+B94.endif.unr-lcssa.loopexit.i.i:                 ; preds = %B46.i.i
+  %114 = or disjoint i64 %lsr.iv632.i, 1
+  br label %B94.endif.unr-lcssa.i.i
+
+B94.endif.unr-lcssa.i.i:                          ; preds = %B94.endif.unr-lcssa.loopexit.i.i, %B46.lr.ph.i.i
+  %.113422424.unr.i.i = phi i64 [ 1, %B46.lr.ph.i.i ], [ %114, %B94.endif.unr-lcssa.loopexit.i.i ]
+  br i1 %53, label %B94.endif.i.i, label %B46.epil.i.preheader.i
+
+B46.epil.i.preheader.i:                           ; preds = %B94.endif.unr-lcssa.i.i
+  %invariant.gep11.i = getelementptr i8, ptr %lsr.iv635.i, i64 -8
+  br label %B46.epil.i.i
+
+B46.epil.i.i:                                     ; preds = %B46.epil.i.i, %B46.epil.i.preheader.i
+  %lsr.iv55.i.i = phi i64 [ %lsr.iv.next56.i.i, %B46.epil.i.i ], [ %xtraiter.i.i, %B46.epil.i.preheader.i ]
+  %lsr.iv49.i.i = phi i64 [ %lsr.iv.next50.i.i, %B46.epil.i.i ], [ %.113422424.unr.i.i, %B46.epil.i.preheader.i ]
+  %115 = shl i64 %lsr.iv49.i.i, 3
+  %scevgep653.i = getelementptr i8, ptr %lsr.iv585.i, i64 %115
+  store i64 %lsr.iv49.i.i, ptr %scevgep653.i, align 8
+  %gep12.i = getelementptr i8, ptr %invariant.gep11.i, i64 %115
+  store i64 %lsr.iv49.i.i, ptr %gep12.i, align 8
+  %lsr.iv.next50.i.i = add i64 %lsr.iv49.i.i, 1
+  %lsr.iv.next56.i.i = add nsw i64 %lsr.iv55.i.i, -1
+  %epil.iter.cmp.not.i175.i = icmp eq i64 %lsr.iv.next56.i.i, 0
+  br i1 %epil.iter.cmp.not.i175.i, label %B94.endif.i.i, label %B46.epil.i.i
+
+B94.endif.i.i:                                    ; preds = %B46.epil.i.i, %B94.endif.unr-lcssa.i.i
+  br i1 %54, label %B428.us.us.i, label %B134.endif.lr.ph.i.i
+
+B134.endif.lr.ph.i.i:                             ; preds = %B94.endif.i.i
+  %116 = shl i64 %.162.us.us.i, 3
+  %gep493.i = getelementptr i8, ptr %invariant.gep492.i, i64 %116
+  %117 = add i64 %116, %4
+  %118 = add i64 %.162.us.us.i, %.20.i
+  %119 = shl i64 %118, 3
+  %scevgep41.i177.i = getelementptr i8, ptr %a1, i64 %119
+  %invariant.gep504.i = getelementptr double, ptr %63, i64 %unroll_iter6.i.i
+  %invariant.gep506.i = getelementptr double, ptr %55, i64 %.162.us.us.i
+  br label %B238.endif.us.preheader.i.i
+
+B238.endif.us.preheader.i.i:                      ; preds = %B134.endif.lr.ph.i.i, %B1044.i.i
+  %lsr.iv703.i = phi ptr [ %lsr.iv556.i, %B134.endif.lr.ph.i.i ], [ %scevgep704.i, %B1044.i.i ]
+  %lsr.iv700.i = phi ptr [ %lsr.iv675.i, %B134.endif.lr.ph.i.i ], [ %scevgep701.i, %B1044.i.i ]
+  %lsr.iv695.i = phi ptr [ %lsr.iv693.i, %B134.endif.lr.ph.i.i ], [ %scevgep696.i, %B1044.i.i ]
+  %lsr.iv687.i = phi ptr [ %lsr.iv685.i, %B134.endif.lr.ph.i.i ], [ %scevgep688.i, %B1044.i.i ]
+  %lsr.iv42.i.i = phi ptr [ %scevgep41.i177.i, %B134.endif.lr.ph.i.i ], [ %scevgep43.i198.i, %B1044.i.i ]
+  %lsr.iv34.i.i = phi i64 [ %116, %B134.endif.lr.ph.i.i ], [ %lsr.iv.next35.i.i, %B1044.i.i ]
+  %lsr.iv29.i.i = phi i64 [ %117, %B134.endif.lr.ph.i.i ], [ %lsr.iv.next.i197.i, %B1044.i.i ]
+  %lsr.iv.i178.i = phi ptr [ %63, %B134.endif.lr.ph.i.i ], [ %scevgep.i196.i, %B1044.i.i ]
+  %.243501544.in.i.i = phi i64 [ %.20.i, %B134.endif.lr.ph.i.i ], [ %.243501544.i.i, %B1044.i.i ]
+  %.250502542.i.i = phi i64 [ 0, %B134.endif.lr.ph.i.i ], [ %.541.us.prol.i.i, %B1044.i.i ]
+  %smax.i.i = tail call i64 @llvm.smax.i64(i64 %.243501544.in.i.i, i64 0)
+  %120 = add nuw i64 %smax.i.i, %.250502542.i.i
+  %.287.i.i = mul nuw nsw i64 %.250502542.i.i, %.20.i
+  %gep568.i.i = getelementptr double, ptr %63, i64 %.287.i.i
+  %.293.i.i = getelementptr double, ptr %gep568.i.i, i64 %.250502542.i.i
+  %.294.i.i = load double, ptr %.293.i.i, align 8
+  %.295.i.i = tail call double @llvm.fabs.f64(double %.294.i.i)
+  %.541.us.prol.i.i = add nuw i64 %.250502542.i.i, 1
+  %invariant.gep486.i = getelementptr double, ptr %63, i64 %.250502542.i.i
+  %121 = and i64 %.243501544.in.i.i, 1
+  %122 = icmp eq i64 %121, 0
+  br label %B238.endif.us.i.i
+
+B238.endif.us.i.i:                                ; preds = %B272.B236.loopexit_crit_edge.us.i.i, %B238.endif.us.preheader.i.i
+  %lsr.iv16.i.i = phi ptr [ %lsr.iv.i178.i, %B238.endif.us.preheader.i.i ], [ %scevgep17.i182.i, %B272.B236.loopexit_crit_edge.us.i.i ]
+  %best.4.1451.us.i.i = phi double [ %.295.i.i, %B238.endif.us.preheader.i.i ], [ %best.3.3.us.1.i.i, %B272.B236.loopexit_crit_edge.us.i.i ]
+  %row.2.1450.us.i.i = phi i64 [ %.250502542.i.i, %B238.endif.us.preheader.i.i ], [ %row.4.3.us.1.i.i, %B272.B236.loopexit_crit_edge.us.i.i ]
+  %column.2.1449.us.i.i = phi i64 [ %.250502542.i.i, %B238.endif.us.preheader.i.i ], [ %column.4.3.us.1.i.i, %B272.B236.loopexit_crit_edge.us.i.i ]
+  %.394441447.us.i.i = phi i64 [ %.250502542.i.i, %B238.endif.us.preheader.i.i ], [ %.401.us.i.i, %B272.B236.loopexit_crit_edge.us.i.i ]
+  br i1 %122, label %B274.us.i.i.preheader, label %B274.us.prol.i.i
+
+B274.us.prol.i.i:                                 ; preds = %B238.endif.us.i.i
+  %.587.us.i.i = mul nsw i64 %.394441447.us.i.i, %.20.i
+  %gep487.i = getelementptr double, ptr %invariant.gep486.i, i64 %.587.us.i.i
+  %.594.us.prol.i.i = load double, ptr %gep487.i, align 8
+  %.595.us.prol.i.i = tail call double @llvm.fabs.f64(double %.594.us.prol.i.i)
+  %.601.us.prol.i.i = fcmp ogt double %.595.us.prol.i.i, %best.4.1451.us.i.i
+  %column.4.3.us.prol.i.i = select i1 %.601.us.prol.i.i, i64 %.250502542.i.i, i64 %column.2.1449.us.i.i
+  %row.4.3.us.prol.i.i = select i1 %.601.us.prol.i.i, i64 %.394441447.us.i.i, i64 %row.2.1450.us.i.i
+  %best.3.3.us.prol.i.i = select i1 %.601.us.prol.i.i, double %.595.us.prol.i.i, double %best.4.1451.us.i.i
+  br label %B274.us.i.i.preheader
+
+B274.us.i.i.preheader:                            ; preds = %B274.us.prol.i.i, %B238.endif.us.i.i
+  %best.2.2434.us.i.i.ph = phi double [ %best.4.1451.us.i.i, %B238.endif.us.i.i ], [ %best.3.3.us.prol.i.i, %B274.us.prol.i.i ]
+  %row.3.2433.us.i.i.ph = phi i64 [ %row.2.1450.us.i.i, %B238.endif.us.i.i ], [ %row.4.3.us.prol.i.i, %B274.us.prol.i.i ]
+  %column.3.2432.us.i.i.ph = phi i64 [ %column.2.1449.us.i.i, %B238.endif.us.i.i ], [ %column.4.3.us.prol.i.i, %B274.us.prol.i.i ]
+  %.534428430.us.i.i.ph = phi i64 [ %.250502542.i.i, %B238.endif.us.i.i ], [ %.541.us.prol.i.i, %B274.us.prol.i.i ]
+  br label %B274.us.i.i
+
+B274.us.i.i:                                      ; preds = %B274.us.i.i.preheader, %B274.us.i.i
+  %best.2.2434.us.i.i = phi double [ %best.3.3.us.1.i.i, %B274.us.i.i ], [ %best.2.2434.us.i.i.ph, %B274.us.i.i.preheader ]
+  %row.3.2433.us.i.i = phi i64 [ %row.4.3.us.1.i.i, %B274.us.i.i ], [ %row.3.2433.us.i.i.ph, %B274.us.i.i.preheader ]
+  %column.3.2432.us.i.i = phi i64 [ %column.4.3.us.1.i.i, %B274.us.i.i ], [ %column.3.2432.us.i.i.ph, %B274.us.i.i.preheader ]
+  %.534428430.us.i.i = phi i64 [ %126, %B274.us.i.i ], [ %.534428430.us.i.i.ph, %B274.us.i.i.preheader ]
+  %123 = shl i64 %.534428430.us.i.i, 3
+  %scevgep18.i179.i = getelementptr i8, ptr %lsr.iv16.i.i, i64 %123
+  %.594.us.i.i = load double, ptr %scevgep18.i179.i, align 8
+  %.595.us.i.i = tail call double @llvm.fabs.f64(double %.594.us.i.i)
+  %.601.us.i.i = fcmp ogt double %.595.us.i.i, %best.2.2434.us.i.i
+  %column.4.3.us.i.i = select i1 %.601.us.i.i, i64 %.534428430.us.i.i, i64 %column.3.2432.us.i.i
+  %best.3.3.us.i.i = select i1 %.601.us.i.i, double %.595.us.i.i, double %best.2.2434.us.i.i
+  %scevgep655.i = getelementptr i8, ptr %scevgep18.i179.i, i64 8
+  %.594.us.1.i.i = load double, ptr %scevgep655.i, align 8
+  %.595.us.1.i.i = tail call double @llvm.fabs.f64(double %.594.us.1.i.i)
+  %.601.us.1.i.i = fcmp ogt double %.595.us.1.i.i, %best.3.3.us.i.i
+  %124 = add i64 %.534428430.us.i.i, 1
+  %column.4.3.us.1.i.i = select i1 %.601.us.1.i.i, i64 %124, i64 %column.4.3.us.i.i
+  %125 = or i1 %.601.us.i.i, %.601.us.1.i.i
+  %row.4.3.us.1.i.i = select i1 %125, i64 %.394441447.us.i.i, i64 %row.3.2433.us.i.i
+  %best.3.3.us.1.i.i = select i1 %.601.us.1.i.i, double %.595.us.1.i.i, double %best.3.3.us.i.i
+  %126 = add i64 %.534428430.us.i.i, 2
+  %exitcond560.not.1.i.i = icmp eq i64 %126, %.20.i
+  br i1 %exitcond560.not.1.i.i, label %B272.B236.loopexit_crit_edge.us.i.i, label %B274.us.i.i
+
+B272.B236.loopexit_crit_edge.us.i.i:              ; preds = %B274.us.i.i
+  %.401.us.i.i = add nuw i64 %.394441447.us.i.i, 1
+  %scevgep17.i182.i = getelementptr i8, ptr %lsr.iv16.i.i, i64 %4
+  %exitcond561.not.i.i = icmp eq i64 %.401.us.i.i, %120
+  br i1 %exitcond561.not.i.i, label %B364.i.i, label %B238.endif.us.i.i
+
+B408.lr.ph.i.i:                                   ; preds = %B364.i.i
+  %.797.i.i = mul nsw i64 %row.4.3.us.1.i.i, %.20.i
+  br i1 %56, label %B408.epil.i.i, label %B408.preheader.i.i
+
+B408.preheader.i.i:                               ; preds = %B408.lr.ph.i.i
+  %127 = mul i64 %row.4.3.us.1.i.i, %4
+  %scevgep22.i183.i = getelementptr i8, ptr %gep493.i, i64 %127
+  br i1 %57, label %B408.i.epil.i, label %B408.i.preheader.i
+
+B408.i.preheader.i:                               ; preds = %B408.preheader.i.i
+  %scevgep658.i = getelementptr i8, ptr %lsr.iv556.i, i64 %127
+  br label %B408.i.i
+
+B618.preheader.i.i:                               ; preds = %B574.i.i
+  br i1 %56, label %B618.epil.i.i, label %B618.preheader15.i.i
+
+B618.preheader15.i.i:                             ; preds = %B618.preheader.i.i
+  %128 = shl i64 %column.4.3.us.1.i.i, 3
+  br i1 %57, label %B618.i.epil.i, label %B618.i.preheader.i
+
+B618.i.preheader.i:                               ; preds = %B618.preheader15.i.i
+  %scevgep677.i = getelementptr i8, ptr %lsr.iv675.i, i64 %128
+  %scevgep681.i = getelementptr i8, ptr %lsr.iv556.i, i64 %128
+  %scevgep690.i = getelementptr i8, ptr %lsr.iv685.i, i64 %128
+  %scevgep698.i = getelementptr i8, ptr %lsr.iv693.i, i64 %128
+  br label %B618.i.i
+
+B870.lr.ph.i.i:                                   ; preds = %B784.i.i
+  %invariant.gep486.i.i = getelementptr double, ptr %a1, i64 %.250502542.i.i
+  %.1085.i.i = sub nsw i64 %.20.i, %.541.us.prol.i.i
+  %..1085420.i.i = tail call i64 @llvm.smax.i64(i64 %.1085.i.i, i64 0)
+  %.1282.prol.i.i = add nuw i64 %.250502542.i.i, 2
+  %invariant.gep488.i = getelementptr double, ptr %a1, i64 %.541.us.prol.i.i
+  %129 = and i64 %110, 1
+  %130 = icmp eq i64 %129, 0
+  %131 = icmp eq i64 %3, %.250502542.i.i
+  %sunkaddr850.i = shl i64 %.541.us.prol.i.i, 3
+  %sunkaddr851.i = getelementptr i8, ptr %gep568.i.i, i64 %sunkaddr850.i
+  br label %B952.lr.ph.i.i
+
+B428.i:                                           ; preds = %B1044.i387.i, %B94.endif.i241.i, %B260.endif.i
+  %scevgep714.i = getelementptr i8, ptr %lsr.iv713.i, i64 %5
+  %scevgep733.i = getelementptr i8, ptr %lsr.iv732.i, i64 %5
+  %scevgep740.i = getelementptr i8, ptr %lsr.iv739.i, i64 %5
+  %scevgep766.i = getelementptr i8, ptr %lsr.iv765.i, i64 %5
+  %scevgep790.i = getelementptr i8, ptr %lsr.iv789.i, i64 %18
+  %scevgep809.i = getelementptr i8, ptr %lsr.iv808.i, i64 %18
+  %scevgep819.i = getelementptr i8, ptr %lsr.iv818.i, i64 %18
+  %scevgep827.i = getelementptr i8, ptr %lsr.iv826.i, i64 %18
+  %.113.i = icmp samesign ugt i64 %.112168190.i, 1
+  br i1 %.113.i, label %B120.endif.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+
+B120.endif.i:                                     ; preds = %B428.i, %B120.endif.preheader.i
+  %lsr.iv826.i = phi ptr [ %scevgep825.i, %B120.endif.preheader.i ], [ %scevgep827.i, %B428.i ]
+  %lsr.iv818.i = phi ptr [ %scevgep817.i, %B120.endif.preheader.i ], [ %scevgep819.i, %B428.i ]
+  %lsr.iv808.i = phi ptr [ %scevgep807.i, %B120.endif.preheader.i ], [ %scevgep809.i, %B428.i ]
+  %lsr.iv789.i = phi ptr [ %scevgep788.i, %B120.endif.preheader.i ], [ %scevgep790.i, %B428.i ]
+  %lsr.iv765.i = phi ptr [ %scevgep764.i, %B120.endif.preheader.i ], [ %scevgep766.i, %B428.i ]
+  %lsr.iv739.i = phi ptr [ %scevgep738.i, %B120.endif.preheader.i ], [ %scevgep740.i, %B428.i ]
+  %lsr.iv732.i = phi ptr [ %scevgep731.i, %B120.endif.preheader.i ], [ %scevgep733.i, %B428.i ]
+  %lsr.iv713.i = phi ptr [ %scevgep712.i, %B120.endif.preheader.i ], [ %scevgep714.i, %B428.i ]
+  %.112168190.i = phi i64 [ %.68.i, %B120.endif.preheader.i ], [ %.122.i, %B428.i ]
+  %.119170189.i = phi i64 [ %.27.i, %B120.endif.preheader.i ], [ %.126.i, %B428.i ]
+  %.122.i = add nsw i64 %.112168190.i, -1
+  %.126.i = add i64 %.119170189.i, 1
+  %.162.i = mul nsw i64 %.119170189.i, %.160.i
+  %.167.i = shl nsw i64 %.119170189.i, 1
+  %.169.i = mul nsw i64 %.167.i, %.20.i
+  %.27.i2.i = load i64, ptr %.19.i, align 8
+  %.30.i4.i = load i64, ptr %.29.i.i, align 8
+  %.42.i5.i = mul nsw i64 %.27.i2.i, %.27.i2.i
+  %.58.i6.i = load i64, ptr %a3, align 8
+  %.61.i7.i = getelementptr double, ptr %a1, i64 %.162.i
+  %.64.i8.i = getelementptr i64, ptr %a2, i64 %.169.i
+  %132 = getelementptr i64, ptr %a2, i64 %.27.i2.i
+  %133 = getelementptr i64, ptr %132, i64 %.169.i
+  %134 = getelementptr i64, ptr %133, i64 %.27.i2.i
+  %.70.i9.i = getelementptr i8, ptr %134, i64 -8
+  %.92.i10.i = inttoptr i64 %.58.i6.i to ptr
+  tail call void %.92.i10.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %.61.i7.i, ptr nonnull %.19.i, ptr %.64.i8.i, ptr %.70.i9.i)
+  %.57.i.i11.i = icmp sgt i64 %.27.i2.i, 0
+  br i1 %.57.i.i11.i, label %B36.lr.ph.i.i117.i, label %B0.endif.endif.i12.i
+
+B36.lr.ph.i.i117.i:                               ; preds = %B120.endif.i
+  %xtraiter.i.i118.i = and i64 %.27.i2.i, 7
+  %135 = icmp samesign ult i64 %.27.i2.i, 8
+  br i1 %135, label %B36.lr.ph.i.i117.i.B94.else.if.lr.ph.unr-lcssa.i.i140.i_crit_edge, label %B36.lr.ph.new.i.i119.i
+
+B36.lr.ph.i.i117.i.B94.else.if.lr.ph.unr-lcssa.i.i140.i_crit_edge: ; preds = %B36.lr.ph.i.i117.i
+  %.pre3 = shl nuw nsw i64 %.27.i2.i, 3
+  br label %B94.else.if.lr.ph.unr-lcssa.i.i140.i
+
+B36.lr.ph.new.i.i119.i:                           ; preds = %B36.lr.ph.i.i117.i
+  %136 = and i64 %.27.i2.i, 9223372036854775800
+  %137 = shl i64 %.27.i2.i, 3
+  %scevgep715.i = getelementptr i8, ptr %lsr.iv713.i, i64 %137
+  br label %B36.i.i120.i
+
+B36.i.i120.i:                                     ; preds = %B36.i.i120.i, %B36.lr.ph.new.i.i119.i
+  %lsr.iv30.i121.i = phi i64 [ %lsr.iv.next31.i137.i, %B36.i.i120.i ], [ 8, %B36.lr.ph.new.i.i119.i ]
+  %138 = add nsw i64 %lsr.iv30.i121.i, -4
+  %139 = add nsw i64 %lsr.iv30.i121.i, -7
+  %140 = shl i64 %lsr.iv30.i121.i, 3
+  %scevgep722.i = getelementptr i8, ptr %scevgep715.i, i64 %140
+  %scevgep723.i = getelementptr i8, ptr %scevgep722.i, i64 -32
+  %scevgep717.i = getelementptr i8, ptr %scevgep722.i, i64 -64
+  store i64 %139, ptr %scevgep717.i, align 8
+  %141 = add nsw i64 %lsr.iv30.i121.i, -6
+  %scevgep727.i = getelementptr i8, ptr %scevgep722.i, i64 -56
+  store i64 %141, ptr %scevgep727.i, align 8
+  %142 = add nsw i64 %lsr.iv30.i121.i, -5
+  %scevgep729.i = getelementptr i8, ptr %scevgep722.i, i64 -48
+  store i64 %142, ptr %scevgep729.i, align 8
+  %scevgep730.i = getelementptr i8, ptr %scevgep722.i, i64 -40
+  store i64 %138, ptr %scevgep730.i, align 8
+  %143 = add nsw i64 %lsr.iv30.i121.i, -3
+  store i64 %143, ptr %scevgep723.i, align 8
+  %144 = add nsw i64 %lsr.iv30.i121.i, -2
+  %scevgep725.i = getelementptr i8, ptr %scevgep722.i, i64 -24
+  store i64 %144, ptr %scevgep725.i, align 8
+  %145 = add nsw i64 %lsr.iv30.i121.i, -1
+  %scevgep721.i = getelementptr i8, ptr %scevgep722.i, i64 -16
+  store i64 %145, ptr %scevgep721.i, align 8
+  %scevgep719.i = getelementptr i8, ptr %scevgep722.i, i64 -8
+  store i64 %lsr.iv30.i121.i, ptr %scevgep719.i, align 8
+  %lsr.iv.next31.i137.i = add nuw i64 %lsr.iv30.i121.i, 8
+  %146 = sub i64 %lsr.iv.next31.i137.i, %136
+  %niter.ncmp.7.i.i138.i = icmp eq i64 %146, 8
+  br i1 %niter.ncmp.7.i.i138.i, label %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i139.i, label %B36.i.i120.i
+
+B94.else.if.lr.ph.unr-lcssa.loopexit.i.i139.i:    ; preds = %B36.i.i120.i
+  %147 = or disjoint i64 %lsr.iv30.i121.i, 1
+  br label %B94.else.if.lr.ph.unr-lcssa.i.i140.i
+
+B94.else.if.lr.ph.unr-lcssa.i.i140.i:             ; preds = %B36.lr.ph.i.i117.i.B94.else.if.lr.ph.unr-lcssa.i.i140.i_crit_edge, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i139.i
+  %.pre15.i.pre-phi = phi i64 [ %.pre3, %B36.lr.ph.i.i117.i.B94.else.if.lr.ph.unr-lcssa.i.i140.i_crit_edge ], [ %137, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i139.i ]
+  %.107101103.unr.i.i141.i = phi i64 [ 1, %B36.lr.ph.i.i117.i.B94.else.if.lr.ph.unr-lcssa.i.i140.i_crit_edge ], [ %147, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i139.i ]
+  %lcmp.mod.not.i.i142.i = icmp eq i64 %xtraiter.i.i118.i, 0
+  br i1 %lcmp.mod.not.i.i142.i, label %B94.else.if.i.i154.preheader.i, label %B36.epil.i.i144.preheader.i
+
+B36.epil.i.i144.preheader.i:                      ; preds = %B94.else.if.lr.ph.unr-lcssa.i.i140.i
+  %scevgep734.i = getelementptr i8, ptr %lsr.iv732.i, i64 %.pre15.i.pre-phi
+  br label %B36.epil.i.i144.i
+
+B36.epil.i.i144.i:                                ; preds = %B36.epil.i.i144.i, %B36.epil.i.i144.preheader.i
+  %lsr.iv5.i.i145.i = phi i64 [ %lsr.iv.next6.i.i151.i, %B36.epil.i.i144.i ], [ %xtraiter.i.i118.i, %B36.epil.i.i144.preheader.i ]
+  %lsr.iv1.i.i146.i = phi i64 [ %lsr.iv.next2.i.i150.i, %B36.epil.i.i144.i ], [ %.107101103.unr.i.i141.i, %B36.epil.i.i144.preheader.i ]
+  %sunkaddr.i147.i = shl i64 %lsr.iv1.i.i146.i, 3
+  %scevgep735.i = getelementptr i8, ptr %scevgep734.i, i64 %sunkaddr.i147.i
+  store i64 %lsr.iv1.i.i146.i, ptr %scevgep735.i, align 8
+  %lsr.iv.next2.i.i150.i = add nuw i64 %lsr.iv1.i.i146.i, 1
+  %lsr.iv.next6.i.i151.i = add nsw i64 %lsr.iv5.i.i145.i, -1
+  %epil.iter.cmp.not.i.i152.i = icmp eq i64 %lsr.iv.next6.i.i151.i, 0
+  br i1 %epil.iter.cmp.not.i.i152.i, label %B94.else.if.i.i154.preheader.i, label %B36.epil.i.i144.i
+
+B94.else.if.i.i154.preheader.i:                   ; preds = %B36.epil.i.i144.i, %B94.else.if.lr.ph.unr-lcssa.i.i140.i
+  %scevgep736.i = getelementptr i8, ptr %lsr.iv713.i, i64 %.pre15.i.pre-phi
+  br label %B94.else.if.i.i154.i
+
+B94.else.if.i.i154.i:                             ; preds = %B94.else.if.i.i154.i, %B94.else.if.i.i154.preheader.i
+  %lsr.iv.i.i155.i = phi i64 [ %lsr.iv.next.i.i172.i, %B94.else.if.i.i154.i ], [ 0, %B94.else.if.i.i154.preheader.i ]
+  %.238107109.i.i156.i = phi i64 [ %.245.i.i157.i, %B94.else.if.i.i154.i ], [ 0, %B94.else.if.i.i154.preheader.i ]
+  %.245.i.i157.i = add nuw nsw i64 %.238107109.i.i156.i, 1
+  %.281.1.i.i158.i = lshr i64 %.238107109.i.i156.i, 1
+  %.317.i.i159.i = getelementptr i64, ptr %.64.i8.i, i64 %.281.1.i.i158.i
+  %.318.i.i160.i = load i64, ptr %.317.i.i159.i, align 8
+  %.360.i.i161.i = and i64 %lsr.iv.i.i155.i, 32
+  %.361.i.i162.i = ashr i64 %.318.i.i160.i, %.360.i.i161.i
+  %.362.i.i163.i = and i64 %.361.i.i162.i, 4294967295
+  %.363.i.i164.i = add nsw i64 %.362.i.i163.i, -1
+  %.367.i.i165.i = getelementptr i64, ptr %133, i64 %.363.i.i164.i
+  %.368.i.i166.i = load i64, ptr %.367.i.i165.i, align 8
+  %148 = shl i64 %.238107109.i.i156.i, 3
+  %scevgep737.i = getelementptr i8, ptr %scevgep736.i, i64 %148
+  %.377.i.i168.i = load i64, ptr %scevgep737.i, align 8
+  store i64 %.377.i.i168.i, ptr %.367.i.i165.i, align 8
+  %.384.i.i169.i = icmp eq i64 %.238107109.i.i156.i, %.363.i.i164.i
+  %.394.i.i170.i = sub i64 0, %.368.i.i166.i
+  %"$phi230.1.2.1.i.i171.i" = select i1 %.384.i.i169.i, i64 %.368.i.i166.i, i64 %.394.i.i170.i
+  store i64 %"$phi230.1.2.1.i.i171.i", ptr %scevgep737.i, align 8
+  %lsr.iv.next.i.i172.i = add i64 %lsr.iv.i.i155.i, 32
+  %exitcond113.not.i.i173.i = icmp eq i64 %.27.i2.i, %.245.i.i157.i
+  br i1 %exitcond113.not.i.i173.i, label %B0.endif.endif.i12.i, label %B94.else.if.i.i154.i
+
+B976.i29.i:                                       ; preds = %B976.preheader.new.i28.i, %B976.i29.i
+  %lsr.iv744.i = phi i64 [ 8, %B976.preheader.new.i28.i ], [ %lsr.iv.next745.i, %B976.i29.i ]
+  %149 = add nsw i64 %lsr.iv744.i, -4
+  %150 = add nsw i64 %lsr.iv744.i, -7
+  %151 = shl i64 %lsr.iv744.i, 3
+  %scevgep752.i = getelementptr i8, ptr %lsr.iv713.i, i64 %151
+  %scevgep753.i = getelementptr i8, ptr %scevgep752.i, i64 -32
+  %scevgep760.i = getelementptr i8, ptr %scevgep752.i, i64 -64
+  store i64 %150, ptr %scevgep760.i, align 8
+  %152 = add nsw i64 %lsr.iv744.i, -6
+  %scevgep759.i = getelementptr i8, ptr %scevgep752.i, i64 -56
+  store i64 %152, ptr %scevgep759.i, align 8
+  %153 = add nsw i64 %lsr.iv744.i, -5
+  %scevgep757.i = getelementptr i8, ptr %scevgep752.i, i64 -48
+  store i64 %153, ptr %scevgep757.i, align 8
+  %scevgep755.i = getelementptr i8, ptr %scevgep752.i, i64 -40
+  store i64 %149, ptr %scevgep755.i, align 8
+  %154 = add nsw i64 %lsr.iv744.i, -3
+  store i64 %154, ptr %scevgep753.i, align 8
+  %155 = add nsw i64 %lsr.iv744.i, -2
+  %scevgep751.i = getelementptr i8, ptr %scevgep752.i, i64 -24
+  store i64 %155, ptr %scevgep751.i, align 8
+  %156 = add nsw i64 %lsr.iv744.i, -1
+  %scevgep749.i = getelementptr i8, ptr %scevgep752.i, i64 -16
+  store i64 %156, ptr %scevgep749.i, align 8
+  %scevgep747.i = getelementptr i8, ptr %scevgep752.i, i64 -8
+  store i64 %lsr.iv744.i, ptr %scevgep747.i, align 8
+  %lsr.iv.next745.i = add nuw i64 %lsr.iv744.i, 8
+  %157 = sub i64 %lsr.iv.next745.i, %167
+  %niter5.ncmp.7.i47.i = icmp eq i64 %157, 8
+  br i1 %niter5.ncmp.7.i47.i, label %common.ret.loopexit.unr-lcssa.loopexit.i48.i, label %B976.i29.i
+
+common.ret.loopexit.unr-lcssa.loopexit.i48.i:     ; preds = %B976.i29.i
+  %158 = or disjoint i64 %lsr.iv744.i, 1
+  br label %common.ret.loopexit.unr-lcssa.i49.i
+
+common.ret.loopexit.unr-lcssa.i49.i:              ; preds = %B976.preheader.i26.i, %common.ret.loopexit.unr-lcssa.loopexit.i48.i
+  %.644189191.unr.i50.i = phi i64 [ 1, %B976.preheader.i26.i ], [ %158, %common.ret.loopexit.unr-lcssa.loopexit.i48.i ]
+  %lcmp.mod3.not.i51.i = icmp eq i64 %xtraiter2.i27.i, 0
+  br i1 %lcmp.mod3.not.i51.i, label %B260.endif.i, label %B976.epil.i53.i
+
+B976.epil.i53.i:                                  ; preds = %common.ret.loopexit.unr-lcssa.i49.i, %B976.epil.i53.i
+  %lsr.iv7.i54.i = phi i64 [ %lsr.iv.next8.i59.i, %B976.epil.i53.i ], [ %xtraiter2.i27.i, %common.ret.loopexit.unr-lcssa.i49.i ]
+  %lsr.iv.i55.i = phi i64 [ %lsr.iv.next.i58.i, %B976.epil.i53.i ], [ %.644189191.unr.i50.i, %common.ret.loopexit.unr-lcssa.i49.i ]
+  %159 = shl i64 %lsr.iv.i55.i, 3
+  %scevgep761.i = getelementptr i8, ptr %lsr.iv732.i, i64 %159
+  store i64 %lsr.iv.i55.i, ptr %scevgep761.i, align 8
+  %lsr.iv.next.i58.i = add nuw i64 %lsr.iv.i55.i, 1
+  %lsr.iv.next8.i59.i = add nsw i64 %lsr.iv7.i54.i, -1
+  %epil.iter.cmp.not.i60.i = icmp eq i64 %lsr.iv.next8.i59.i, 0
+  br i1 %epil.iter.cmp.not.i60.i, label %B260.endif.i, label %B976.epil.i53.i
+
+B0.endif.endif.i12.i:                             ; preds = %B94.else.if.i.i154.i, %B120.endif.i
+  %.167.i13.i = icmp sgt i64 %.30.i4.i, 0
+  br i1 %.167.i13.i, label %B350.endif.us.preheader.i68.i, label %B554.endif.i15.i
+
+B350.endif.us.preheader.i68.i:                    ; preds = %B0.endif.endif.i12.i
+  %.373.i69.i = mul nsw i64 %.27.i2.i, %.119170189.i
+  %unroll_iter.i70.i = and i64 %.30.i4.i, 9223372036854775806
+  %160 = shl i64 %.27.i2.i, 3
+  %scevgep741.i = getelementptr i8, ptr %lsr.iv739.i, i64 %160
+  %161 = icmp eq i64 %.30.i4.i, 1
+  %162 = and i64 %.30.i4.i, 1
+  %163 = icmp eq i64 %162, 0
+  %sunkaddr854.i = shl i64 %unroll_iter.i70.i, 3
+  %sunkaddr855.i = getelementptr i8, ptr %133, i64 %sunkaddr854.i
+  br label %B350.endif.us.i72.i
+
+B350.endif.us.i72.i:                              ; preds = %B386.B520_crit_edge.us.i111.i, %B350.endif.us.preheader.i68.i
+  %largest.2.0178.us.i73.i = phi double [ %.408.us.i115.i, %B386.B520_crit_edge.us.i111.i ], [ 0.000000e+00, %B350.endif.us.preheader.i68.i ]
+  %.215170176.us.i74.i = phi i64 [ %.222.us.i113.i, %B386.B520_crit_edge.us.i111.i ], [ 0, %B350.endif.us.preheader.i68.i ]
+  %.375157.us.i75.i = add i64 %.215170176.us.i74.i, %.373.i69.i
+  %.379.us.i76.i = mul i64 %.375157.us.i75.i, %.27.i2.i
+  %gep168.us.i77.i = getelementptr double, ptr %invariant.gep167.i.i, i64 %.379.us.i76.i
+  br i1 %161, label %B388.us.epil.i103.i, label %B388.us.i79.i
+
+B388.us.i79.i:                                    ; preds = %B350.endif.us.i72.i, %B388.us.i79.i
+  %total.2.1164.us.i80.i = phi double [ %.395.us.1.i97.i, %B388.us.i79.i ], [ 0.000000e+00, %B350.endif.us.i72.i ]
+  %.339160162.us.i81.i = phi i64 [ %.346.us.1.i90.i, %B388.us.i79.i ], [ 0, %B350.endif.us.i72.i ]
+  %164 = shl i64 %.339160162.us.i81.i, 3
+  %scevgep742.i = getelementptr i8, ptr %scevgep741.i, i64 %164
+  %scevgep743.i = getelementptr i8, ptr %scevgep742.i, i64 -8
+  %.384.us.i84.i = load i64, ptr %scevgep743.i, align 8
+  %.387.us.i85.i = tail call i64 @llvm.abs.i64(i64 %.384.us.i84.i, i1 false)
+  %gep.us.i86.i = getelementptr double, ptr %gep168.us.i77.i, i64 %.387.us.i85.i
+  %.392.us.i87.i = load double, ptr %gep.us.i86.i, align 8
+  %.393.us.i88.i = tail call double @llvm.fabs.f64(double %.392.us.i87.i)
+  %.395.us.i89.i = fadd double %total.2.1164.us.i80.i, %.393.us.i88.i
+  %.346.us.1.i90.i = add nuw i64 %.339160162.us.i81.i, 2
+  %.384.us.1.i92.i = load i64, ptr %scevgep742.i, align 8
+  %.387.us.1.i93.i = tail call i64 @llvm.abs.i64(i64 %.384.us.1.i92.i, i1 false)
+  %gep.us.1.i94.i = getelementptr double, ptr %gep168.us.i77.i, i64 %.387.us.1.i93.i
+  %.392.us.1.i95.i = load double, ptr %gep.us.1.i94.i, align 8
+  %.393.us.1.i96.i = tail call double @llvm.fabs.f64(double %.392.us.1.i95.i)
+  %.395.us.1.i97.i = fadd double %.395.us.i89.i, %.393.us.1.i96.i
+  %niter.ncmp.1.i98.i = icmp eq i64 %unroll_iter.i70.i, %.346.us.1.i90.i
+  br i1 %niter.ncmp.1.i98.i, label %B386.B520_crit_edge.us.unr-lcssa.i99.i, label %B388.us.i79.i
+
+B386.B520_crit_edge.us.unr-lcssa.i99.i:           ; preds = %B388.us.i79.i
+  br i1 %163, label %B386.B520_crit_edge.us.i111.i, label %B388.us.epil.i103.i
+
+B388.us.epil.i103.i:                              ; preds = %B386.B520_crit_edge.us.unr-lcssa.i99.i, %B350.endif.us.i72.i
+  %total.2.1164.us.unr.i101457.i = phi double [ %.395.us.1.i97.i, %B386.B520_crit_edge.us.unr-lcssa.i99.i ], [ 0.000000e+00, %B350.endif.us.i72.i ]
+  %.384.us.epil.i105.i = load i64, ptr %sunkaddr855.i, align 8
+  %.387.us.epil.i106.i = tail call i64 @llvm.abs.i64(i64 %.384.us.epil.i105.i, i1 false)
+  %gep.us.epil.i107.i = getelementptr double, ptr %gep168.us.i77.i, i64 %.387.us.epil.i106.i
+  %.392.us.epil.i108.i = load double, ptr %gep.us.epil.i107.i, align 8
+  %.393.us.epil.i109.i = tail call double @llvm.fabs.f64(double %.392.us.epil.i108.i)
+  %.395.us.epil.i110.i = fadd double %total.2.1164.us.unr.i101457.i, %.393.us.epil.i109.i
+  br label %B386.B520_crit_edge.us.i111.i
+
+B386.B520_crit_edge.us.i111.i:                    ; preds = %B388.us.epil.i103.i, %B386.B520_crit_edge.us.unr-lcssa.i99.i
+  %.395.us.lcssa.i112.i = phi double [ %.395.us.1.i97.i, %B386.B520_crit_edge.us.unr-lcssa.i99.i ], [ %.395.us.epil.i110.i, %B388.us.epil.i103.i ]
+  %.222.us.i113.i = add nuw nsw i64 %.215170176.us.i74.i, 1
+  %.407.us.i114.i = fcmp ogt double %.395.us.lcssa.i112.i, %largest.2.0178.us.i73.i
+  %.408.us.i115.i = select i1 %.407.us.i114.i, double %.395.us.lcssa.i112.i, double %largest.2.0178.us.i73.i
+  %exitcond195.not.i116.i = icmp eq i64 %.222.us.i113.i, %.30.i4.i
+  br i1 %exitcond195.not.i116.i, label %B554.endif.i15.i, label %B350.endif.us.i72.i
+
+B554.endif.i15.i:                                 ; preds = %B386.B520_crit_edge.us.i111.i, %B0.endif.endif.i12.i
+  %largest.2.0.lcssa.i16.i = phi double [ 0.000000e+00, %B0.endif.endif.i12.i ], [ %.408.us.i115.i, %B386.B520_crit_edge.us.i111.i ]
+  %165 = getelementptr double, ptr %a1, i64 %.42.i5.i
+  %.429.i17.i = getelementptr double, ptr %165, i64 %.162.i
+  store double %largest.2.0.lcssa.i16.i, ptr %.429.i17.i, align 8
+  %.437.i18.i = getelementptr i8, ptr %.429.i17.i, i64 8
+  store double 0.000000e+00, ptr %.437.i18.i, align 8
+  %.449.i19.i = getelementptr i8, ptr %.429.i17.i, i64 16
+  %.464.i20.i = getelementptr i8, ptr %133, i64 -8
+  %.471.i22.i = load i64, ptr %sunkaddr856.i, align 8
+  %.554.i24.i = inttoptr i64 %.471.i22.i to ptr
+  tail call void %.554.i24.i(ptr %.474.i.i, ptr nonnull %.29.i.i, ptr %.61.i7.i, ptr nonnull %.19.i, ptr nonnull %.429.i17.i, ptr nonnull %.437.i18.i, ptr %.449.i19.i, ptr %.64.i8.i, ptr %.464.i20.i)
+  %.638190.not.i25.i = icmp slt i64 %.27.i2.i, 1
+  br i1 %.638190.not.i25.i, label %B260.endif.i, label %B976.preheader.i26.i
+
+B976.preheader.i26.i:                             ; preds = %B554.endif.i15.i
+  %xtraiter2.i27.i = and i64 %.27.i2.i, 7
+  %166 = icmp samesign ult i64 %.27.i2.i, 8
+  br i1 %166, label %common.ret.loopexit.unr-lcssa.i49.i, label %B976.preheader.new.i28.i
+
+B976.preheader.new.i28.i:                         ; preds = %B976.preheader.i26.i
+  %167 = and i64 %.27.i2.i, 9223372036854775800
+  br label %B976.i29.i
+
+B260.endif.i:                                     ; preds = %B976.epil.i53.i, %B554.endif.i15.i, %common.ret.loopexit.unr-lcssa.i49.i
+  %.697.i61.i = load double, ptr %.437.i18.i, align 8
+  %.703.i63.i = load i64, ptr %sunkaddr857.i, align 8
+  %.706.i64.i = sitofp i64 %.703.i63.i to double
+  %.707.i65.i = fmul double %.697.i61.i, %.706.i64.i
+  %.709.i66.i = fcmp ule double %.707.i65.i, 1.000000e+00
+  %or.cond.i = select i1 %.709.i66.i, i1 %21, i1 false
+  br i1 %or.cond.i, label %B46.lr.ph.i205.i, label %B428.i
+
+B46.lr.ph.i205.i:                                 ; preds = %B260.endif.i
+  %168 = getelementptr i64, ptr %1, i64 %.169.i
+  br i1 %22, label %B94.endif.unr-lcssa.i227.i, label %B46.i208.i
+
+B46.i208.i:                                       ; preds = %B46.lr.ph.i205.i, %B46.i208.i
+  %lsr.iv762.i = phi i64 [ %lsr.iv.next763.i, %B46.i208.i ], [ 4, %B46.lr.ph.i205.i ]
+  %169 = add nsw i64 %lsr.iv762.i, -2
+  %170 = add nsw i64 %lsr.iv762.i, -3
+  %171 = shl i64 %lsr.iv762.i, 3
+  %scevgep776.i = getelementptr i8, ptr %lsr.iv713.i, i64 %171
+  %scevgep777.i = getelementptr i8, ptr %scevgep776.i, i64 -16
+  %scevgep780.i = getelementptr i8, ptr %scevgep776.i, i64 -32
+  store i64 %170, ptr %scevgep780.i, align 8
+  %scevgep769.i = getelementptr i8, ptr %lsr.iv765.i, i64 %171
+  %scevgep770.i = getelementptr i8, ptr %scevgep769.i, i64 -16
+  %scevgep773.i = getelementptr i8, ptr %scevgep769.i, i64 -32
+  store i64 %170, ptr %scevgep773.i, align 8
+  %scevgep779.i = getelementptr i8, ptr %scevgep776.i, i64 -24
+  store i64 %169, ptr %scevgep779.i, align 8
+  %scevgep772.i = getelementptr i8, ptr %scevgep769.i, i64 -24
+  store i64 %169, ptr %scevgep772.i, align 8
+  %172 = add nsw i64 %lsr.iv762.i, -1
+  store i64 %172, ptr %scevgep777.i, align 8
+  store i64 %172, ptr %scevgep770.i, align 8
+  %scevgep775.i = getelementptr i8, ptr %scevgep776.i, i64 -8
+  store i64 %lsr.iv762.i, ptr %scevgep775.i, align 8
+  %scevgep768.i = getelementptr i8, ptr %scevgep769.i, i64 -8
+  store i64 %lsr.iv762.i, ptr %scevgep768.i, align 8
+  %lsr.iv.next763.i = add nuw i64 %lsr.iv762.i, 4
+  %173 = sub i64 %lsr.iv.next763.i, %12
+  %niter.ncmp.3.i225.i = icmp eq i64 %173, 4
+  br i1 %niter.ncmp.3.i225.i, label %B94.endif.unr-lcssa.loopexit.i226.i, label %B46.i208.i
+
+B364.i313.i:                                      ; preds = %B272.B236.loopexit_crit_edge.us.i306.i
+  %174 = sub i64 %2, %.250502542.i253.i
+  %.243501544.i255.i = add i64 %.243501544.in.i252.i, -1
+  %.669.not.i315.i = icmp eq i64 %row.4.3.us.1.i303.i, %.250502542.i253.i
+  br i1 %.669.not.i315.i, label %B574.i347.i, label %B408.lr.ph.i316.i
+
+B408.i320.i:                                      ; preds = %B408.i320.preheader.i, %B408.i320.i
+  %lsr.iv792.i = phi i64 [ 0, %B408.i320.preheader.i ], [ %lsr.iv.next793.i, %B408.i320.i ]
+  %lsr.iv786.i = phi i64 [ %unroll_iter514.i, %B408.i320.preheader.i ], [ %lsr.iv.next787.i, %B408.i320.i ]
+  %scevgep798.i = getelementptr i8, ptr %scevgep791.i, i64 %lsr.iv792.i
+  %scevgep799.i = getelementptr i8, ptr %scevgep798.i, i64 8
+  %.803.i324.i = load double, ptr %scevgep798.i, align 8
+  %scevgep806.i = getelementptr i8, ptr %lsr.iv.i251.i, i64 %lsr.iv792.i
+  %.806.i326.i = load double, ptr %scevgep806.i, align 8
+  store double %.803.i324.i, ptr %scevgep806.i, align 8
+  store double %.806.i326.i, ptr %scevgep798.i, align 8
+  %.803.1.i329.i = load double, ptr %scevgep799.i, align 8
+  %scevgep805.i = getelementptr i8, ptr %scevgep806.i, i64 8
+  %.806.1.i332.i = load double, ptr %scevgep805.i, align 8
+  store double %.803.1.i329.i, ptr %scevgep805.i, align 8
+  store double %.806.1.i332.i, ptr %scevgep799.i, align 8
+  %scevgep796.i = getelementptr i8, ptr %scevgep798.i, i64 24
+  %scevgep797.i = getelementptr i8, ptr %scevgep798.i, i64 16
+  %.803.i324.1.i = load double, ptr %scevgep797.i, align 8
+  %scevgep803.i = getelementptr i8, ptr %scevgep806.i, i64 16
+  %.806.i326.1.i = load double, ptr %scevgep803.i, align 8
+  store double %.803.i324.1.i, ptr %scevgep803.i, align 8
+  store double %.806.i326.1.i, ptr %scevgep797.i, align 8
+  %.803.1.i329.1.i = load double, ptr %scevgep796.i, align 8
+  %scevgep801.i = getelementptr i8, ptr %scevgep806.i, i64 24
+  %.806.1.i332.1.i = load double, ptr %scevgep801.i, align 8
+  store double %.803.1.i329.1.i, ptr %scevgep801.i, align 8
+  store double %.806.1.i332.1.i, ptr %scevgep796.i, align 8
+  %lsr.iv.next787.i = add i64 %lsr.iv786.i, -2
+  %lsr.iv.next793.i = add i64 %lsr.iv792.i, 32
+  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next787.i, 0
+  br i1 %niter.ncmp.1.i, label %B502.unr-lcssa.i334.unr-lcssa.i, label %B408.i320.i
+
+B502.unr-lcssa.i334.unr-lcssa.i:                  ; preds = %B408.i320.i
+  br i1 %29, label %B408.i320.epil.i, label %B502.unr-lcssa.i334.i
+
+B408.i320.epil.i:                                 ; preds = %B408.preheader.i318.i, %B502.unr-lcssa.i334.unr-lcssa.i
+  %.757464466.i321.unr6.i = phi i64 [ %lsr.iv.next793.i, %B502.unr-lcssa.i334.unr-lcssa.i ], [ 0, %B408.preheader.i318.i ]
+  %scevgep24.i322.epil.i = getelementptr i8, ptr %scevgep22.i319.i, i64 %.757464466.i321.unr6.i
+  %scevgep25.i323.epil.i = getelementptr i8, ptr %scevgep24.i322.epil.i, i64 -8
+  %.803.i324.epil.i = load double, ptr %scevgep25.i323.epil.i, align 8
+  %scevgep28.i325.epil.i = getelementptr i8, ptr %lsr.iv.i251.i, i64 %.757464466.i321.unr6.i
+  %.806.i326.epil.i = load double, ptr %scevgep28.i325.epil.i, align 8
+  store double %.803.i324.epil.i, ptr %scevgep28.i325.epil.i, align 8
+  store double %.806.i326.epil.i, ptr %scevgep25.i323.epil.i, align 8
+  %.803.1.i329.epil.i = load double, ptr %scevgep24.i322.epil.i, align 8
+  %scevgep27.i331.epil.i = getelementptr i8, ptr %scevgep28.i325.epil.i, i64 8
+  %.806.1.i332.epil.i = load double, ptr %scevgep27.i331.epil.i, align 8
+  store double %.803.1.i329.epil.i, ptr %scevgep27.i331.epil.i, align 8
+  store double %.806.1.i332.epil.i, ptr %scevgep24.i322.epil.i, align 8
+  br label %B502.unr-lcssa.i334.i
+
+B502.unr-lcssa.i334.i:                            ; preds = %B408.i320.epil.i, %B502.unr-lcssa.i334.unr-lcssa.i
+  br i1 %31, label %B502.i341.i, label %B408.epil.i336.i
+
+B408.epil.i336.i:                                 ; preds = %B408.lr.ph.i316.i, %B502.unr-lcssa.i334.i
+  %gep499.i = getelementptr double, ptr %invariant.gep498.i, i64 %.797.i317.i
+  %.803.epil.i338.i = load double, ptr %gep499.i, align 8
+  %.805.epil.i339.i = getelementptr double, ptr %gep568.i257.i, i64 %unroll_iter6.i.i
+  %.806.epil.i340.i = load double, ptr %.805.epil.i339.i, align 8
+  store double %.803.epil.i338.i, ptr %.805.epil.i339.i, align 8
+  store double %.806.epil.i340.i, ptr %gep499.i, align 8
+  br label %B502.i341.i
+
+B502.i341.i:                                      ; preds = %B408.epil.i336.i, %B502.unr-lcssa.i334.i
+  %.822.i342.i = getelementptr i64, ptr %.64.i8.i, i64 %row.4.3.us.1.i303.i
+  %.823.i343.i = load i64, ptr %.822.i342.i, align 8
+  %.824.i344.i = sub i64 0, %.823.i343.i
+  %.829.i345.i = getelementptr i64, ptr %.64.i8.i, i64 %.250502542.i253.i
+  %.830.i346.i = load i64, ptr %.829.i345.i, align 8
+  store i64 %.824.i344.i, ptr %.829.i345.i, align 8
+  store i64 %.830.i346.i, ptr %.822.i342.i, align 8
+  br label %B574.i347.i
+
+B574.i347.i:                                      ; preds = %B502.i341.i, %B364.i313.i
+  %.850.not.i348.i = icmp eq i64 %column.4.3.us.1.i302.i, %.250502542.i253.i
+  br i1 %.850.not.i348.i, label %B784.i382.i, label %B618.preheader.i349.i
+
+B618.i353.i:                                      ; preds = %B618.i353.preheader.i, %B618.i353.i
+  %lsr.iv839.i = phi i64 [ %unroll_iter514.i, %B618.i353.preheader.i ], [ %lsr.iv.next840.i, %B618.i353.i ]
+  %lsr.iv811.i = phi i64 [ 0, %B618.i353.preheader.i ], [ %lsr.iv.next812.i, %B618.i353.i ]
+  %scevgep815.i = getelementptr i8, ptr %scevgep814.i, i64 %lsr.iv811.i
+  %.984.i357.i = load double, ptr %scevgep815.i, align 8
+  %scevgep838.i = getelementptr i8, ptr %lsr.iv836.i, i64 %lsr.iv811.i
+  %.987.i359.i = load double, ptr %scevgep838.i, align 8
+  store double %.984.i357.i, ptr %scevgep838.i, align 8
+  store double %.987.i359.i, ptr %scevgep815.i, align 8
+  %scevgep813.i = getelementptr i8, ptr %scevgep810.i, i64 %lsr.iv811.i
+  %.984.1.i362.i = load double, ptr %scevgep813.i, align 8
+  %scevgep835.i = getelementptr i8, ptr %lsr.iv833.i, i64 %lsr.iv811.i
+  %.987.1.i364.i = load double, ptr %scevgep835.i, align 8
+  store double %.984.1.i362.i, ptr %scevgep835.i, align 8
+  store double %.987.1.i364.i, ptr %scevgep813.i, align 8
+  %scevgep832.i = getelementptr i8, ptr %scevgep831.i, i64 %lsr.iv811.i
+  %.984.i357.1.i = load double, ptr %scevgep832.i, align 8
+  %scevgep830.i = getelementptr i8, ptr %lsr.iv828.i, i64 %lsr.iv811.i
+  %.987.i359.1.i = load double, ptr %scevgep830.i, align 8
+  store double %.984.i357.1.i, ptr %scevgep830.i, align 8
+  store double %.987.i359.1.i, ptr %scevgep832.i, align 8
+  %scevgep824.i = getelementptr i8, ptr %scevgep823.i, i64 %lsr.iv811.i
+  %.984.1.i362.1.i = load double, ptr %scevgep824.i, align 8
+  %scevgep822.i = getelementptr i8, ptr %lsr.iv820.i, i64 %lsr.iv811.i
+  %.987.1.i364.1.i = load double, ptr %scevgep822.i, align 8
+  store double %.984.1.i362.1.i, ptr %scevgep822.i, align 8
+  store double %.987.1.i364.1.i, ptr %scevgep824.i, align 8
+  %lsr.iv.next812.i = add i64 %lsr.iv811.i, %19
+  %lsr.iv.next840.i = add i64 %lsr.iv839.i, -2
+  %niter515.ncmp.1.i = icmp eq i64 %lsr.iv.next840.i, 0
+  br i1 %niter515.ncmp.1.i, label %B712.unr-lcssa.i367.unr-lcssa.i, label %B618.i353.i
+
+B712.unr-lcssa.i367.unr-lcssa.i:                  ; preds = %B618.i353.i
+  %scevgep816.i = getelementptr i8, ptr %a1, i64 %lsr.iv.next812.i
+  br i1 %29, label %B618.i353.epil.i, label %B712.unr-lcssa.i367.i
+
+B618.i353.epil.i:                                 ; preds = %B618.preheader15.i352.i, %B712.unr-lcssa.i367.unr-lcssa.i
+  %lsr.iv30.i354.unr8.i = phi ptr [ %scevgep816.i, %B712.unr-lcssa.i367.unr-lcssa.i ], [ %a1, %B618.preheader15.i352.i ]
+  %175 = getelementptr i8, ptr %lsr.iv30.i354.unr8.i, i64 %180
+  %scevgep37.i356.epil.i = getelementptr i8, ptr %175, i64 %192
+  %.984.i357.epil.i = load double, ptr %scevgep37.i356.epil.i, align 8
+  %scevgep36.i358.epil.i = getelementptr i8, ptr %lsr.iv30.i354.unr8.i, i64 %lsr.iv34.i249.i
+  %.987.i359.epil.i = load double, ptr %scevgep36.i358.epil.i, align 8
+  store double %.984.i357.epil.i, ptr %scevgep36.i358.epil.i, align 8
+  store double %.987.i359.epil.i, ptr %scevgep37.i356.epil.i, align 8
+  %176 = getelementptr i8, ptr %lsr.iv30.i354.unr8.i, i64 %183
+  %scevgep33.i361.epil.i = getelementptr i8, ptr %176, i64 %192
+  %.984.1.i362.epil.i = load double, ptr %scevgep33.i361.epil.i, align 8
+  %scevgep32.i363.epil.i = getelementptr i8, ptr %lsr.iv30.i354.unr8.i, i64 %lsr.iv29.i250.i
+  %.987.1.i364.epil.i = load double, ptr %scevgep32.i363.epil.i, align 8
+  store double %.984.1.i362.epil.i, ptr %scevgep32.i363.epil.i, align 8
+  store double %.987.1.i364.epil.i, ptr %scevgep33.i361.epil.i, align 8
+  br label %B712.unr-lcssa.i367.i
+
+B712.unr-lcssa.i367.i:                            ; preds = %B618.i353.epil.i, %B712.unr-lcssa.i367.unr-lcssa.i
+  br i1 %31, label %B712.i376.i, label %B618.epil.i369.i
+
+B618.epil.i369.i:                                 ; preds = %B618.preheader.i349.i, %B712.unr-lcssa.i367.i
+  %gep501.i = getelementptr double, ptr %invariant.gep500.i, i64 %column.4.3.us.1.i302.i
+  %.984.epil.i373.i = load double, ptr %gep501.i, align 8
+  %gep503.i = getelementptr double, ptr %invariant.gep500.i, i64 %.250502542.i253.i
+  %.987.epil.i375.i = load double, ptr %gep503.i, align 8
+  store double %.984.epil.i373.i, ptr %gep503.i, align 8
+  store double %.987.epil.i375.i, ptr %gep501.i, align 8
+  br label %B712.i376.i
+
+B712.i376.i:                                      ; preds = %B618.epil.i369.i, %B712.unr-lcssa.i367.i
+  %.1003.i377.i = getelementptr i64, ptr %168, i64 %column.4.3.us.1.i302.i
+  %.1004.i378.i = load i64, ptr %.1003.i377.i, align 8
+  %.1005.i379.i = sub i64 0, %.1004.i378.i
+  %.1010.i380.i = getelementptr i64, ptr %168, i64 %.250502542.i253.i
+  %.1011.i381.i = load i64, ptr %.1010.i380.i, align 8
+  store i64 %.1005.i379.i, ptr %.1010.i380.i, align 8
+  store i64 %.1011.i381.i, ptr %.1003.i377.i, align 8
+  br label %B784.i382.i
+
+B784.i382.i:                                      ; preds = %B712.i376.i, %B574.i347.i
+  %sunkaddr.i383.i = shl i64 %.250502542.i253.i, 3
+  %sunkaddr73.i384.i = getelementptr i8, ptr %gep568.i257.i, i64 %sunkaddr.i383.i
+  %.1038.i385.i = load double, ptr %sunkaddr73.i384.i, align 8
+  %.1044.i386.i = fcmp une double %.1038.i385.i, 0.000000e+00
+  br i1 %.1044.i386.i, label %B870.lr.ph.i393.i, label %B1044.i387.i
+
+B868.loopexit.i437.i:                             ; preds = %B952.i419.i, %B952.prol.loopexit.i416.i
+  %.1141.i438.i = add nuw i64 %.1134489495.i401.i, 1
+  %scevgep45.i439.i = getelementptr i8, ptr %lsr.iv44.i399.i, i64 %4
+  %.1128.i440.i = icmp sgt i64 %.1127488496.i400.i, 1
+  br i1 %.1128.i440.i, label %B952.lr.ph.i398.i, label %B1044.i387.i
+
+B952.lr.ph.i398.i:                                ; preds = %B870.lr.ph.i393.i, %B868.loopexit.i437.i
+  %lsr.iv44.i399.i = phi ptr [ %scevgep45.i439.i, %B868.loopexit.i437.i ], [ %lsr.iv42.i248.i, %B870.lr.ph.i393.i ]
+  %.1127488496.i400.i = phi i64 [ %.1137.i402.i, %B868.loopexit.i437.i ], [ %..1085420.i396.i, %B870.lr.ph.i393.i ]
+  %.1134489495.i401.i = phi i64 [ %.1141.i438.i, %B868.loopexit.i437.i ], [ %.541.us.prol.i261.i, %B870.lr.ph.i393.i ]
+  %.1137.i402.i = add nsw i64 %.1127488496.i400.i, -1
+  %.1171.i403.i = mul nsw i64 %.1134489495.i401.i, %.20.i
+  %.1173.i404.i = add nsw i64 %.1171.i403.i, %.162.i
+  %gep487.i405.i = getelementptr double, ptr %invariant.gep486.i394.i, i64 %.1173.i404.i
+  %.1178.i406.i = load double, ptr %gep487.i405.i, align 8
+  %.1183.i407.i = fdiv double %.1178.i406.i, %.1038.i385.i
+  br i1 %194, label %B952.prol.loopexit.i416.i, label %B952.prol.i408.i
+
+B952.prol.i408.i:                                 ; preds = %B952.lr.ph.i398.i
+  %gep473.i = getelementptr double, ptr %invariant.gep472.i, i64 %.1173.i404.i
+  %.1315.prol.i410.i = load double, ptr %gep473.i, align 8
+  %.1324.prol.i413.i = load double, ptr %sunkaddr859.i, align 8
+  %.1326.prol.i414.i = fmul double %.1183.i407.i, %.1324.prol.i413.i
+  %.1327.prol.i415.i = fsub double %.1315.prol.i410.i, %.1326.prol.i414.i
+  store double %.1327.prol.i415.i, ptr %gep473.i, align 8
+  br label %B952.prol.loopexit.i416.i
+
+B952.prol.loopexit.i416.i:                        ; preds = %B952.prol.i408.i, %B952.lr.ph.i398.i
+  %.1275480482.unr.i417.i = phi i64 [ %.541.us.prol.i261.i, %B952.lr.ph.i398.i ], [ %.1282.prol.i397.i, %B952.prol.i408.i ]
+  br i1 %195, label %B868.loopexit.i437.i, label %B952.i419.i
+
+B952.i419.i:                                      ; preds = %B952.prol.loopexit.i416.i, %B952.i419.i
+  %.1275480482.i420.i = phi i64 [ %.1282.1.i427.i, %B952.i419.i ], [ %.1275480482.unr.i417.i, %B952.prol.loopexit.i416.i ]
+  %177 = shl i64 %.1275480482.i420.i, 3
+  %scevgep46.i421.i = getelementptr i8, ptr %lsr.iv44.i399.i, i64 %177
+  %.1315.i422.i = load double, ptr %scevgep46.i421.i, align 8
+  %scevgep40.i423.i = getelementptr i8, ptr %lsr.iv.i251.i, i64 %177
+  %.1324.i424.i = load double, ptr %scevgep40.i423.i, align 8
+  %.1326.i425.i = fmul double %.1183.i407.i, %.1324.i424.i
+  %.1327.i426.i = fsub double %.1315.i422.i, %.1326.i425.i
+  store double %.1327.i426.i, ptr %scevgep46.i421.i, align 8
+  %.1282.1.i427.i = add nuw i64 %.1275480482.i420.i, 2
+  %scevgep842.i = getelementptr i8, ptr %scevgep46.i421.i, i64 8
+  %.1315.1.i430.i = load double, ptr %scevgep842.i, align 8
+  %scevgep844.i = getelementptr i8, ptr %scevgep40.i423.i, i64 8
+  %.1324.1.i433.i = load double, ptr %scevgep844.i, align 8
+  %.1326.1.i434.i = fmul double %.1183.i407.i, %.1324.1.i433.i
+  %.1327.1.i435.i = fsub double %.1315.1.i430.i, %.1326.1.i434.i
+  store double %.1327.1.i435.i, ptr %scevgep842.i, align 8
+  %exitcond564.not.1.i436.i = icmp eq i64 %.20.i, %.1282.1.i427.i
+  br i1 %exitcond564.not.1.i436.i, label %B868.loopexit.i437.i, label %B952.i419.i
+
+B1044.i387.i:                                     ; preds = %B868.loopexit.i437.i, %B784.i382.i
+  %scevgep.i388.i = getelementptr i8, ptr %lsr.iv.i251.i, i64 %4
+  %lsr.iv.next.i389.i = add i64 %lsr.iv29.i250.i, 8
+  %lsr.iv.next35.i390.i = add i64 %lsr.iv34.i249.i, 8
+  %scevgep43.i391.i = getelementptr i8, ptr %lsr.iv42.i248.i, i64 %4
+  %scevgep821.i = getelementptr i8, ptr %lsr.iv820.i, i64 8
+  %scevgep829.i = getelementptr i8, ptr %lsr.iv828.i, i64 8
+  %scevgep834.i = getelementptr i8, ptr %lsr.iv833.i, i64 8
+  %scevgep837.i = getelementptr i8, ptr %lsr.iv836.i, i64 8
+  %exitcond565.not.i392.i = icmp eq i64 %.250502542.i253.i, %3
+  br i1 %exitcond565.not.i392.i, label %B428.i, label %B238.endif.us.preheader.i247.i
+
+B94.endif.unr-lcssa.loopexit.i226.i:              ; preds = %B46.i208.i
+  %178 = or disjoint i64 %lsr.iv762.i, 1
+  br label %B94.endif.unr-lcssa.i227.i
+
+B94.endif.unr-lcssa.i227.i:                       ; preds = %B94.endif.unr-lcssa.loopexit.i226.i, %B46.lr.ph.i205.i
+  %.113422424.unr.i228.i = phi i64 [ 1, %B46.lr.ph.i205.i ], [ %178, %B94.endif.unr-lcssa.loopexit.i226.i ]
+  br i1 %23, label %B94.endif.i241.i, label %B46.epil.i231.preheader.i
+
+B46.epil.i231.preheader.i:                        ; preds = %B94.endif.unr-lcssa.i227.i
+  %invariant.gep.i = getelementptr i8, ptr %lsr.iv765.i, i64 -8
+  br label %B46.epil.i231.i
+
+B46.epil.i231.i:                                  ; preds = %B46.epil.i231.i, %B46.epil.i231.preheader.i
+  %lsr.iv55.i232.i = phi i64 [ %lsr.iv.next56.i239.i, %B46.epil.i231.i ], [ %xtraiter.i.i, %B46.epil.i231.preheader.i ]
+  %lsr.iv49.i233.i = phi i64 [ %lsr.iv.next50.i238.i, %B46.epil.i231.i ], [ %.113422424.unr.i228.i, %B46.epil.i231.preheader.i ]
+  %179 = shl i64 %lsr.iv49.i233.i, 3
+  %scevgep783.i = getelementptr i8, ptr %lsr.iv732.i, i64 %179
+  store i64 %lsr.iv49.i233.i, ptr %scevgep783.i, align 8
+  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %179
+  store i64 %lsr.iv49.i233.i, ptr %gep.i, align 8
+  %lsr.iv.next50.i238.i = add nuw i64 %lsr.iv49.i233.i, 1
+  %lsr.iv.next56.i239.i = add nsw i64 %lsr.iv55.i232.i, -1
+  %epil.iter.cmp.not.i240.i = icmp eq i64 %lsr.iv.next56.i239.i, 0
+  br i1 %epil.iter.cmp.not.i240.i, label %B94.endif.i241.i, label %B46.epil.i231.i
+
+B94.endif.i241.i:                                 ; preds = %B46.epil.i231.i, %B94.endif.unr-lcssa.i227.i
+  br i1 %24, label %B428.i, label %B134.endif.lr.ph.i243.i
+
+B134.endif.lr.ph.i243.i:                          ; preds = %B94.endif.i241.i
+  %180 = shl i64 %.162.i, 3
+  %gep477.i = getelementptr i8, ptr %invariant.gep492.i, i64 %180
+  %181 = add i64 %180, %4
+  %182 = add i64 %.162.i, %.20.i
+  %183 = shl i64 %182, 3
+  %scevgep41.i246.i = getelementptr i8, ptr %a1, i64 %183
+  %invariant.gep498.i = getelementptr double, ptr %.61.i7.i, i64 %unroll_iter6.i.i
+  %invariant.gep500.i = getelementptr double, ptr %25, i64 %.162.i
+  br label %B238.endif.us.preheader.i247.i
+
+B238.endif.us.preheader.i247.i:                   ; preds = %B134.endif.lr.ph.i243.i, %B1044.i387.i
+  %lsr.iv836.i = phi ptr [ %lsr.iv789.i, %B134.endif.lr.ph.i243.i ], [ %scevgep837.i, %B1044.i387.i ]
+  %lsr.iv833.i = phi ptr [ %lsr.iv808.i, %B134.endif.lr.ph.i243.i ], [ %scevgep834.i, %B1044.i387.i ]
+  %lsr.iv828.i = phi ptr [ %lsr.iv826.i, %B134.endif.lr.ph.i243.i ], [ %scevgep829.i, %B1044.i387.i ]
+  %lsr.iv820.i = phi ptr [ %lsr.iv818.i, %B134.endif.lr.ph.i243.i ], [ %scevgep821.i, %B1044.i387.i ]
+  %lsr.iv42.i248.i = phi ptr [ %scevgep41.i246.i, %B134.endif.lr.ph.i243.i ], [ %scevgep43.i391.i, %B1044.i387.i ]
+  %lsr.iv34.i249.i = phi i64 [ %180, %B134.endif.lr.ph.i243.i ], [ %lsr.iv.next35.i390.i, %B1044.i387.i ]
+  %lsr.iv29.i250.i = phi i64 [ %181, %B134.endif.lr.ph.i243.i ], [ %lsr.iv.next.i389.i, %B1044.i387.i ]
+  %lsr.iv.i251.i = phi ptr [ %.61.i7.i, %B134.endif.lr.ph.i243.i ], [ %scevgep.i388.i, %B1044.i387.i ]
+  %.243501544.in.i252.i = phi i64 [ %.20.i, %B134.endif.lr.ph.i243.i ], [ %.243501544.i255.i, %B1044.i387.i ]
+  %.250502542.i253.i = phi i64 [ 0, %B134.endif.lr.ph.i243.i ], [ %.541.us.prol.i261.i, %B1044.i387.i ]
+  %smax.i254.i = tail call i64 @llvm.smax.i64(i64 %.243501544.in.i252.i, i64 0)
+  %184 = add nuw i64 %smax.i254.i, %.250502542.i253.i
+  %.287.i256.i = mul nuw nsw i64 %.250502542.i253.i, %.20.i
+  %gep568.i257.i = getelementptr double, ptr %.61.i7.i, i64 %.287.i256.i
+  %.293.i258.i = getelementptr double, ptr %gep568.i257.i, i64 %.250502542.i253.i
+  %.294.i259.i = load double, ptr %.293.i258.i, align 8
+  %.295.i260.i = tail call double @llvm.fabs.f64(double %.294.i259.i)
+  %.541.us.prol.i261.i = add nuw i64 %.250502542.i253.i, 1
+  %invariant.gep470.i = getelementptr double, ptr %.61.i7.i, i64 %.250502542.i253.i
+  %185 = and i64 %.243501544.in.i252.i, 1
+  %186 = icmp eq i64 %185, 0
+  br label %B238.endif.us.i262.i
+
+B238.endif.us.i262.i:                             ; preds = %B272.B236.loopexit_crit_edge.us.i306.i, %B238.endif.us.preheader.i247.i
+  %lsr.iv16.i263.i = phi ptr [ %lsr.iv.i251.i, %B238.endif.us.preheader.i247.i ], [ %scevgep17.i311.i, %B272.B236.loopexit_crit_edge.us.i306.i ]
+  %best.4.1451.us.i264.i = phi double [ %.295.i260.i, %B238.endif.us.preheader.i247.i ], [ %best.3.3.us.1.i304.i, %B272.B236.loopexit_crit_edge.us.i306.i ]
+  %row.2.1450.us.i265.i = phi i64 [ %.250502542.i253.i, %B238.endif.us.preheader.i247.i ], [ %row.4.3.us.1.i303.i, %B272.B236.loopexit_crit_edge.us.i306.i ]
+  %column.2.1449.us.i266.i = phi i64 [ %.250502542.i253.i, %B238.endif.us.preheader.i247.i ], [ %column.4.3.us.1.i302.i, %B272.B236.loopexit_crit_edge.us.i306.i ]
+  %.394441447.us.i267.i = phi i64 [ %.250502542.i253.i, %B238.endif.us.preheader.i247.i ], [ %.401.us.i310.i, %B272.B236.loopexit_crit_edge.us.i306.i ]
+  br i1 %186, label %B274.us.i286.i.preheader, label %B274.us.prol.i269.i
+
+B274.us.prol.i269.i:                              ; preds = %B238.endif.us.i262.i
+  %.587.us.i268.i = mul nsw i64 %.394441447.us.i267.i, %.20.i
+  %gep471.i = getelementptr double, ptr %invariant.gep470.i, i64 %.587.us.i268.i
+  %.594.us.prol.i271.i = load double, ptr %gep471.i, align 8
+  %.595.us.prol.i272.i = tail call double @llvm.fabs.f64(double %.594.us.prol.i271.i)
+  %.601.us.prol.i273.i = fcmp ogt double %.595.us.prol.i272.i, %best.4.1451.us.i264.i
+  %column.4.3.us.prol.i274.i = select i1 %.601.us.prol.i273.i, i64 %.250502542.i253.i, i64 %column.2.1449.us.i266.i
+  %row.4.3.us.prol.i275.i = select i1 %.601.us.prol.i273.i, i64 %.394441447.us.i267.i, i64 %row.2.1450.us.i265.i
+  %best.3.3.us.prol.i276.i = select i1 %.601.us.prol.i273.i, double %.595.us.prol.i272.i, double %best.4.1451.us.i264.i
+  br label %B274.us.i286.i.preheader
+
+B274.us.i286.i.preheader:                         ; preds = %B274.us.prol.i269.i, %B238.endif.us.i262.i
+  %best.2.2434.us.i287.i.ph = phi double [ %best.4.1451.us.i264.i, %B238.endif.us.i262.i ], [ %best.3.3.us.prol.i276.i, %B274.us.prol.i269.i ]
+  %row.3.2433.us.i288.i.ph = phi i64 [ %row.2.1450.us.i265.i, %B238.endif.us.i262.i ], [ %row.4.3.us.prol.i275.i, %B274.us.prol.i269.i ]
+  %column.3.2432.us.i289.i.ph = phi i64 [ %column.2.1449.us.i266.i, %B238.endif.us.i262.i ], [ %column.4.3.us.prol.i274.i, %B274.us.prol.i269.i ]
+  %.534428430.us.i290.i.ph = phi i64 [ %.250502542.i253.i, %B238.endif.us.i262.i ], [ %.541.us.prol.i261.i, %B274.us.prol.i269.i ]
+  br label %B274.us.i286.i
+
+B274.us.i286.i:                                   ; preds = %B274.us.i286.i.preheader, %B274.us.i286.i
+  %best.2.2434.us.i287.i = phi double [ %best.3.3.us.1.i304.i, %B274.us.i286.i ], [ %best.2.2434.us.i287.i.ph, %B274.us.i286.i.preheader ]
+  %row.3.2433.us.i288.i = phi i64 [ %row.4.3.us.1.i303.i, %B274.us.i286.i ], [ %row.3.2433.us.i288.i.ph, %B274.us.i286.i.preheader ]
+  %column.3.2432.us.i289.i = phi i64 [ %column.4.3.us.1.i302.i, %B274.us.i286.i ], [ %column.3.2432.us.i289.i.ph, %B274.us.i286.i.preheader ]
+  %.534428430.us.i290.i = phi i64 [ %190, %B274.us.i286.i ], [ %.534428430.us.i290.i.ph, %B274.us.i286.i.preheader ]
+  %187 = shl i64 %.534428430.us.i290.i, 3
+  %scevgep18.i291.i = getelementptr i8, ptr %lsr.iv16.i263.i, i64 %187
+  %.594.us.i292.i = load double, ptr %scevgep18.i291.i, align 8
+  %.595.us.i293.i = tail call double @llvm.fabs.f64(double %.594.us.i292.i)
+  %.601.us.i294.i = fcmp ogt double %.595.us.i293.i, %best.2.2434.us.i287.i
+  %column.4.3.us.i295.i = select i1 %.601.us.i294.i, i64 %.534428430.us.i290.i, i64 %column.3.2432.us.i289.i
+  %best.3.3.us.i296.i = select i1 %.601.us.i294.i, double %.595.us.i293.i, double %best.2.2434.us.i287.i
+  %scevgep785.i = getelementptr i8, ptr %scevgep18.i291.i, i64 8
+  %.594.us.1.i299.i = load double, ptr %scevgep785.i, align 8
+  %.595.us.1.i300.i = tail call double @llvm.fabs.f64(double %.594.us.1.i299.i)
+  %.601.us.1.i301.i = fcmp ogt double %.595.us.1.i300.i, %best.3.3.us.i296.i
+  %188 = add i64 %.534428430.us.i290.i, 1
+  %column.4.3.us.1.i302.i = select i1 %.601.us.1.i301.i, i64 %188, i64 %column.4.3.us.i295.i
+  %189 = or i1 %.601.us.i294.i, %.601.us.1.i301.i
+  %row.4.3.us.1.i303.i = select i1 %189, i64 %.394441447.us.i267.i, i64 %row.3.2433.us.i288.i
+  %best.3.3.us.1.i304.i = select i1 %.601.us.1.i301.i, double %.595.us.1.i300.i, double %best.3.3.us.i296.i
+  %190 = add i64 %.534428430.us.i290.i, 2
+  %exitcond560.not.1.i305.i = icmp eq i64 %190, %.20.i
+  br i1 %exitcond560.not.1.i305.i, label %B272.B236.loopexit_crit_edge.us.i306.i, label %B274.us.i286.i
+
+B272.B236.loopexit_crit_edge.us.i306.i:           ; preds = %B274.us.i286.i
+  %.401.us.i310.i = add nuw i64 %.394441447.us.i267.i, 1
+  %scevgep17.i311.i = getelementptr i8, ptr %lsr.iv16.i263.i, i64 %4
+  %exitcond561.not.i312.i = icmp eq i64 %.401.us.i310.i, %184
+  br i1 %exitcond561.not.i312.i, label %B364.i313.i, label %B238.endif.us.i262.i
+
+B408.lr.ph.i316.i:                                ; preds = %B364.i313.i
+  %.797.i317.i = mul nsw i64 %row.4.3.us.1.i303.i, %.20.i
+  br i1 %26, label %B408.epil.i336.i, label %B408.preheader.i318.i
+
+B408.preheader.i318.i:                            ; preds = %B408.lr.ph.i316.i
+  %191 = mul i64 %row.4.3.us.1.i303.i, %4
+  %scevgep22.i319.i = getelementptr i8, ptr %gep477.i, i64 %191
+  br i1 %27, label %B408.i320.epil.i, label %B408.i320.preheader.i
+
+B408.i320.preheader.i:                            ; preds = %B408.preheader.i318.i
+  %scevgep791.i = getelementptr i8, ptr %lsr.iv789.i, i64 %191
+  br label %B408.i320.i
+
+B618.preheader.i349.i:                            ; preds = %B574.i347.i
+  br i1 %26, label %B618.epil.i369.i, label %B618.preheader15.i352.i
+
+B618.preheader15.i352.i:                          ; preds = %B618.preheader.i349.i
+  %192 = shl i64 %column.4.3.us.1.i302.i, 3
+  br i1 %27, label %B618.i353.epil.i, label %B618.i353.preheader.i
+
+B618.i353.preheader.i:                            ; preds = %B618.preheader15.i352.i
+  %scevgep810.i = getelementptr i8, ptr %lsr.iv808.i, i64 %192
+  %scevgep814.i = getelementptr i8, ptr %lsr.iv789.i, i64 %192
+  %scevgep823.i = getelementptr i8, ptr %lsr.iv818.i, i64 %192
+  %scevgep831.i = getelementptr i8, ptr %lsr.iv826.i, i64 %192
+  br label %B618.i353.i
+
+B870.lr.ph.i393.i:                                ; preds = %B784.i382.i
+  %invariant.gep486.i394.i = getelementptr double, ptr %a1, i64 %.250502542.i253.i
+  %.1085.i395.i = sub nsw i64 %.20.i, %.541.us.prol.i261.i
+  %..1085420.i396.i = tail call i64 @llvm.smax.i64(i64 %.1085.i395.i, i64 0)
+  %.1282.prol.i397.i = add nuw i64 %.250502542.i253.i, 2
+  %invariant.gep472.i = getelementptr double, ptr %a1, i64 %.541.us.prol.i261.i
+  %193 = and i64 %174, 1
+  %194 = icmp eq i64 %193, 0
+  %195 = icmp eq i64 %3, %.250502542.i253.i
+  %sunkaddr858.i = shl i64 %.541.us.prol.i261.i, 3
+  %sunkaddr859.i = getelementptr i8, ptr %gep568.i257.i, i64 %sunkaddr858.i
+  br label %B952.lr.ph.i398.i
+
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B428.i, %B428.us.us.i, %0
   ret i64 0
 }
 ;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -
@@ -36006,7 +38137,7 @@ B158.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v922B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v930B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B300.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -36078,7 +38209,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v922B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v930B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -37371,7 +39502,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 152
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB4v922B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v930B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.22.i, 80
@@ -37379,7 +39510,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v922B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v930B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -37435,7 +39566,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i18.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
   br i1 %exitcond.not.i.i18.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB4v922B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB4v930B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.75.i, %B158.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -37644,7 +39775,7 @@ B216.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v937B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v945B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B358.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.29.i, 3
@@ -37717,7 +39848,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v937B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v945B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -39024,7 +41155,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 152
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v937B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v945B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.20.i, 80
@@ -39032,7 +41163,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v937B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v945B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -39087,7 +41218,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i19.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
   br i1 %exitcond.not.i.i19.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB4v937B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB4v945B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.84.i, %B216.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -39108,7 +41239,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v940B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -39129,7 +41260,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v940B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -39198,7 +41329,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v940B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -39248,9 +41379,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v940B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB4v940B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
@@ -39268,7 +41399,7 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.20.i = inttoptr i64 %.19.i to ptr
   %.21.i = load i64, ptr %.20.i, align 8
   %.114104.not.i = icmp slt i64 %.15.i, 1
-  br i1 %.114104.not.i, label %_ZN6nbgrad7runtime6native3runB4v942B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+  br i1 %.114104.not.i, label %_ZN6nbgrad7runtime6native3runB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
 
 B150.lr.ph.i:                                     ; preds = %0
   %.28.i = add nsw i64 %a0, 24
@@ -39509,7 +41640,7 @@ B1066.i:                                          ; preds = %B1022.endif.i, %B10
   %.370.i = shl nsw i64 %.166.i, 3
   %.374.i = add nsw i64 %.370.i, %.202.i
   %.114.i = icmp samesign ugt i64 %.11398106.i, 1
-  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v942B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1022.endif.i:                                    ; preds = %B1022.i
   %.22.i.i = load i64, ptr %sunkaddr43.i, align 8
@@ -39517,9 +41648,9 @@ B1022.endif.i:                                    ; preds = %B1022.i
   %.30.i.i = inttoptr i64 %.29.i.i to ptr
   %.31.i.i = tail call i64 %.30.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i = icmp eq i64 %.31.i.i, %.22.i.i
-  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v942B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
+  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
 
-_ZN6nbgrad7runtime6native3runB4v942B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
+_ZN6nbgrad7runtime6native3runB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
   ret i64 0
 }
 ;; nbgrad.runtime.native.interrupted(int64)int64 nbgrad.runtime.native -
@@ -39533,13 +41664,13 @@ define internal i64 @native(i64 %a0) alwaysinline {
   %.17.i = inttoptr i64 %.16.i to ptr
   %.18.i = load i64, ptr %.17.i, align 8
   %.19.not.i = icmp eq i64 %.13.i, %.18.i
-  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v943B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v951B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 common.ret.sink.split.i:                          ; preds = %B914.i, %B552.i
   %.pre24.sink.in.i = phi i64 [ %.pre.i, %B914.i ], [ %.72.i, %B552.i ]
   %.pre24.sink.i = inttoptr i64 %.pre24.sink.in.i to ptr
   %.131.i = load i64, ptr %.pre24.sink.i, align 8
-  br label %_ZN6nbgrad7runtime6native11interruptedB4v943B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br label %_ZN6nbgrad7runtime6native11interruptedB4v951B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B158.i:                                           ; preds = %0
   %.27.i = add nsw i64 %a0, 256
@@ -39609,7 +41740,7 @@ B914.i:                                           ; preds = %B860.i, %B658.i
   %.124.i = tail call i64 %.123.i(i64 %.120.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i
 
-_ZN6nbgrad7runtime6native11interruptedB4v943B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
+_ZN6nbgrad7runtime6native11interruptedB4v951B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
   %.131.sink.i = phi i64 [ 0, %0 ], [ %.131.i, %common.ret.sink.split.i ]
   ret i64 %.131.sink.i
 }
@@ -39808,7 +41939,7 @@ B1496.i:                                          ; preds = %B1472.i
   %.607.i = inttoptr i64 %.605.i to ptr
   %.608.i = tail call i64 %.607.i(i64 %.21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.609.not.i = icmp eq i64 %.608.i, 0
-  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1656.i:                                          ; preds = %B1496.i, %B1472.i
   %look.4.1.i = phi i64 [ %.598.i, %B1496.i ], [ %.586.i, %B1472.i ]
@@ -39980,10 +42111,10 @@ B2576.i:                                          ; preds = %B2476.us.i, %B2476.
   %.978.i = tail call i64 %.977.i(i64 %.973.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
   %.981.i = load i64, ptr %sunkaddr47.i, align 8
   %.982.not.i = icmp eq i64 %.981.i, 0
-  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2766.i:                                          ; preds = %B1470.i
-  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2862.i:                                          ; preds = %B2862.lr.ph.i, %B2862.i
   %lsr.iv.i = phi i64 [ %40, %B2862.lr.ph.i ], [ %lsr.iv.next.i, %B2862.i ]
@@ -40010,7 +42141,7 @@ B2862.i:                                          ; preds = %B2862.lr.ph.i, %B28
   %.1193.i = add nsw i64 %spec.8.1405.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
   %.1123.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
   %.866.pre-phi.i = phi i64 [ %.pre420.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
@@ -40107,14 +42238,14 @@ B2778.endif.i:                                    ; preds = %B2766.i
   %.1042.i = inttoptr i64 %.1041.i to ptr
   %.1043.i = load i64, ptr %.1042.i, align 8
   %.1123402.not.i = icmp slt i64 %.1043.i, 1
-  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
+  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
 
 B2862.lr.ph.i:                                    ; preds = %B2778.endif.i
   %40 = add nuw i64 %.1043.i, 1
   %sunkaddr49.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B2862.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -40181,7 +42312,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -40190,14 +42321,14 @@ B676.i:                                           ; preds = %B170.i
   %.413.i = inttoptr i64 %.409.i to ptr
   %.414.i = tail call i64 %.413.i(i64 64, i64 %.412.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.419.i = icmp eq i64 %.414.i, 0
-  br i1 %.419.i, label %_ZN6nbgrad7runtime6blocks4takeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B818.else.if.i
+  br i1 %.419.i, label %_ZN6nbgrad7runtime6blocks4takeB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B818.else.if.i
 
 B1116.i:                                          ; preds = %B818.else.if.i
   %.542.i = add nsw i64 %a0, 24
   %.543.i = inttoptr i64 %.542.i to ptr
   %.544.i = load i64, ptr %.543.i, align 8
   %.545.not.i = icmp eq i64 %.544.i, 0
-  br i1 %.545.not.i, label %_ZN6nbgrad7runtime6blocks4takeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B1176.else.if.i
+  br i1 %.545.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B1176.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %6 = add i64 %lsr.iv7.i, -8
@@ -40254,7 +42385,7 @@ B818.else.if.i:                                   ; preds = %B676.i
   %.533.i = inttoptr i64 %.531.i to ptr
   store i64 %.414.i, ptr %.533.i, align 8
   %.538.i = icmp sgt i64 %.50.i, 4194303
-  br i1 %.538.i, label %B1116.i, label %_ZN6nbgrad7runtime6blocks4takeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %.538.i, label %B1116.i, label %_ZN6nbgrad7runtime6blocks4takeB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B1176.else.if.i:                                  ; preds = %B1116.i
   %.549.i = add i64 %.482.i, 8703
@@ -40263,9 +42394,9 @@ B1176.else.if.i:                                  ; preds = %B1116.i
   %.603.i = sub i64 %.600.i, %.590.i
   %.604.i = inttoptr i64 %.544.i to ptr
   %.605.i = tail call i64 %.604.i(i64 %.590.i, i64 %.603.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B1116.i, %B818.else.if.i, %B1176.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B1116.i, %B818.else.if.i, %B1176.else.if.i
   %.526.sink.i = phi i64 [ %.208.i, %B498.i ], [ 0, %B676.i ], [ %.526.i, %B1176.else.if.i ], [ %.526.i, %B818.else.if.i ], [ %.526.i, %B1116.i ]
   ret i64 %.526.sink.i
 }
@@ -40286,7 +42417,7 @@ B106.i:                                           ; preds = %0
   %.77.i = load i64, ptr %.76.i, align 8
   %.78.i = inttoptr i64 %.71.i to ptr
   %.79.i = tail call i64 %.78.i(i64 %.77.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB2v2B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v955B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B236.i:                                           ; preds = %0
   %.84.i = add nsw i64 %a0, 40
@@ -40372,7 +42503,7 @@ B916.i:                                           ; preds = %B730.i, %B730.prol.
   %.382.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.382.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB2v2B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v955B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B694.endif.i:                                     ; preds = %B416.i, %B236.i
   %total.3.1.i = phi i64 [ %.91.i, %B236.i ], [ %.161.i, %B416.i ]
@@ -40412,7 +42543,7 @@ B730.preheader1.i:                                ; preds = %B730.prol.loopexit.
   %15 = add nuw i64 %.286116120.unr.i, 1
   br label %B730.i
 
-_ZN6nbgrad7runtime6blocks4giveB2v2B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B916.i
+_ZN6nbgrad7runtime6blocks4giveB4v955B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B916.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -40429,7 +42560,7 @@ define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   %.66.i = inttoptr i64 %.62.i to ptr
   %.67.i = tail call i64 %.66.i(i64 %.55.i, i64 %.64.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.72.i = icmp eq i64 %.67.i, 0
-  br i1 %.72.i, label %_ZN6nbgrad7runtime6blocks6resizeB2v3B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B230.i
+  br i1 %.72.i, label %_ZN6nbgrad7runtime6blocks6resizeB4v956B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B230.i
 
 B230.i:                                           ; preds = %0
   %.84.i = sub nsw i64 %.67.i, %.55.i
@@ -40437,9 +42568,9 @@ B230.i:                                           ; preds = %0
   %.91.i = add nsw i64 %.88.i, -8
   %.93.i = inttoptr i64 %.91.i to ptr
   store i64 %.67.i, ptr %.93.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks6resizeB2v3B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks6resizeB4v956B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime6blocks6resizeB2v3B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %0, %B230.i
+_ZN6nbgrad7runtime6blocks6resizeB4v956B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %0, %B230.i
   %storemerge.i = phi i64 [ %.88.i, %B230.i ], [ 0, %0 ]
   ret i64 %storemerge.i
 }
@@ -40551,7 +42682,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2836.i.i, %B2772.i.i
   %sunkaddr415.i = getelementptr i8, ptr %.21.i, i64 16
@@ -42523,7 +44654,7 @@ B1496.i:                                          ; preds = %B1452.endif.i
   %.914.i = load i64, ptr %.913.i, align 8
   %.917.i = inttoptr i64 %.914.i to ptr
   %.918.i = tail call i64 %.917.i(i64 %.907.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -42889,9 +45020,9 @@ B1314.endif.i:                                    ; preds = %B1316.i, %B1284.end
   br label %B1452.i
 
 B1452.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
   %result.3.0.sink.i = phi i64 [ %.918.i, %B1496.i ], [ %.97.i, %B264.i ], [ %result.3.0.i, %B1452.endif.i ]
   ret i64 %result.3.0.sink.i
 }
@@ -43076,14 +45207,14 @@ B566.i.i.i:                                       ; preds = %B490.i.i.i
 
 B850.i.i.i:                                       ; preds = %B566.i.i.i
   %.11.not.i.i.i.i = icmp eq i64 %.227.i.i.i, 0
-  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
+  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
 
 B16.i.i.i.i:                                      ; preds = %B850.i.i.i
   %sunkaddr520.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
   %.19.i.i.i.i = load i64, ptr %sunkaddr520.i.i, align 8
   %.21.i.i.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B900.i.i.i:                                       ; preds = %B566.i.i.i
   %sunkaddr10.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 72
@@ -43130,7 +45261,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -44069,19 +46200,19 @@ B110.i:                                           ; preds = %B994.i.i.i, %B0.end
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i, %B900.i.i.i
   %result.6.0336412420424.sink.i.i = phi i64 [ %.250.i.i.i, %B900.i.i.i ], [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %result.6.0336412420424.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.6.0336412420424.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps11expect_callB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps11expect_callB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336412420424.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i.i.i ], [ 0, %B850.i.i.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }
@@ -44221,7 +46352,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v976B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -44970,19 +47101,19 @@ B110.i:                                           ; preds = %B0.endif.i, %B496.e
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v976B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v976B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i
   %result.6.0336287295299.sink.i.i = phi i64 [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %result.6.0336287295299.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.6.0336287295299.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v976B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps15expect_functionB4v976B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps15expect_functionB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336287295299.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }

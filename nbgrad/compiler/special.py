@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..graph.ir import Node
+from ..graph.matrix_rows import LAST_BLOCK
 from ..graph.shapes import Shape
 from ..graph.window_rows import CONVOLUTIONS, multiplications
 from . import cpu
@@ -128,6 +129,15 @@ def _batch(routine: str, node: Node, rows: int) -> list[int]:
     return [address, node.inputs[0].shape[1], node.shape[0] // rows]
 
 
+def _pivoting(node: Node, rows: int) -> list[int]:
+    """The integers for complete pivoting; half of the digits are left where a condition is good."""
+    dtype, n = node.inputs[0].dtype, node.shape[2]
+    condition = int(1 / np.sqrt(np.finfo(dtype).eps))
+    lead = max(0, n - LAST_BLOCK)
+    getrf, gecon = (library_address(name, dtype.name) for name in ("getrf", "gecon"))
+    return [getrf, *_batch("", node, rows)[1:], gecon, ord("1"), lead, condition]
+
+
 def _triangular(node: Node, rows: int) -> list[int]:
     """The integers that kernels/linalg.py takes; letters are those of the transposes."""
     lower, transposed, unit = node.params
@@ -226,8 +236,10 @@ KERNELS: dict[str, SpecialKernel] = {
         "* * int64",
         FLOATS,
         lambda node: node.shape[0],
-        lambda node, rows: _batch("", node, rows),
-        workspace=lambda node: node.inputs[0].size * node.inputs[0].dtype.itemsize,
+        _pivoting,
+        workspace=lambda node: (
+            node.shape[0] * (node.shape[2] ** 2 + 4 * node.shape[2] + 2) * node.inputs[0].dtype.itemsize
+        ),
     ),
 }
 """By the name of the primitive. Products of matrices (matmul.py) and calls of library functions (host_calls.py) have

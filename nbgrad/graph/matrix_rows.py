@@ -147,6 +147,10 @@ def _lu_solve(params: tuple[Any, ...], factors: Array, b: Array) -> Array:
     return np.take_along_axis(whole, np.argsort(order, 1), 1)
 
 
+LAST_BLOCK = 3
+"""Rows of the last block of a determinant, which is written out; the one before it is regular by `complete_pivots`."""
+
+
 def _complete_pivots(params: tuple[Any, ...], a: Array) -> Array:
     batch, n, _ = a.shape
     out = np.empty((batch, 2, n), np.int64)

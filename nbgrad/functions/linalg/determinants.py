@@ -18,6 +18,7 @@ from ...graph.differentiate import pullback
 from ...graph.formulas import choose
 from ...graph.host_functions import host
 from ...graph.ir import INT64, Node, broadcast, elementwise, make, zeros
+from ...graph.matrix_rows import LAST_BLOCK
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import cut, filled, truth
 from ...record.tensor import Tensor
@@ -34,9 +35,6 @@ from .matrix_batches import (
     unbatched,
     with_rule,
 )
-
-FORMULA_EXTENT = 3
-"""Determinants of at most this many rows are written out; so is the last block of larger ones, of this many rows."""
 
 
 class SlogdetResult(NamedTuple):
@@ -139,20 +137,20 @@ def _written_out(a: Node) -> Node:
 def _determinant_in_blocks(a: Node) -> Node:
     """The determinants of matrices of more than 3 rows, such that their derivatives are right whatever the rank.
 
-    With rows and columns in the order of complete pivoting, the leading block of n - 3 rows is regular unless the rank
+    With rows and columns in the order of `complete_pivots`, the leading block of n - 3 rows is regular unless the rank
     is less than n - 3. Then the determinant is that of this block times that of its Schur complement, which is written
     out: nothing is divided by a number that may vanish. Otherwise all minors of n - 3 rows or more are 0, and with them
     the determinant and its derivatives up to the third.
     """
     batch, n, _ = a.shape
-    lead = n - FORMULA_EXTENT
+    lead = n - LAST_BLOCK
     both = _pivots(a)
     rows, columns = (reshape(cut(both, 1, k, 1), (batch, n)) for k in (0, 1))
     sorted_rows = rows_in_order(a, places(rows))
     ordered = mirrored(rows_in_order(mirrored(sorted_rows), places(columns)))
-    top, bottom = cut(ordered, 1, 0, lead), cut(ordered, 1, lead, FORMULA_EXTENT)
-    block, right = cut(top, 2, 0, lead), cut(top, 2, lead, FORMULA_EXTENT)
-    left, corner = cut(bottom, 2, 0, lead), cut(bottom, 2, lead, FORMULA_EXTENT)
+    top, bottom = cut(ordered, 1, 0, lead), cut(ordered, 1, lead, LAST_BLOCK)
+    block, right = cut(top, 2, 0, lead), cut(top, 2, lead, LAST_BLOCK)
+    left, corner = cut(bottom, 2, 0, lead), cut(bottom, 2, lead, LAST_BLOCK)
     factors = lu_node(block)
     regular = reduce("min", truth(diagonal(factors)), (1,))
     # Where the block is singular, the factors of a unit matrix keep what is thrown away finite.
@@ -200,7 +198,7 @@ def det(a: Any) -> Tensor:
     """
     node = square_matrices("det", a)
     matrix = batched(node)
-    if matrix.shape[-1] <= FORMULA_EXTENT:
+    if matrix.shape[-1] <= LAST_BLOCK:
         result = _written_out(matrix)
     else:
         result = with_rule(_from_factors(lu_node(matrix)), _any_rank_formula, matrix)
