@@ -11,6 +11,8 @@ from .bits import square_root
 
 N, CHUNK = 1, 2
 """Where `sizes` has the extent, and the number of matrices in a chunk."""
+FEW = 16
+"""Matrices of at most this many rows are pivoted completely at once."""
 GECON, LEAD = 3, 5
 """Where it has the routine that estimates conditions, for `complete_pivots`, and the extent of the leading block."""
 UPPER, TRANSPOSED = ord("U"), ord("T")
@@ -246,30 +248,33 @@ def complete_pivots(a, work, out, sizes, begin, end):
 
     Counted from 1, negative where a step exchanged two rows or columns, as in `lu`.  It is that in which elimination
     meets the largest pivots (complete pivoting), in which the rank shows in front.  That takes many times the time of
-    a factorisation, so `lu` is tried first (getrf): its order of columns is as good where the leading block of it is
-    well conditioned (gecon).  `sizes` goes on with the address of gecon, the letter of the norm, the extent of the
-    block, and the condition up to which that is so.
+    a factorisation of many rows, so `lu` is tried first (getrf): its order of columns is as good where the leading
+    block of it is well conditioned (gecon).  `sizes` goes on with the address of gecon, the letter of the norm, the
+    extent of the block, and the condition up to which that is so.
     """
     n = sizes[N]
+    stride = n * n + 4 * n + 2
     for matrix in range(begin * sizes[CHUNK], end * sizes[CHUNK]):
-        base = matrix * (n * n + 4 * n + 2)
-        rows = matrix * 2 * n
-        for k in range(n * n):
-            work[base + k] = a[matrix * n * n + k]
-        if not leads_by_columns(a, work, out, sizes, matrix, base, rows):
+        out[matrix * 2 * n] = 0
+        if n > FEW:
+            order_by_columns(a, matrix * n * n, work, matrix * stride, out, matrix * 2 * n, sizes)
+    for matrix in range(begin * sizes[CHUNK], end * sizes[CHUNK]):
+        if out[matrix * 2 * n] == 0:
             for k in range(n * n):
-                work[base + k] = a[matrix * n * n + k]
-            order_completely(work, base, out, rows, n)
+                work[matrix * stride + k] = a[matrix * n * n + k]
+            order_completely(work, matrix * stride, out, matrix * 2 * n, n)
     return 0
 
 
-def leads_by_columns(a, work, out, sizes, matrix, base, rows):
-    """1 if the order of columns of `lu` has a well conditioned leading block; the order is in `out` then.
+def order_by_columns(a, first, work, base, out, rows, sizes):
+    """The order of columns of `lu`, if its leading block is well conditioned; else `out` begins with 0.
 
     `out` is scratch for 32-bit integers of LAPACK until then.
     """
     n, lead = sizes[N], sizes[LEAD]
     columns, extra = rows + n, base + n * n
+    for k in range(n * n):
+        work[base + k] = a[first + k]
     size = at(sizes, N)
     call(sizes[0], (size, size, at(work, base), size, at(out, rows), at(out, columns + n - 1)))
     order_of_pivots(out, columns, out, rows, n)
@@ -277,16 +282,16 @@ def leads_by_columns(a, work, out, sizes, matrix, base, rows):
     for j in range(lead):
         total = 0.0
         for i in range(lead):
-            total += abs(a[matrix * n * n + j * n + abs(out[columns + i]) - 1])
+            total += abs(a[first + j * n + abs(out[columns + i]) - 1])
         largest = max(largest, total)
     work[extra] = largest
     work[extra + 1] = 0
     numbers = (at(work, extra), at(work, extra + 1), at(work, extra + 2))
     integers = (at(out, rows), at(out, rows + n - 1))
     call(sizes[GECON], (at(sizes, GECON + 1), at(sizes, LEAD), at(work, base), size, *numbers, *integers))
+    is_good = work[extra + 1] * sizes[LEAD + 1] > 1
     for k in range(n):
-        out[rows + k] = k + 1
-    return 1 if work[extra + 1] * sizes[LEAD + 1] > 1 else 0
+        out[rows + k] = k + 1 if is_good else 0
 
 
 def order_of_pivots(out, order, pivots, first, n):

@@ -1,35 +1,35 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 20
-; digest nbgrad.kernels.arithmetic 6c3d54e06a85fc27302cbad1305f4a4c
-; digest nbgrad.kernels.comparison 1f013b0c58de366cdafa8667b934bc70
-; digest nbgrad.kernels.convolution 18cb4c9ac3cd1322fdbdae34c835ff44
-; digest nbgrad.kernels.error_function 886282843d9b1954f0da23b0d2609afb
-; digest nbgrad.kernels.exponential da56974b6d9b95e2ede5ddf5854cdfc5
-; digest nbgrad.kernels.gamma c35b4f2e4621b9ee84d93d0a4eba06a0
-; digest nbgrad.kernels.hyperbolic 1c0563afb80536197fc0a009550f7ab8
-; digest nbgrad.kernels.inverse_trigonometric 3425da368907db3e8aa9444e69cd137c
-; digest nbgrad.kernels.jacobi 1f4e0462e70c220ffadbc1c0815c0097
-; digest nbgrad.kernels.linalg 18cb4c9ac3cd1322fdbdae34c835ff44
-; digest nbgrad.kernels.logarithm 0f16b77c1c5e6e3ede26694f18ef604e
-; digest nbgrad.kernels.polygamma 5f168efefacd42c738036fd8944f37db
-; digest nbgrad.kernels.power 0de7de03eb9dcca1aaff2908d5266dd1
-; digest nbgrad.kernels.random 12e74888ef6e5bb644f31e447dab8353
-; digest nbgrad.kernels.reciprocal_root 8251c5644320551935b84c6ccdb18edc
-; digest nbgrad.kernels.scan 0d83fbecdb48b17d03881e7a7a472ec3
-; digest nbgrad.kernels.scatter 1fa69a51eb808e57dcf22ba24c128edd
-; digest nbgrad.kernels.sinc 14928550e6d32afa65631e5206b80260
-; digest nbgrad.kernels.single 3ddf6ae1ddbb2583921980aa2080a95e
-; digest nbgrad.kernels.single_angles 6613104490f778f9cfadcfb54f658868
-; digest nbgrad.kernels.single_hyperbolic 8ee4308fb4c1c846531f4284687a9b9b
-; digest nbgrad.kernels.sort 18cb4c9ac3cd1322fdbdae34c835ff44
-; digest nbgrad.kernels.trigonometric d85c446bef6fc5b37cacc1201ea54d3d
-; digest nbgrad.kernels.widened 66d5dc6b26966d0d7418dd1f08afd420
-; digest nbgrad.kernels.windows da1fe1a90469b7089d415cfca6d727fd
-; digest nbgrad.runtime.blocks e2c782c315846ac8210a104d19dcf25b
-; digest nbgrad.runtime.native 3de06a9f1f3202a20402480fba04dbf0
-; digest nbgrad.runtime.native_steps 04ef185578eb35db9adf29f62e760a66
-; digest nbgrad.runtime.native_tensors dd2faf343fa1f61f99a32707f257c0ec
-; digest nbgrad.runtime.turns 4f3bb0ca9ed0422229cc431bffe7a3d5
+; digest nbgrad.kernels.arithmetic b77924d6ac135ef4f93ea0bdfd79417e
+; digest nbgrad.kernels.comparison 92d1b274570c7cb6265cef2b529f4075
+; digest nbgrad.kernels.convolution 9c9443769ea76e654fdeddc657fe6f11
+; digest nbgrad.kernels.error_function 21abe275197ea2c09fe98ef72de6b869
+; digest nbgrad.kernels.exponential e4cacf244315757bb1044e7ff9db1673
+; digest nbgrad.kernels.gamma 750cf5e6f697ae6ca576e0ca9c96dda7
+; digest nbgrad.kernels.hyperbolic 666381cde4b47d44095b8dfbe2554ba7
+; digest nbgrad.kernels.inverse_trigonometric 74686f953336b248d87c1e9834c3d359
+; digest nbgrad.kernels.jacobi 38c8be752eafe67ab6222e19fd7a2409
+; digest nbgrad.kernels.linalg 9c9443769ea76e654fdeddc657fe6f11
+; digest nbgrad.kernels.logarithm 9aba580b8f00c620a5a63a39325391a1
+; digest nbgrad.kernels.polygamma a1f884352bbae293627d6d3e27f42198
+; digest nbgrad.kernels.power 6be1b17efd19be51a11491ae1113ae3f
+; digest nbgrad.kernels.random 656aea0a2b3636e69a5898f9f7cd306c
+; digest nbgrad.kernels.reciprocal_root 3687701de51b209dfa087cae57faee4f
+; digest nbgrad.kernels.scan 52ad986f3862360a8e3f28183b2df7e3
+; digest nbgrad.kernels.scatter 31eed09be77aed37af812203a6c1e24d
+; digest nbgrad.kernels.sinc 8fe4eb893e0b36ea18f021c9da2ee47c
+; digest nbgrad.kernels.single 1745753a2b73adebd0052b193646d4d1
+; digest nbgrad.kernels.single_angles 0187faed29277a30f042455a8257d6b3
+; digest nbgrad.kernels.single_hyperbolic d3f8a06442bf6508884d37e887fbc996
+; digest nbgrad.kernels.sort 9c9443769ea76e654fdeddc657fe6f11
+; digest nbgrad.kernels.trigonometric d0eb44220a4f34682e68a92ef32071b6
+; digest nbgrad.kernels.widened a5c20c38b5a625f5e79a5cad3a7d0d58
+; digest nbgrad.kernels.windows 6174abaade5ca4cd49b7d017ae08017d
+; digest nbgrad.runtime.blocks 594ad50ace23302919d2e2cde11a6422
+; digest nbgrad.runtime.native 555a4844e0e05d9ee17958e111581bab
+; digest nbgrad.runtime.native_steps d421ca76e15a62bb02a8b10596d46804
+; digest nbgrad.runtime.native_tensors 980786514e322fb593685b5bb84efdda
+; digest nbgrad.runtime.turns bc3f72996370add349d39b553fc94573
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -34591,332 +34591,320 @@ declare i64 @llvm.abs.i64(i64, i1 immarg)
 
 declare float @llvm.fabs.f32(float)
 
+declare void @llvm.memset.p0.i64(ptr nocapture writeonly, i8, i64, i1 immarg)
+
 declare i64 @llvm.smax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.19.i = getelementptr i8, ptr %a3, i64 8
-  %.20.i = load i64, ptr %.19.i, align 8
-  %.25.i = getelementptr i8, ptr %a3, i64 16
-  %.26.i = load i64, ptr %.25.i, align 8
-  %.31147.i = sub i64 %a5, %a4
-  %.68.i = mul i64 %.26.i, %.31147.i
-  %factor.op.mul167.i = mul i64 %.20.i, %.20.i
-  %.156.fr.i = freeze i64 %factor.op.mul167.i
-  %.113186.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.113186.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B120.endif.lr.ph.i
+  %.23.i = getelementptr i8, ptr %a3, i64 8
+  %.24.i = load i64, ptr %.23.i, align 8
+  %.24.fr.i = freeze i64 %.24.i
+  %.30.i = mul i64 %.24.fr.i, %.24.fr.i
+  %.32154.i = add i64 %.24.fr.i, 4
+  %.33.i = mul i64 %.32154.i, %.24.fr.i
+  %.34.i = add i64 %.33.i, 2
+  %.39.i = getelementptr i8, ptr %a3, i64 16
+  %.40.i = load i64, ptr %.39.i, align 8
+  %.47155.i = sub i64 %a5, %a4
+  %.84.i = mul i64 %.40.i, %.47155.i
+  %.129161.not.i = icmp slt i64 %.84.i, 1
+  br i1 %.129161.not.i, label %B268.endif.i, label %B148.lr.ph.i
 
-B120.endif.lr.ph.i:                               ; preds = %0
-  %.27.i = mul i64 %.26.i, %a4
-  %.158148.i = add i64 %.20.i, 4
-  %.159.i = mul i64 %.158148.i, %.20.i
-  %.160.i = add i64 %.159.i, 2
-  %.255155.i = icmp sgt i64 %.156.fr.i, 0
+B148.lr.ph.i:                                     ; preds = %0
+  %.42.i = mul i64 %.40.i, %a4
+  %.178.i = icmp sgt i64 %.24.fr.i, 16
+  br i1 %.178.i, label %B148.us.preheader.i, label %B148.preheader.i
+
+B148.preheader.i:                                 ; preds = %B148.lr.ph.i
+  %xtraiter.i = and i64 %.84.i, 3
+  %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
+  br i1 %lcmp.mod.not.i, label %B148.prol.loopexit.i, label %B148.prol.preheader.i
+
+B148.prol.preheader.i:                            ; preds = %B148.preheader.i
+  %1 = shl i64 %.24.fr.i, 4
+  %2 = mul i64 %1, %.42.i
+  %scevgep748.i = getelementptr i8, ptr %a2, i64 %2
+  br label %B148.prol.i
+
+B148.prol.i:                                      ; preds = %B148.prol.i, %B148.prol.preheader.i
+  %lsr.iv749.i = phi ptr [ %scevgep748.i, %B148.prol.preheader.i ], [ %scevgep750.i, %B148.prol.i ]
+  %prol.iter.i = phi i64 [ 0, %B148.prol.preheader.i ], [ %prol.iter.next.i, %B148.prol.i ]
+  store i64 0, ptr %lsr.iv749.i, align 8
+  %prol.iter.next.i = add nuw nsw i64 %prol.iter.i, 1
+  %scevgep750.i = getelementptr i8, ptr %lsr.iv749.i, i64 %1
+  %prol.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %prol.iter.next.i
+  br i1 %prol.iter.cmp.not.i, label %B148.prol.loopexit.loopexit.i, label %B148.prol.i
+
+B148.prol.loopexit.loopexit.i:                    ; preds = %B148.prol.i
+  %3 = and i64 %.84.i, 9223372036854775804
+  %4 = add i64 %xtraiter.i, %.42.i
+  br label %B148.prol.loopexit.i
+
+B148.prol.loopexit.i:                             ; preds = %B148.prol.loopexit.loopexit.i, %B148.preheader.i
+  %.128159163.unr.i = phi i64 [ %.84.i, %B148.preheader.i ], [ %3, %B148.prol.loopexit.loopexit.i ]
+  %.135160162.unr.i = phi i64 [ %.42.i, %B148.preheader.i ], [ %4, %B148.prol.loopexit.loopexit.i ]
+  %5 = icmp ult i64 %.84.i, 4
+  br i1 %5, label %B268.endif.i, label %B148.preheader414.i
+
+B148.preheader414.i:                              ; preds = %B148.prol.loopexit.i
+  %6 = add nsw i64 %.128159163.unr.i, -1
+  %7 = add i64 %.135160162.unr.i, 3
+  %8 = shl i64 %.24.fr.i, 4
+  %9 = mul i64 %7, %8
+  %10 = shl i64 %.24.fr.i, 6
+  %11 = add i64 %.135160162.unr.i, 2
+  %12 = mul i64 %11, %8
+  %13 = mul i64 %.135160162.unr.i, %8
+  %14 = add i64 %.135160162.unr.i, 1
+  %15 = mul i64 %14, %8
+  br label %B148.i
+
+B148.us.preheader.i:                              ; preds = %B148.lr.ph.i
   %.29.i.i = getelementptr i8, ptr %a3, i64 40
-  %invariant.gep497.i = getelementptr i8, ptr %a1, i64 4
-  %invariant.gep167.i.i = getelementptr i8, ptr %a0, i64 -4
-  %.476.i.i = getelementptr i8, ptr %a3, i64 32
-  %1 = getelementptr i64, ptr %a2, i64 %.20.i
-  %2 = add nsw i64 %.20.i, -1
-  %xtraiter.i.i = and i64 %.20.i, 3
-  %3 = add nsw i64 %.20.i, -2
-  %unroll_iter6.i.i = and i64 %.20.i, 9223372036854775806
-  %4 = shl i64 %.20.i, 2
-  %5 = shl i64 %.20.i, 3
-  %.971.epil.i.i = mul nuw nsw i64 %unroll_iter6.i.i, %.20.i
-  %6 = add nsw i64 %unroll_iter6.i.i, -2
-  %7 = lshr exact i64 %6, 1
-  %8 = add nuw i64 %7, 1
-  br i1 %.255155.i, label %B120.endif.us.us.preheader.i, label %B120.endif.preheader.i
+  %invariant.gep311.i = getelementptr i8, ptr %a0, i64 12
+  %invariant.gep313.i = getelementptr i8, ptr %a1, i64 12
+  %invariant.gep315.i = getelementptr i8, ptr %a0, i64 -4
+  %.607.i.i = getelementptr i8, ptr %a3, i64 32
+  %16 = shl i64 %.42.i, 2
+  %17 = mul i64 %16, %.30.i
+  %18 = getelementptr i8, ptr %a0, i64 %17
+  %scevgep644.i = getelementptr i8, ptr %18, i64 28
+  %19 = shl i64 %.30.i, 2
+  %20 = mul i64 %.34.i, %16
+  %21 = getelementptr i8, ptr %a1, i64 %20
+  %scevgep662.i = getelementptr i8, ptr %21, i64 28
+  %22 = shl i64 %.33.i, 2
+  %23 = add i64 %22, 8
+  %24 = shl i64 %.42.i, 4
+  %25 = mul i64 %24, %.24.fr.i
+  %scevgep690.i = getelementptr i8, ptr %a2, i64 %25
+  %26 = shl i64 %.24.fr.i, 4
+  %scevgep709.i = getelementptr i8, ptr %scevgep690.i, i64 -8
+  %27 = or disjoint i64 %25, 8
+  %scevgep716.i = getelementptr i8, ptr %a2, i64 %27
+  %sunkaddr754.i = getelementptr i8, ptr %a3, i64 24
+  %sunkaddr755.i = getelementptr i8, ptr %a3, i64 48
+  br label %B148.us.i
 
-B120.endif.preheader.i:                           ; preds = %B120.endif.lr.ph.i
-  %unroll_iter519.i = and i64 %8, -2
-  %9 = shl i64 %.27.i, 4
-  %10 = mul i64 %9, %.20.i
-  %scevgep717.i = getelementptr i8, ptr %a2, i64 %10
-  %11 = shl i64 %.20.i, 4
-  %scevgep736.i = getelementptr i8, ptr %scevgep717.i, i64 -8
-  %12 = or disjoint i64 %10, 8
-  %scevgep743.i = getelementptr i8, ptr %a2, i64 %12
-  %13 = and i64 %.20.i, -4
-  %14 = or disjoint i64 %9, 8
-  %15 = mul i64 %14, %.20.i
-  %scevgep769.i = getelementptr i8, ptr %a2, i64 %15
-  %16 = mul i64 %.160.i, %.27.i
-  %17 = shl i64 %16, 2
-  %scevgep793.i = getelementptr i8, ptr %a1, i64 %17
-  %18 = shl i64 %.159.i, 2
-  %19 = add i64 %18, 8
-  %scevgep812.i = getelementptr i8, ptr %scevgep793.i, i64 %4
-  %20 = mul i64 %.20.i, 12
-  %scevgep822.i = getelementptr i8, ptr %scevgep793.i, i64 %20
-  %scevgep830.i = getelementptr i8, ptr %scevgep793.i, i64 %5
-  %sunkaddr861.i = getelementptr i8, ptr %a3, i64 24
-  %21 = icmp sgt i64 %.20.i, 0
-  %sunkaddr862.i = getelementptr i8, ptr %a3, i64 48
-  %22 = icmp samesign ult i64 %.20.i, 4
-  %23 = icmp eq i64 %xtraiter.i.i, 0
-  %24 = icmp eq i64 %.20.i, 1
-  %25 = getelementptr float, ptr %a1, i64 %.971.epil.i.i
-  %26 = icmp eq i64 %2, 0
-  %27 = icmp eq i64 %6, 0
-  %28 = and i64 %6, 2
-  %29 = icmp eq i64 %28, 0
-  %30 = and i64 %.20.i, 1
-  %31 = icmp eq i64 %30, 0
-  br label %B120.endif.i
-
-B120.endif.us.us.preheader.i:                     ; preds = %B120.endif.lr.ph.i
-  %xtraiter521.i = and i64 %.156.fr.i, 3
-  %unroll_iter523.i = and i64 %.156.fr.i, 9223372036854775804
-  %unroll_iter538.i = and i64 %8, -2
-  %32 = shl i64 %.27.i, 2
-  %33 = mul i64 %32, %.156.fr.i
-  %34 = getelementptr i8, ptr %a0, i64 %33
-  %scevgep.i = getelementptr i8, ptr %34, i64 12
-  %35 = shl i64 %.156.fr.i, 2
-  %36 = mul i64 %.160.i, %.27.i
-  %37 = shl i64 %36, 2
-  %38 = getelementptr i8, ptr %a1, i64 %37
-  %scevgep550.i = getelementptr i8, ptr %38, i64 12
-  %39 = shl i64 %.159.i, 2
-  %40 = add i64 %39, 8
-  %41 = shl i64 %.27.i, 4
-  %42 = mul i64 %41, %.20.i
-  %scevgep570.i = getelementptr i8, ptr %a2, i64 %42
-  %43 = shl i64 %.20.i, 4
-  %scevgep589.i = getelementptr i8, ptr %scevgep570.i, i64 -8
-  %44 = or disjoint i64 %42, 8
-  %scevgep596.i = getelementptr i8, ptr %a2, i64 %44
-  %45 = and i64 %.20.i, -4
-  %46 = or disjoint i64 %41, 8
-  %47 = mul i64 %46, %.20.i
-  %scevgep639.i = getelementptr i8, ptr %a2, i64 %47
-  %scevgep679.i = getelementptr i8, ptr %38, i64 %4
-  %48 = mul i64 %.20.i, 12
-  %scevgep689.i = getelementptr i8, ptr %38, i64 %48
-  %scevgep697.i = getelementptr i8, ptr %38, i64 %5
-  %49 = icmp samesign ult i64 %.156.fr.i, 4
-  %50 = icmp eq i64 %xtraiter521.i, 0
-  %sunkaddr854.i = getelementptr i8, ptr %a3, i64 24
-  %sunkaddr.i = getelementptr i8, ptr %a3, i64 48
-  %51 = icmp sgt i64 %.20.i, 0
-  %52 = icmp samesign ult i64 %2, 3
-  %53 = icmp eq i64 %xtraiter.i.i, 0
-  %54 = icmp eq i64 %.20.i, 1
-  %55 = getelementptr float, ptr %a1, i64 %.971.epil.i.i
-  %56 = icmp eq i64 %2, 0
-  %57 = icmp eq i64 %6, 0
-  %58 = and i64 %6, 2
-  %59 = icmp eq i64 %58, 0
-  %60 = and i64 %.20.i, 1
-  %61 = icmp eq i64 %60, 0
-  %62 = shl i64 %unroll_iter523.i, 2
-  br label %B120.endif.us.us.i
-
-B120.endif.us.us.i:                               ; preds = %B428.us.us.i, %B120.endif.us.us.preheader.i
-  %lsr.iv698.i = phi ptr [ %scevgep697.i, %B120.endif.us.us.preheader.i ], [ %scevgep699.i, %B428.us.us.i ]
-  %lsr.iv690.i = phi ptr [ %scevgep689.i, %B120.endif.us.us.preheader.i ], [ %scevgep691.i, %B428.us.us.i ]
-  %lsr.iv680.i = phi ptr [ %scevgep679.i, %B120.endif.us.us.preheader.i ], [ %scevgep681.i, %B428.us.us.i ]
-  %lsr.iv640.i = phi ptr [ %scevgep639.i, %B120.endif.us.us.preheader.i ], [ %scevgep641.i, %B428.us.us.i ]
-  %lsr.iv597.i = phi ptr [ %scevgep596.i, %B120.endif.us.us.preheader.i ], [ %scevgep598.i, %B428.us.us.i ]
-  %lsr.iv590.i = phi ptr [ %scevgep589.i, %B120.endif.us.us.preheader.i ], [ %scevgep591.i, %B428.us.us.i ]
-  %lsr.iv571.i = phi ptr [ %scevgep570.i, %B120.endif.us.us.preheader.i ], [ %scevgep572.i, %B428.us.us.i ]
-  %lsr.iv566.i = phi ptr [ %34, %B120.endif.us.us.preheader.i ], [ %scevgep567.i, %B428.us.us.i ]
-  %lsr.iv561.i = phi ptr [ %38, %B120.endif.us.us.preheader.i ], [ %scevgep562.i, %B428.us.us.i ]
-  %lsr.iv551.i = phi ptr [ %scevgep550.i, %B120.endif.us.us.preheader.i ], [ %scevgep552.i, %B428.us.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B120.endif.us.us.preheader.i ], [ %scevgep542.i, %B428.us.us.i ]
-  %.112168190.us.us.i = phi i64 [ %.68.i, %B120.endif.us.us.preheader.i ], [ %.122.us.us.i, %B428.us.us.i ]
-  %.119170189.us.us.i = phi i64 [ %.27.i, %B120.endif.us.us.preheader.i ], [ %.126.us.us.i, %B428.us.us.i ]
-  %.162.us.us.i = mul nsw i64 %.119170189.us.us.i, %.160.i
-  %63 = getelementptr float, ptr %a1, i64 %.162.us.us.i
-  br i1 %49, label %B208.B260_crit_edge.us.us.unr-lcssa.i, label %B210.us.us.i
-
-B260.endif.us.us.i:                               ; preds = %B976.epil.i.i, %B554.endif.i.i, %common.ret.loopexit.unr-lcssa.i.i
-  %.699.i.i = load float, ptr %.439.i.i, align 4
-  %.705.i.i = load i64, ptr %sunkaddr.i, align 8
-  %.708.i.i = fpext float %.699.i.i to double
-  %.709.i.i = sitofp i64 %.705.i.i to double
-  %.710.i.i = fmul double %.708.i.i, %.709.i.i
-  %.712.i.i = fcmp ule double %.710.i.i, 1.000000e+00
-  br i1 %.712.i.i, label %B340.us.us.preheader.i, label %B428.us.us.i
-
-B340.us.us.preheader.i:                           ; preds = %B260.endif.us.us.i
-  br i1 %49, label %B338.B390_crit_edge.us.us.unr-lcssa.i, label %B340.us.us.i
-
-B428.us.us.i:                                     ; preds = %B1044.i.i, %B94.endif.i.i, %B338.B390_crit_edge.us.us.i, %B260.endif.us.us.i
-  %scevgep542.i = getelementptr i8, ptr %lsr.iv.i, i64 %35
-  %scevgep552.i = getelementptr i8, ptr %lsr.iv551.i, i64 %40
-  %scevgep562.i = getelementptr i8, ptr %lsr.iv561.i, i64 %40
-  %scevgep567.i = getelementptr i8, ptr %lsr.iv566.i, i64 %35
-  %scevgep572.i = getelementptr i8, ptr %lsr.iv571.i, i64 %43
-  %scevgep591.i = getelementptr i8, ptr %lsr.iv590.i, i64 %43
-  %scevgep598.i = getelementptr i8, ptr %lsr.iv597.i, i64 %43
-  %scevgep641.i = getelementptr i8, ptr %lsr.iv640.i, i64 %43
-  %scevgep681.i = getelementptr i8, ptr %lsr.iv680.i, i64 %40
-  %scevgep691.i = getelementptr i8, ptr %lsr.iv690.i, i64 %40
-  %scevgep699.i = getelementptr i8, ptr %lsr.iv698.i, i64 %40
-  %.113.us.us.i = icmp sgt i64 %.112168190.us.us.i, 1
-  br i1 %.113.us.us.i, label %B120.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
-
-B340.us.us.i:                                     ; preds = %B340.us.us.preheader.i, %B340.us.us.i
-  %.434161163.us.us.i = phi i64 [ %.441.us.us.3.i, %B340.us.us.i ], [ 0, %B340.us.us.preheader.i ]
-  %64 = shl i64 %.434161163.us.us.i, 2
-  %scevgep624.i = getelementptr i8, ptr %lsr.iv.i, i64 %64
-  %scevgep625.i = getelementptr i8, ptr %scevgep624.i, i64 -12
-  %.474.us.us.i = load float, ptr %scevgep625.i, align 4
-  %scevgep631.i = getelementptr i8, ptr %lsr.iv551.i, i64 %64
-  %scevgep632.i = getelementptr i8, ptr %scevgep631.i, i64 -12
-  store float %.474.us.us.i, ptr %scevgep632.i, align 4
-  %scevgep623.i = getelementptr i8, ptr %scevgep624.i, i64 -8
-  %.474.us.us.1.i = load float, ptr %scevgep623.i, align 4
-  %scevgep630.i = getelementptr i8, ptr %scevgep631.i, i64 -8
-  store float %.474.us.us.1.i, ptr %scevgep630.i, align 4
-  %scevgep621.i = getelementptr i8, ptr %scevgep624.i, i64 -4
-  %.474.us.us.2.i = load float, ptr %scevgep621.i, align 4
-  %scevgep628.i = getelementptr i8, ptr %scevgep631.i, i64 -4
-  store float %.474.us.us.2.i, ptr %scevgep628.i, align 4
-  %.441.us.us.3.i = add nuw nsw i64 %.434161163.us.us.i, 4
-  %.474.us.us.3.i = load float, ptr %scevgep624.i, align 4
-  store float %.474.us.us.3.i, ptr %scevgep631.i, align 4
-  %niter529.ncmp.3.i = icmp eq i64 %unroll_iter523.i, %.441.us.us.3.i
-  br i1 %niter529.ncmp.3.i, label %B338.B390_crit_edge.us.us.unr-lcssa.i, label %B340.us.us.i
-
-B210.us.us.i:                                     ; preds = %B120.endif.us.us.i, %B210.us.us.i
-  %.261154156.us.us.i = phi i64 [ %.268.us.us.3.i, %B210.us.us.i ], [ 0, %B120.endif.us.us.i ]
-  %65 = shl i64 %.261154156.us.us.i, 2
-  %scevgep548.i = getelementptr i8, ptr %lsr.iv.i, i64 %65
-  %scevgep549.i = getelementptr i8, ptr %scevgep548.i, i64 -12
-  %.301.us.us.i = load float, ptr %scevgep549.i, align 4
-  %scevgep558.i = getelementptr i8, ptr %lsr.iv551.i, i64 %65
-  %scevgep559.i = getelementptr i8, ptr %scevgep558.i, i64 -12
-  store float %.301.us.us.i, ptr %scevgep559.i, align 4
-  %scevgep547.i = getelementptr i8, ptr %scevgep548.i, i64 -8
-  %.301.us.us.1.i = load float, ptr %scevgep547.i, align 4
-  %scevgep557.i = getelementptr i8, ptr %scevgep558.i, i64 -8
-  store float %.301.us.us.1.i, ptr %scevgep557.i, align 4
-  %scevgep545.i = getelementptr i8, ptr %scevgep548.i, i64 -4
-  %.301.us.us.2.i = load float, ptr %scevgep545.i, align 4
-  %scevgep555.i = getelementptr i8, ptr %scevgep558.i, i64 -4
-  store float %.301.us.us.2.i, ptr %scevgep555.i, align 4
-  %.268.us.us.3.i = add nuw nsw i64 %.261154156.us.us.i, 4
-  %.301.us.us.3.i = load float, ptr %scevgep548.i, align 4
-  store float %.301.us.us.3.i, ptr %scevgep558.i, align 4
-  %niter524.ncmp.3.i = icmp eq i64 %unroll_iter523.i, %.268.us.us.3.i
-  br i1 %niter524.ncmp.3.i, label %B208.B260_crit_edge.us.us.unr-lcssa.i, label %B210.us.us.i
-
-B208.B260_crit_edge.us.us.unr-lcssa.i:            ; preds = %B210.us.us.i, %B120.endif.us.us.i
-  %.261154156.us.us.unr.i = phi i64 [ 0, %B120.endif.us.us.i ], [ %62, %B210.us.us.i ]
-  br i1 %50, label %B208.B260_crit_edge.us.us.i, label %B210.us.us.epil.preheader.i
-
-B210.us.us.epil.preheader.i:                      ; preds = %B208.B260_crit_edge.us.us.unr-lcssa.i
-  %scevgep563.i = getelementptr i8, ptr %lsr.iv561.i, i64 %.261154156.us.us.unr.i
-  %scevgep568.i = getelementptr i8, ptr %lsr.iv566.i, i64 %.261154156.us.us.unr.i
-  br label %B210.us.us.epil.i
-
-B210.us.us.epil.i:                                ; preds = %B210.us.us.epil.i, %B210.us.us.epil.preheader.i
-  %epil.iter.i = phi i64 [ %epil.iter.next.i, %B210.us.us.epil.i ], [ 0, %B210.us.us.epil.preheader.i ]
-  %66 = shl nuw nsw i64 %epil.iter.i, 2
-  %scevgep569.i = getelementptr i8, ptr %scevgep568.i, i64 %66
-  %.301.us.us.epil.i = load float, ptr %scevgep569.i, align 4
-  %scevgep564.i = getelementptr i8, ptr %scevgep563.i, i64 %66
-  store float %.301.us.us.epil.i, ptr %scevgep564.i, align 4
-  %epil.iter.next.i = add nuw nsw i64 %epil.iter.i, 1
-  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter521.i, %epil.iter.next.i
-  br i1 %epil.iter.cmp.not.i, label %B208.B260_crit_edge.us.us.i, label %B210.us.us.epil.i
-
-B208.B260_crit_edge.us.us.i:                      ; preds = %B210.us.us.epil.i, %B208.B260_crit_edge.us.us.unr-lcssa.i
-  %.122.us.us.i = add nsw i64 %.112168190.us.us.i, -1
-  %.167.us.us.i = shl nsw i64 %.119170189.us.us.i, 1
-  %.126.us.us.i = add i64 %.119170189.us.us.i, 1
-  %.169.us.us.i = mul nsw i64 %.167.us.us.i, %.20.i
-  %.27.i.i = load i64, ptr %.19.i, align 8
+B148.us.i:                                        ; preds = %B266.us.i, %B148.us.preheader.i
+  %lsr.iv717.i = phi ptr [ %scevgep716.i, %B148.us.preheader.i ], [ %scevgep718.i, %B266.us.i ]
+  %lsr.iv710.i = phi ptr [ %scevgep709.i, %B148.us.preheader.i ], [ %scevgep711.i, %B266.us.i ]
+  %lsr.iv691.i = phi ptr [ %scevgep690.i, %B148.us.preheader.i ], [ %scevgep692.i, %B266.us.i ]
+  %lsr.iv686.i = phi ptr [ %18, %B148.us.preheader.i ], [ %scevgep687.i, %B266.us.i ]
+  %lsr.iv681.i = phi ptr [ %21, %B148.us.preheader.i ], [ %scevgep682.i, %B266.us.i ]
+  %lsr.iv663.i = phi ptr [ %scevgep662.i, %B148.us.preheader.i ], [ %scevgep664.i, %B266.us.i ]
+  %lsr.iv645.i = phi ptr [ %scevgep644.i, %B148.us.preheader.i ], [ %scevgep646.i, %B266.us.i ]
+  %.128159163.us.i = phi i64 [ %.84.i, %B148.us.preheader.i ], [ %.138.us.i, %B266.us.i ]
+  %.135160162.us.i = phi i64 [ %.42.i, %B148.us.preheader.i ], [ %.142.us.i, %B266.us.i ]
+  %.171.us.i = shl nsw i64 %.135160162.us.i, 1
+  %.173.us.i = mul nsw i64 %.171.us.i, %.24.fr.i
+  %.175.us.i = getelementptr i64, ptr %a2, i64 %.173.us.i
+  store i64 0, ptr %.175.us.i, align 8
+  %.185.us.i = mul i64 %.135160162.us.i, %.30.i
+  %.188.us.i = mul nsw i64 %.135160162.us.i, %.34.i
+  %.27.i.i = load i64, ptr %.23.i, align 8
   %.30.i.i = load i64, ptr %.29.i.i, align 8
-  %.42.i.i = mul nsw i64 %.27.i.i, %.27.i.i
-  %.58.i.i = load i64, ptr %a3, align 8
-  %.64.i.i = getelementptr i64, ptr %a2, i64 %.169.us.us.i
-  %67 = getelementptr i64, ptr %a2, i64 %.27.i.i
-  %68 = getelementptr i64, ptr %67, i64 %.169.us.us.i
-  %69 = getelementptr i64, ptr %68, i64 %.27.i.i
-  %.70.i.i = getelementptr i8, ptr %69, i64 -8
-  %.92.i.i = inttoptr i64 %.58.i.i to ptr
-  tail call void %.92.i.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %63, ptr nonnull %.19.i, ptr %.64.i.i, ptr %.70.i.i)
-  %.57.i.i.i = icmp sgt i64 %.27.i.i, 0
-  br i1 %.57.i.i.i, label %B36.lr.ph.i.i.i, label %B0.endif.endif.i.i
+  %.42.i.i = mul i64 %.27.i.i, %.27.i.i
+  %.135204.i.i = icmp sgt i64 %.42.i.i, 0
+  br i1 %.135204.i.i, label %B120.lr.ph.i.i, label %B158.i.i
 
-B36.lr.ph.i.i.i:                                  ; preds = %B208.B260_crit_edge.us.us.i
+B120.lr.ph.i.i:                                   ; preds = %B148.us.i
+  %xtraiter.i.i = and i64 %.42.i.i, 3
+  %28 = icmp samesign ult i64 %.42.i.i, 4
+  br i1 %28, label %B158.loopexit.unr-lcssa.i.i, label %B120.lr.ph.new.i.i
+
+B120.lr.ph.new.i.i:                               ; preds = %B120.lr.ph.i.i
+  %29 = shl i64 %.185.us.i, 2
+  %gep312.i = getelementptr i8, ptr %invariant.gep311.i, i64 %29
+  %30 = shl i64 %.188.us.i, 2
+  %gep314.i = getelementptr i8, ptr %invariant.gep313.i, i64 %30
+  %31 = add nsw i64 %.42.i.i, -4
+  %32 = icmp samesign ult i64 %31, 4
+  br i1 %32, label %B158.loopexit.unr-lcssa.i.loopexit.unr-lcssa.i, label %B120.lr.ph.new.i.new.i
+
+B120.lr.ph.new.i.new.i:                           ; preds = %B120.lr.ph.new.i.i
+  %33 = lshr i64 %31, 2
+  %34 = add nuw nsw i64 %33, 1
+  %unroll_iter.i = and i64 %34, 9223372036854775806
+  br label %B120.i.i
+
+B120.i.i:                                         ; preds = %B120.i.i, %B120.lr.ph.new.i.new.i
+  %lsr.iv678.i = phi i64 [ %lsr.iv.next679.i, %B120.i.i ], [ %unroll_iter.i, %B120.lr.ph.new.i.new.i ]
+  %lsr.iv647.i = phi i64 [ %lsr.iv.next648.i, %B120.i.i ], [ 0, %B120.lr.ph.new.i.new.i ]
+  %scevgep655.i = getelementptr i8, ptr %lsr.iv645.i, i64 %lsr.iv647.i
+  %scevgep656.i = getelementptr i8, ptr %scevgep655.i, i64 -16
+  %scevgep661.i = getelementptr i8, ptr %scevgep655.i, i64 -28
+  %.177.i.i = load float, ptr %scevgep661.i, align 4
+  %scevgep671.i = getelementptr i8, ptr %lsr.iv663.i, i64 %lsr.iv647.i
+  %scevgep672.i = getelementptr i8, ptr %scevgep671.i, i64 -16
+  %scevgep677.i = getelementptr i8, ptr %scevgep671.i, i64 -28
+  store float %.177.i.i, ptr %scevgep677.i, align 4
+  %scevgep660.i = getelementptr i8, ptr %scevgep655.i, i64 -24
+  %.177.1.i.i = load float, ptr %scevgep660.i, align 4
+  %scevgep676.i = getelementptr i8, ptr %scevgep671.i, i64 -24
+  store float %.177.1.i.i, ptr %scevgep676.i, align 4
+  %scevgep658.i = getelementptr i8, ptr %scevgep655.i, i64 -20
+  %.177.2.i.i = load float, ptr %scevgep658.i, align 4
+  %scevgep674.i = getelementptr i8, ptr %scevgep671.i, i64 -20
+  store float %.177.2.i.i, ptr %scevgep674.i, align 4
+  %.177.3.i.i = load float, ptr %scevgep656.i, align 4
+  store float %.177.3.i.i, ptr %scevgep672.i, align 4
+  %scevgep654.i = getelementptr i8, ptr %scevgep655.i, i64 -12
+  %.177.i.1.i = load float, ptr %scevgep654.i, align 4
+  %scevgep670.i = getelementptr i8, ptr %scevgep671.i, i64 -12
+  store float %.177.i.1.i, ptr %scevgep670.i, align 4
+  %scevgep653.i = getelementptr i8, ptr %scevgep655.i, i64 -8
+  %.177.1.i.1.i = load float, ptr %scevgep653.i, align 4
+  %scevgep669.i = getelementptr i8, ptr %scevgep671.i, i64 -8
+  store float %.177.1.i.1.i, ptr %scevgep669.i, align 4
+  %scevgep651.i = getelementptr i8, ptr %scevgep655.i, i64 -4
+  %.177.2.i.1.i = load float, ptr %scevgep651.i, align 4
+  %scevgep667.i = getelementptr i8, ptr %scevgep671.i, i64 -4
+  store float %.177.2.i.1.i, ptr %scevgep667.i, align 4
+  %.177.3.i.1.i = load float, ptr %scevgep655.i, align 4
+  store float %.177.3.i.1.i, ptr %scevgep671.i, align 4
+  %lsr.iv.next648.i = add i64 %lsr.iv647.i, 32
+  %lsr.iv.next679.i = add i64 %lsr.iv678.i, -2
+  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next679.i, 0
+  br i1 %niter.ncmp.1.i, label %B158.loopexit.unr-lcssa.i.loopexit.unr-lcssa.i, label %B120.i.i
+
+B158.loopexit.unr-lcssa.i.loopexit.unr-lcssa.i:   ; preds = %B120.i.i, %B120.lr.ph.new.i.i
+  %.141203205.i.unr.i = phi i64 [ 0, %B120.lr.ph.new.i.i ], [ %lsr.iv.next648.i, %B120.i.i ]
+  %35 = and i64 %31, 4
+  %lcmp.mod384.not.not.i = icmp eq i64 %35, 0
+  br i1 %lcmp.mod384.not.not.i, label %B120.i.epil.i, label %B158.loopexit.unr-lcssa.i.loopexit.i
+
+B120.i.epil.i:                                    ; preds = %B158.loopexit.unr-lcssa.i.loopexit.unr-lcssa.i
+  %scevgep63.i.epil.i = getelementptr i8, ptr %gep312.i, i64 %.141203205.i.unr.i
+  %scevgep64.i.epil.i = getelementptr i8, ptr %scevgep63.i.epil.i, i64 -12
+  %.177.i.epil.i = load float, ptr %scevgep64.i.epil.i, align 4
+  %scevgep71.i.epil.i = getelementptr i8, ptr %gep314.i, i64 %.141203205.i.unr.i
+  %scevgep72.i.epil.i = getelementptr i8, ptr %scevgep71.i.epil.i, i64 -12
+  store float %.177.i.epil.i, ptr %scevgep72.i.epil.i, align 4
+  %scevgep62.i.epil.i = getelementptr i8, ptr %scevgep63.i.epil.i, i64 -8
+  %.177.1.i.epil.i = load float, ptr %scevgep62.i.epil.i, align 4
+  %scevgep70.i.epil.i = getelementptr i8, ptr %scevgep71.i.epil.i, i64 -8
+  store float %.177.1.i.epil.i, ptr %scevgep70.i.epil.i, align 4
+  %scevgep60.i.epil.i = getelementptr i8, ptr %scevgep63.i.epil.i, i64 -4
+  %.177.2.i.epil.i = load float, ptr %scevgep60.i.epil.i, align 4
+  %scevgep68.i.epil.i = getelementptr i8, ptr %scevgep71.i.epil.i, i64 -4
+  store float %.177.2.i.epil.i, ptr %scevgep68.i.epil.i, align 4
+  %.177.3.i.epil.i = load float, ptr %scevgep63.i.epil.i, align 4
+  store float %.177.3.i.epil.i, ptr %scevgep71.i.epil.i, align 4
+  br label %B158.loopexit.unr-lcssa.i.loopexit.i
+
+B158.loopexit.unr-lcssa.i.loopexit.i:             ; preds = %B120.i.epil.i, %B158.loopexit.unr-lcssa.i.loopexit.unr-lcssa.i
+  %unroll_iter.i.i = shl i64 %.42.i.i, 2
+  %36 = and i64 %unroll_iter.i.i, -16
+  br label %B158.loopexit.unr-lcssa.i.i
+
+B158.loopexit.unr-lcssa.i.i:                      ; preds = %B158.loopexit.unr-lcssa.i.loopexit.i, %B120.lr.ph.i.i
+  %.141203205.unr.i.i = phi i64 [ 0, %B120.lr.ph.i.i ], [ %36, %B158.loopexit.unr-lcssa.i.loopexit.i ]
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B158.i.i, label %B120.epil.preheader.i.i
+
+B120.epil.preheader.i.i:                          ; preds = %B158.loopexit.unr-lcssa.i.i
+  %scevgep683.i = getelementptr i8, ptr %lsr.iv681.i, i64 %.141203205.unr.i.i
+  %scevgep688.i = getelementptr i8, ptr %lsr.iv686.i, i64 %.141203205.unr.i.i
+  br label %B120.epil.i.i
+
+B120.epil.i.i:                                    ; preds = %B120.epil.i.i, %B120.epil.preheader.i.i
+  %epil.iter.i.i = phi i64 [ %epil.iter.next.i.i, %B120.epil.i.i ], [ 0, %B120.epil.preheader.i.i ]
+  %37 = shl nuw nsw i64 %epil.iter.i.i, 2
+  %scevgep689.i = getelementptr i8, ptr %scevgep688.i, i64 %37
+  %.177.epil.i.i = load float, ptr %scevgep689.i, align 4
+  %scevgep684.i = getelementptr i8, ptr %scevgep683.i, i64 %37
+  store float %.177.epil.i.i, ptr %scevgep684.i, align 4
+  %epil.iter.next.i.i = add nuw nsw i64 %epil.iter.i.i, 1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i.i, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B158.i.i, label %B120.epil.i.i
+
+B158.i.i:                                         ; preds = %B120.epil.i.i, %B158.loopexit.unr-lcssa.i.i, %B148.us.i
+  %.195.i.i = load i64, ptr %a3, align 8
+  %.198.i.i = getelementptr float, ptr %a1, i64 %.188.us.i
+  %38 = getelementptr i64, ptr %a2, i64 %.27.i.i
+  %39 = getelementptr i64, ptr %38, i64 %.173.us.i
+  %40 = getelementptr i64, ptr %39, i64 %.27.i.i
+  %.207.i.i = getelementptr i8, ptr %40, i64 -8
+  %.229.i.i = inttoptr i64 %.195.i.i to ptr
+  tail call void %.229.i.i(ptr nonnull %.23.i, ptr nonnull %.23.i, ptr %.198.i.i, ptr nonnull %.23.i, ptr nonnull %.175.us.i, ptr %.207.i.i)
+  %.57.i.i.i = icmp sgt i64 %.27.i.i, 0
+  br i1 %.57.i.i.i, label %B36.lr.ph.i.i.i, label %B158.endif.endif.i.i
+
+B36.lr.ph.i.i.i:                                  ; preds = %B158.i.i
   %xtraiter.i.i.i = and i64 %.27.i.i, 7
-  %70 = icmp samesign ult i64 %.27.i.i, 8
-  br i1 %70, label %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge, label %B36.lr.ph.new.i.i.i
+  %41 = icmp samesign ult i64 %.27.i.i, 8
+  br i1 %41, label %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge, label %B36.lr.ph.new.i.i.i
 
 B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge: ; preds = %B36.lr.ph.i.i.i
   %.pre = shl nuw nsw i64 %.27.i.i, 3
   br label %B94.else.if.lr.ph.unr-lcssa.i.i.i
 
 B36.lr.ph.new.i.i.i:                              ; preds = %B36.lr.ph.i.i.i
-  %71 = and i64 %.27.i.i, 9223372036854775800
-  %72 = shl i64 %.27.i.i, 3
-  %scevgep573.i = getelementptr i8, ptr %lsr.iv571.i, i64 %72
+  %42 = and i64 %.27.i.i, 9223372036854775800
+  %43 = shl i64 %.27.i.i, 3
+  %scevgep693.i = getelementptr i8, ptr %lsr.iv691.i, i64 %43
   br label %B36.i.i.i
 
 B36.i.i.i:                                        ; preds = %B36.i.i.i, %B36.lr.ph.new.i.i.i
-  %lsr.iv30.i.i = phi i64 [ %lsr.iv.next31.i.i, %B36.i.i.i ], [ 8, %B36.lr.ph.new.i.i.i ]
-  %73 = add nsw i64 %lsr.iv30.i.i, -4
-  %74 = add nsw i64 %lsr.iv30.i.i, -7
-  %75 = shl i64 %lsr.iv30.i.i, 3
-  %scevgep580.i = getelementptr i8, ptr %scevgep573.i, i64 %75
-  %scevgep581.i = getelementptr i8, ptr %scevgep580.i, i64 -32
-  %scevgep575.i = getelementptr i8, ptr %scevgep580.i, i64 -64
-  store i64 %74, ptr %scevgep575.i, align 8
-  %76 = add nsw i64 %lsr.iv30.i.i, -6
-  %scevgep585.i = getelementptr i8, ptr %scevgep580.i, i64 -56
-  store i64 %76, ptr %scevgep585.i, align 8
-  %77 = add nsw i64 %lsr.iv30.i.i, -5
-  %scevgep587.i = getelementptr i8, ptr %scevgep580.i, i64 -48
-  store i64 %77, ptr %scevgep587.i, align 8
-  %scevgep588.i = getelementptr i8, ptr %scevgep580.i, i64 -40
-  store i64 %73, ptr %scevgep588.i, align 8
-  %78 = add nsw i64 %lsr.iv30.i.i, -3
-  store i64 %78, ptr %scevgep581.i, align 8
-  %79 = add nsw i64 %lsr.iv30.i.i, -2
-  %scevgep583.i = getelementptr i8, ptr %scevgep580.i, i64 -24
-  store i64 %79, ptr %scevgep583.i, align 8
-  %80 = add nsw i64 %lsr.iv30.i.i, -1
-  %scevgep579.i = getelementptr i8, ptr %scevgep580.i, i64 -16
-  store i64 %80, ptr %scevgep579.i, align 8
-  %scevgep577.i = getelementptr i8, ptr %scevgep580.i, i64 -8
-  store i64 %lsr.iv30.i.i, ptr %scevgep577.i, align 8
-  %lsr.iv.next31.i.i = add nuw i64 %lsr.iv30.i.i, 8
-  %81 = sub i64 %lsr.iv.next31.i.i, %71
-  %niter.ncmp.7.i.i.i = icmp eq i64 %81, 8
+  %lsr.iv36.i.i = phi i64 [ %lsr.iv.next37.i.i, %B36.i.i.i ], [ 8, %B36.lr.ph.new.i.i.i ]
+  %44 = add nsw i64 %lsr.iv36.i.i, -4
+  %45 = add nsw i64 %lsr.iv36.i.i, -7
+  %46 = shl i64 %lsr.iv36.i.i, 3
+  %scevgep700.i = getelementptr i8, ptr %scevgep693.i, i64 %46
+  %scevgep701.i = getelementptr i8, ptr %scevgep700.i, i64 -32
+  %scevgep695.i = getelementptr i8, ptr %scevgep700.i, i64 -64
+  store i64 %45, ptr %scevgep695.i, align 8
+  %47 = add nsw i64 %lsr.iv36.i.i, -6
+  %scevgep705.i = getelementptr i8, ptr %scevgep700.i, i64 -56
+  store i64 %47, ptr %scevgep705.i, align 8
+  %48 = add nsw i64 %lsr.iv36.i.i, -5
+  %scevgep707.i = getelementptr i8, ptr %scevgep700.i, i64 -48
+  store i64 %48, ptr %scevgep707.i, align 8
+  %scevgep708.i = getelementptr i8, ptr %scevgep700.i, i64 -40
+  store i64 %44, ptr %scevgep708.i, align 8
+  %49 = add nsw i64 %lsr.iv36.i.i, -3
+  store i64 %49, ptr %scevgep701.i, align 8
+  %50 = add nsw i64 %lsr.iv36.i.i, -2
+  %scevgep703.i = getelementptr i8, ptr %scevgep700.i, i64 -24
+  store i64 %50, ptr %scevgep703.i, align 8
+  %51 = add nsw i64 %lsr.iv36.i.i, -1
+  %scevgep699.i = getelementptr i8, ptr %scevgep700.i, i64 -16
+  store i64 %51, ptr %scevgep699.i, align 8
+  %scevgep697.i = getelementptr i8, ptr %scevgep700.i, i64 -8
+  store i64 %lsr.iv36.i.i, ptr %scevgep697.i, align 8
+  %lsr.iv.next37.i.i = add nuw i64 %lsr.iv36.i.i, 8
+  %52 = sub i64 %lsr.iv.next37.i.i, %42
+  %niter.ncmp.7.i.i.i = icmp eq i64 %52, 8
   br i1 %niter.ncmp.7.i.i.i, label %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i, label %B36.i.i.i
 
 B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i:       ; preds = %B36.i.i.i
-  %82 = or disjoint i64 %lsr.iv30.i.i, 1
+  %53 = or disjoint i64 %lsr.iv36.i.i, 1
   br label %B94.else.if.lr.ph.unr-lcssa.i.i.i
 
 B94.else.if.lr.ph.unr-lcssa.i.i.i:                ; preds = %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i
-  %.pre.i.pre-phi = phi i64 [ %.pre, %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge ], [ %72, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i ]
-  %.107101103.unr.i.i.i = phi i64 [ 1, %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge ], [ %82, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i ]
+  %.pre.i.pre-phi = phi i64 [ %.pre, %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge ], [ %43, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i ]
+  %.107101103.unr.i.i.i = phi i64 [ 1, %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge ], [ %53, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i ]
   %lcmp.mod.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, 0
   br i1 %lcmp.mod.not.i.i.i, label %B94.else.if.i.i.preheader.i, label %B36.epil.i.i.preheader.i
 
 B36.epil.i.i.preheader.i:                         ; preds = %B94.else.if.lr.ph.unr-lcssa.i.i.i
-  %scevgep592.i = getelementptr i8, ptr %lsr.iv590.i, i64 %.pre.i.pre-phi
+  %scevgep712.i = getelementptr i8, ptr %lsr.iv710.i, i64 %.pre.i.pre-phi
   br label %B36.epil.i.i.i
 
 B36.epil.i.i.i:                                   ; preds = %B36.epil.i.i.i, %B36.epil.i.i.preheader.i
   %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B36.epil.i.i.i ], [ %xtraiter.i.i.i, %B36.epil.i.i.preheader.i ]
   %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B36.epil.i.i.i ], [ %.107101103.unr.i.i.i, %B36.epil.i.i.preheader.i ]
   %sunkaddr.i.i = shl i64 %lsr.iv1.i.i.i, 3
-  %scevgep593.i = getelementptr i8, ptr %scevgep592.i, i64 %sunkaddr.i.i
-  store i64 %lsr.iv1.i.i.i, ptr %scevgep593.i, align 8
+  %scevgep713.i = getelementptr i8, ptr %scevgep712.i, i64 %sunkaddr.i.i
+  store i64 %lsr.iv1.i.i.i, ptr %scevgep713.i, align 8
   %lsr.iv.next2.i.i.i = add nuw i64 %lsr.iv1.i.i.i, 1
   %lsr.iv.next6.i.i.i = add nsw i64 %lsr.iv5.i.i.i, -1
   %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next6.i.i.i, 0
   br i1 %epil.iter.cmp.not.i.i.i, label %B94.else.if.i.i.preheader.i, label %B36.epil.i.i.i
 
 B94.else.if.i.i.preheader.i:                      ; preds = %B36.epil.i.i.i, %B94.else.if.lr.ph.unr-lcssa.i.i.i
-  %scevgep594.i = getelementptr i8, ptr %lsr.iv571.i, i64 %.pre.i.pre-phi
+  %scevgep714.i = getelementptr i8, ptr %lsr.iv691.i, i64 %.pre.i.pre-phi
   br label %B94.else.if.i.i.i
 
 B94.else.if.i.i.i:                                ; preds = %B94.else.if.i.i.i, %B94.else.if.i.i.preheader.i
@@ -34924,1350 +34912,1368 @@ B94.else.if.i.i.i:                                ; preds = %B94.else.if.i.i.i, 
   %.238107109.i.i.i = phi i64 [ %.245.i.i.i, %B94.else.if.i.i.i ], [ 0, %B94.else.if.i.i.preheader.i ]
   %.245.i.i.i = add nuw nsw i64 %.238107109.i.i.i, 1
   %.281.1.i.i.i = lshr i64 %.238107109.i.i.i, 1
-  %.317.i.i.i = getelementptr i64, ptr %.64.i.i, i64 %.281.1.i.i.i
+  %.317.i.i.i = getelementptr i64, ptr %.175.us.i, i64 %.281.1.i.i.i
   %.318.i.i.i = load i64, ptr %.317.i.i.i, align 8
   %.360.i.i.i = and i64 %lsr.iv.i.i.i, 32
   %.361.i.i.i = ashr i64 %.318.i.i.i, %.360.i.i.i
   %.362.i.i.i = and i64 %.361.i.i.i, 4294967295
   %.363.i.i.i = add nsw i64 %.362.i.i.i, -1
-  %.367.i.i.i = getelementptr i64, ptr %68, i64 %.363.i.i.i
+  %.367.i.i.i = getelementptr i64, ptr %39, i64 %.363.i.i.i
   %.368.i.i.i = load i64, ptr %.367.i.i.i, align 8
-  %83 = shl i64 %.238107109.i.i.i, 3
-  %scevgep595.i = getelementptr i8, ptr %scevgep594.i, i64 %83
-  %.377.i.i.i = load i64, ptr %scevgep595.i, align 8
+  %54 = shl i64 %.238107109.i.i.i, 3
+  %scevgep715.i = getelementptr i8, ptr %scevgep714.i, i64 %54
+  %.377.i.i.i = load i64, ptr %scevgep715.i, align 8
   store i64 %.377.i.i.i, ptr %.367.i.i.i, align 8
   %.384.i.i.i = icmp eq i64 %.238107109.i.i.i, %.363.i.i.i
   %.394.i.i.i = sub i64 0, %.368.i.i.i
   %"$phi230.1.2.1.i.i.i" = select i1 %.384.i.i.i, i64 %.368.i.i.i, i64 %.394.i.i.i
-  store i64 %"$phi230.1.2.1.i.i.i", ptr %scevgep595.i, align 8
+  store i64 %"$phi230.1.2.1.i.i.i", ptr %scevgep715.i, align 8
   %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, 32
   %exitcond113.not.i.i.i = icmp eq i64 %.27.i.i, %.245.i.i.i
-  br i1 %exitcond113.not.i.i.i, label %B0.endif.endif.i.i, label %B94.else.if.i.i.i
+  br i1 %exitcond113.not.i.i.i, label %B158.endif.endif.i.i, label %B94.else.if.i.i.i
 
-B976.i.i:                                         ; preds = %B976.preheader.new.i.i, %B976.i.i
-  %lsr.iv602.i = phi i64 [ 8, %B976.preheader.new.i.i ], [ %lsr.iv.next.i, %B976.i.i ]
-  %84 = add nsw i64 %lsr.iv602.i, -4
-  %85 = add nsw i64 %lsr.iv602.i, -7
-  %86 = shl i64 %lsr.iv602.i, 3
-  %scevgep609.i = getelementptr i8, ptr %lsr.iv571.i, i64 %86
-  %scevgep610.i = getelementptr i8, ptr %scevgep609.i, i64 -32
-  %scevgep617.i = getelementptr i8, ptr %scevgep609.i, i64 -64
-  store i64 %85, ptr %scevgep617.i, align 8
-  %87 = add nsw i64 %lsr.iv602.i, -6
-  %scevgep616.i = getelementptr i8, ptr %scevgep609.i, i64 -56
-  store i64 %87, ptr %scevgep616.i, align 8
-  %88 = add nsw i64 %lsr.iv602.i, -5
-  %scevgep614.i = getelementptr i8, ptr %scevgep609.i, i64 -48
-  store i64 %88, ptr %scevgep614.i, align 8
-  %scevgep612.i = getelementptr i8, ptr %scevgep609.i, i64 -40
-  store i64 %84, ptr %scevgep612.i, align 8
-  %89 = add nsw i64 %lsr.iv602.i, -3
-  store i64 %89, ptr %scevgep610.i, align 8
-  %90 = add nsw i64 %lsr.iv602.i, -2
-  %scevgep608.i = getelementptr i8, ptr %scevgep609.i, i64 -24
-  store i64 %90, ptr %scevgep608.i, align 8
-  %91 = add nsw i64 %lsr.iv602.i, -1
-  %scevgep606.i = getelementptr i8, ptr %scevgep609.i, i64 -16
-  store i64 %91, ptr %scevgep606.i, align 8
-  %scevgep604.i = getelementptr i8, ptr %scevgep609.i, i64 -8
-  store i64 %lsr.iv602.i, ptr %scevgep604.i, align 8
-  %lsr.iv.next.i = add nuw i64 %lsr.iv602.i, 8
-  %92 = sub i64 %lsr.iv.next.i, %103
-  %niter5.ncmp.7.i.i = icmp eq i64 %92, 8
-  br i1 %niter5.ncmp.7.i.i, label %common.ret.loopexit.unr-lcssa.loopexit.i.i, label %B976.i.i
-
-common.ret.loopexit.unr-lcssa.loopexit.i.i:       ; preds = %B976.i.i
-  %93 = or disjoint i64 %lsr.iv602.i, 1
+common.ret.loopexit.unr-lcssa.loopexit.i.i:       ; preds = %B1104.us.i.i
+  %55 = or disjoint i64 %lsr.iv722.i, 1
   br label %common.ret.loopexit.unr-lcssa.i.i
 
-common.ret.loopexit.unr-lcssa.i.i:                ; preds = %B976.preheader.i.i, %common.ret.loopexit.unr-lcssa.loopexit.i.i
-  %.646189191.unr.i.i = phi i64 [ 1, %B976.preheader.i.i ], [ %93, %common.ret.loopexit.unr-lcssa.loopexit.i.i ]
-  %lcmp.mod3.not.i.i = icmp eq i64 %xtraiter2.i.i, 0
-  br i1 %lcmp.mod3.not.i.i, label %B260.endif.us.us.i, label %B976.epil.i.i
+common.ret.loopexit.unr-lcssa.i.i:                ; preds = %B1104.us.preheader.i.i, %common.ret.loopexit.unr-lcssa.loopexit.i.i
+  %.800239241.us.unr.i.i = phi i64 [ 1, %B1104.us.preheader.i.i ], [ %55, %common.ret.loopexit.unr-lcssa.loopexit.i.i ]
+  %lcmp.mod9.not.i.i = icmp eq i64 %xtraiter7.i.i, 0
+  br i1 %lcmp.mod9.not.i.i, label %B266.us.i, label %B1104.us.epil.i.i
 
-B976.epil.i.i:                                    ; preds = %common.ret.loopexit.unr-lcssa.i.i, %B976.epil.i.i
-  %lsr.iv7.i.i = phi i64 [ %lsr.iv.next8.i.i, %B976.epil.i.i ], [ %xtraiter2.i.i, %common.ret.loopexit.unr-lcssa.i.i ]
-  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B976.epil.i.i ], [ %.646189191.unr.i.i, %common.ret.loopexit.unr-lcssa.i.i ]
-  %94 = shl i64 %lsr.iv.i.i, 3
-  %scevgep618.i = getelementptr i8, ptr %lsr.iv590.i, i64 %94
-  store i64 %lsr.iv.i.i, ptr %scevgep618.i, align 8
+B1104.us.epil.i.i:                                ; preds = %common.ret.loopexit.unr-lcssa.i.i, %B1104.us.epil.i.i
+  %lsr.iv13.i.i = phi i64 [ %lsr.iv.next14.i.i, %B1104.us.epil.i.i ], [ %xtraiter7.i.i, %common.ret.loopexit.unr-lcssa.i.i ]
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B1104.us.epil.i.i ], [ %.800239241.us.unr.i.i, %common.ret.loopexit.unr-lcssa.i.i ]
+  %56 = shl i64 %lsr.iv.i.i, 3
+  %scevgep739.i = getelementptr i8, ptr %lsr.iv710.i, i64 %56
+  store i64 %lsr.iv.i.i, ptr %scevgep739.i, align 8
   %lsr.iv.next.i.i = add nuw i64 %lsr.iv.i.i, 1
-  %lsr.iv.next8.i.i = add nsw i64 %lsr.iv7.i.i, -1
-  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next8.i.i, 0
-  br i1 %epil.iter.cmp.not.i.i, label %B260.endif.us.us.i, label %B976.epil.i.i
-
-B0.endif.endif.i.i:                               ; preds = %B94.else.if.i.i.i, %B208.B260_crit_edge.us.us.i
-  %.167.i.i = icmp sgt i64 %.30.i.i, 0
-  br i1 %.167.i.i, label %B350.endif.us.preheader.i.i, label %B554.endif.i.i
-
-B350.endif.us.preheader.i.i:                      ; preds = %B0.endif.endif.i.i
-  %.373.i.i = mul nsw i64 %.27.i.i, %.119170189.us.us.i
-  %unroll_iter.i.i = and i64 %.30.i.i, 9223372036854775806
-  %95 = shl i64 %.27.i.i, 3
-  %scevgep599.i = getelementptr i8, ptr %lsr.iv597.i, i64 %95
-  %96 = icmp eq i64 %.30.i.i, 1
-  %97 = and i64 %.30.i.i, 1
-  %98 = icmp eq i64 %97, 0
-  %sunkaddr852.i = shl i64 %unroll_iter.i.i, 3
-  %sunkaddr853.i = getelementptr i8, ptr %68, i64 %sunkaddr852.i
-  br label %B350.endif.us.i.i
-
-B350.endif.us.i.i:                                ; preds = %B386.B520_crit_edge.us.i.i, %B350.endif.us.preheader.i.i
-  %largest.2.0178.us.i.i = phi double [ %.409.us.i.i, %B386.B520_crit_edge.us.i.i ], [ 0.000000e+00, %B350.endif.us.preheader.i.i ]
-  %.215170176.us.i.i = phi i64 [ %.222.us.i.i, %B386.B520_crit_edge.us.i.i ], [ 0, %B350.endif.us.preheader.i.i ]
-  %.375157.us.i.i = add i64 %.215170176.us.i.i, %.373.i.i
-  %.379.us.i.i = mul i64 %.375157.us.i.i, %.27.i.i
-  %gep168.us.i.i = getelementptr float, ptr %invariant.gep167.i.i, i64 %.379.us.i.i
-  br i1 %96, label %B388.us.epil.i.i, label %B388.us.i.i
-
-B388.us.i.i:                                      ; preds = %B350.endif.us.i.i, %B388.us.i.i
-  %total.2.1164.us.i.i = phi double [ %.396.us.1.i.i, %B388.us.i.i ], [ 0.000000e+00, %B350.endif.us.i.i ]
-  %.339160162.us.i.i = phi i64 [ %.346.us.1.i.i, %B388.us.i.i ], [ 0, %B350.endif.us.i.i ]
-  %99 = shl i64 %.339160162.us.i.i, 3
-  %scevgep600.i = getelementptr i8, ptr %scevgep599.i, i64 %99
-  %scevgep601.i = getelementptr i8, ptr %scevgep600.i, i64 -8
-  %.384.us.i.i = load i64, ptr %scevgep601.i, align 8
-  %.387.us.i.i = tail call i64 @llvm.abs.i64(i64 %.384.us.i.i, i1 false)
-  %gep.us.i.i = getelementptr float, ptr %gep168.us.i.i, i64 %.387.us.i.i
-  %.392.us.i.i = load float, ptr %gep.us.i.i, align 4
-  %.393.us.i.i = tail call float @llvm.fabs.f32(float %.392.us.i.i)
-  %.395.us.i.i = fpext float %.393.us.i.i to double
-  %.396.us.i.i = fadd double %total.2.1164.us.i.i, %.395.us.i.i
-  %.346.us.1.i.i = add nuw i64 %.339160162.us.i.i, 2
-  %.384.us.1.i.i = load i64, ptr %scevgep600.i, align 8
-  %.387.us.1.i.i = tail call i64 @llvm.abs.i64(i64 %.384.us.1.i.i, i1 false)
-  %gep.us.1.i.i = getelementptr float, ptr %gep168.us.i.i, i64 %.387.us.1.i.i
-  %.392.us.1.i.i = load float, ptr %gep.us.1.i.i, align 4
-  %.393.us.1.i.i = tail call float @llvm.fabs.f32(float %.392.us.1.i.i)
-  %.395.us.1.i.i = fpext float %.393.us.1.i.i to double
-  %.396.us.1.i.i = fadd double %.396.us.i.i, %.395.us.1.i.i
-  %niter.ncmp.1.i.i = icmp eq i64 %unroll_iter.i.i, %.346.us.1.i.i
-  br i1 %niter.ncmp.1.i.i, label %B386.B520_crit_edge.us.unr-lcssa.i.i, label %B388.us.i.i
-
-B386.B520_crit_edge.us.unr-lcssa.i.i:             ; preds = %B388.us.i.i
-  br i1 %98, label %B386.B520_crit_edge.us.i.i, label %B388.us.epil.i.i
-
-B388.us.epil.i.i:                                 ; preds = %B386.B520_crit_edge.us.unr-lcssa.i.i, %B350.endif.us.i.i
-  %total.2.1164.us.unr.i453.i = phi double [ %.396.us.1.i.i, %B386.B520_crit_edge.us.unr-lcssa.i.i ], [ 0.000000e+00, %B350.endif.us.i.i ]
-  %.384.us.epil.i.i = load i64, ptr %sunkaddr853.i, align 8
-  %.387.us.epil.i.i = tail call i64 @llvm.abs.i64(i64 %.384.us.epil.i.i, i1 false)
-  %gep.us.epil.i.i = getelementptr float, ptr %gep168.us.i.i, i64 %.387.us.epil.i.i
-  %.392.us.epil.i.i = load float, ptr %gep.us.epil.i.i, align 4
-  %.393.us.epil.i.i = tail call float @llvm.fabs.f32(float %.392.us.epil.i.i)
-  %.395.us.epil.i.i = fpext float %.393.us.epil.i.i to double
-  %.396.us.epil.i.i = fadd double %total.2.1164.us.unr.i453.i, %.395.us.epil.i.i
-  br label %B386.B520_crit_edge.us.i.i
-
-B386.B520_crit_edge.us.i.i:                       ; preds = %B388.us.epil.i.i, %B386.B520_crit_edge.us.unr-lcssa.i.i
-  %.396.us.lcssa.i.i = phi double [ %.396.us.1.i.i, %B386.B520_crit_edge.us.unr-lcssa.i.i ], [ %.396.us.epil.i.i, %B388.us.epil.i.i ]
-  %.222.us.i.i = add nuw nsw i64 %.215170176.us.i.i, 1
-  %.408.us.i.i = fcmp ogt double %.396.us.lcssa.i.i, %largest.2.0178.us.i.i
-  %.409.us.i.i = select i1 %.408.us.i.i, double %.396.us.lcssa.i.i, double %largest.2.0178.us.i.i
-  %exitcond195.not.i.i = icmp eq i64 %.222.us.i.i, %.30.i.i
-  br i1 %exitcond195.not.i.i, label %B554.endif.loopexit.i.i, label %B350.endif.us.i.i
-
-B554.endif.loopexit.i.i:                          ; preds = %B386.B520_crit_edge.us.i.i
-  %100 = fptrunc double %.409.us.i.i to float
-  br label %B554.endif.i.i
-
-B554.endif.i.i:                                   ; preds = %B554.endif.loopexit.i.i, %B0.endif.endif.i.i
-  %largest.2.0.lcssa.i.i = phi float [ 0.000000e+00, %B0.endif.endif.i.i ], [ %100, %B554.endif.loopexit.i.i ]
-  %101 = getelementptr float, ptr %a1, i64 %.42.i.i
-  %.431.i.i = getelementptr float, ptr %101, i64 %.162.us.us.i
-  store float %largest.2.0.lcssa.i.i, ptr %.431.i.i, align 4
-  %.439.i.i = getelementptr i8, ptr %.431.i.i, i64 4
-  store float 0.000000e+00, ptr %.439.i.i, align 4
-  %.451.i.i = getelementptr i8, ptr %.431.i.i, i64 8
-  %.466.i.i = getelementptr i8, ptr %68, i64 -8
-  %.473.i.i = load i64, ptr %sunkaddr854.i, align 8
-  %.556.i.i = inttoptr i64 %.473.i.i to ptr
-  tail call void %.556.i.i(ptr %.476.i.i, ptr nonnull %.29.i.i, ptr %63, ptr nonnull %.19.i, ptr nonnull %.431.i.i, ptr nonnull %.439.i.i, ptr %.451.i.i, ptr %.64.i.i, ptr %.466.i.i)
-  %.640190.not.i.i = icmp slt i64 %.27.i.i, 1
-  br i1 %.640190.not.i.i, label %B260.endif.us.us.i, label %B976.preheader.i.i
-
-B976.preheader.i.i:                               ; preds = %B554.endif.i.i
-  %xtraiter2.i.i = and i64 %.27.i.i, 7
-  %102 = icmp samesign ult i64 %.27.i.i, 8
-  br i1 %102, label %common.ret.loopexit.unr-lcssa.i.i, label %B976.preheader.new.i.i
-
-B976.preheader.new.i.i:                           ; preds = %B976.preheader.i.i
-  %103 = and i64 %.27.i.i, 9223372036854775800
-  br label %B976.i.i
-
-B338.B390_crit_edge.us.us.unr-lcssa.i:            ; preds = %B340.us.us.i, %B340.us.us.preheader.i
-  %.434161163.us.us.unr.i = phi i64 [ 0, %B340.us.us.preheader.i ], [ %62, %B340.us.us.i ]
-  br i1 %50, label %B338.B390_crit_edge.us.us.i, label %B340.us.us.epil.preheader.i
-
-B340.us.us.epil.preheader.i:                      ; preds = %B338.B390_crit_edge.us.us.unr-lcssa.i
-  %scevgep633.i = getelementptr i8, ptr %lsr.iv561.i, i64 %.434161163.us.us.unr.i
-  %scevgep635.i = getelementptr i8, ptr %lsr.iv566.i, i64 %.434161163.us.us.unr.i
-  br label %B340.us.us.epil.i
-
-B340.us.us.epil.i:                                ; preds = %B340.us.us.epil.i, %B340.us.us.epil.preheader.i
-  %epil.iter526.i = phi i64 [ %epil.iter526.next.i, %B340.us.us.epil.i ], [ 0, %B340.us.us.epil.preheader.i ]
-  %104 = shl nuw nsw i64 %epil.iter526.i, 2
-  %scevgep636.i = getelementptr i8, ptr %scevgep635.i, i64 %104
-  %.474.us.us.epil.i = load float, ptr %scevgep636.i, align 4
-  %scevgep634.i = getelementptr i8, ptr %scevgep633.i, i64 %104
-  store float %.474.us.us.epil.i, ptr %scevgep634.i, align 4
-  %epil.iter526.next.i = add nuw nsw i64 %epil.iter526.i, 1
-  %epil.iter526.cmp.not.i = icmp eq i64 %xtraiter521.i, %epil.iter526.next.i
-  br i1 %epil.iter526.cmp.not.i, label %B338.B390_crit_edge.us.us.i, label %B340.us.us.epil.i
-
-B338.B390_crit_edge.us.us.i:                      ; preds = %B340.us.us.epil.i, %B338.B390_crit_edge.us.us.unr-lcssa.i
-  br i1 %51, label %B46.lr.ph.i.i, label %B428.us.us.i
-
-B46.lr.ph.i.i:                                    ; preds = %B338.B390_crit_edge.us.us.i
-  %105 = getelementptr i64, ptr %1, i64 %.169.us.us.i
-  br i1 %52, label %B94.endif.unr-lcssa.i.i, label %B46.i.i
-
-B46.i.i:                                          ; preds = %B46.lr.ph.i.i, %B46.i.i
-  %lsr.iv637.i = phi i64 [ %lsr.iv.next638.i, %B46.i.i ], [ 4, %B46.lr.ph.i.i ]
-  %106 = add i64 %lsr.iv637.i, -2
-  %107 = add i64 %lsr.iv637.i, -3
-  %108 = shl i64 %lsr.iv637.i, 3
-  %scevgep651.i = getelementptr i8, ptr %lsr.iv571.i, i64 %108
-  %scevgep652.i = getelementptr i8, ptr %scevgep651.i, i64 -16
-  %scevgep655.i = getelementptr i8, ptr %scevgep651.i, i64 -32
-  store i64 %107, ptr %scevgep655.i, align 8
-  %scevgep644.i = getelementptr i8, ptr %lsr.iv640.i, i64 %108
-  %scevgep645.i = getelementptr i8, ptr %scevgep644.i, i64 -16
-  %scevgep648.i = getelementptr i8, ptr %scevgep644.i, i64 -32
-  store i64 %107, ptr %scevgep648.i, align 8
-  %scevgep654.i = getelementptr i8, ptr %scevgep651.i, i64 -24
-  store i64 %106, ptr %scevgep654.i, align 8
-  %scevgep647.i = getelementptr i8, ptr %scevgep644.i, i64 -24
-  store i64 %106, ptr %scevgep647.i, align 8
-  %109 = add i64 %lsr.iv637.i, -1
-  store i64 %109, ptr %scevgep652.i, align 8
-  store i64 %109, ptr %scevgep645.i, align 8
-  %scevgep650.i = getelementptr i8, ptr %scevgep651.i, i64 -8
-  store i64 %lsr.iv637.i, ptr %scevgep650.i, align 8
-  %scevgep643.i = getelementptr i8, ptr %scevgep644.i, i64 -8
-  store i64 %lsr.iv637.i, ptr %scevgep643.i, align 8
-  %lsr.iv.next638.i = add i64 %lsr.iv637.i, 4
-  %110 = sub i64 %lsr.iv.next638.i, %45
-  %niter.ncmp.3.i.i = icmp eq i64 %110, 4
-  br i1 %niter.ncmp.3.i.i, label %B94.endif.unr-lcssa.loopexit.i.i, label %B46.i.i
-
-B364.i.i:                                         ; preds = %B272.B236.loopexit_crit_edge.us.i.i
-  %111 = sub i64 %2, %.250502542.i.i
-  %.243501544.i.i = add i64 %.243501544.in.i.i, -1
-  %.669.not.i.i = icmp eq i64 %row.4.3.us.1.i.i, %.250502542.i.i
-  br i1 %.669.not.i.i, label %B574.i.i, label %B408.lr.ph.i.i
-
-B408.i.i:                                         ; preds = %B408.i.preheader.i, %B408.i.i
-  %lsr.iv664.i = phi i64 [ 0, %B408.i.preheader.i ], [ %lsr.iv.next665.i, %B408.i.i ]
-  %lsr.iv661.i = phi i64 [ %unroll_iter538.i, %B408.i.preheader.i ], [ %lsr.iv.next662.i, %B408.i.i ]
-  %scevgep670.i = getelementptr i8, ptr %scevgep663.i, i64 %lsr.iv664.i
-  %scevgep671.i = getelementptr i8, ptr %scevgep670.i, i64 4
-  %.803.i.i = load float, ptr %scevgep670.i, align 4
-  %scevgep678.i = getelementptr i8, ptr %lsr.iv.i183.i, i64 %lsr.iv664.i
-  %.806.i.i = load float, ptr %scevgep678.i, align 4
-  store float %.803.i.i, ptr %scevgep678.i, align 4
-  store float %.806.i.i, ptr %scevgep670.i, align 4
-  %.803.1.i.i = load float, ptr %scevgep671.i, align 4
-  %scevgep677.i = getelementptr i8, ptr %scevgep678.i, i64 4
-  %.806.1.i.i = load float, ptr %scevgep677.i, align 4
-  store float %.803.1.i.i, ptr %scevgep677.i, align 4
-  store float %.806.1.i.i, ptr %scevgep671.i, align 4
-  %scevgep668.i = getelementptr i8, ptr %scevgep670.i, i64 12
-  %scevgep669.i = getelementptr i8, ptr %scevgep670.i, i64 8
-  %.803.i.1.i = load float, ptr %scevgep669.i, align 4
-  %scevgep675.i = getelementptr i8, ptr %scevgep678.i, i64 8
-  %.806.i.1.i = load float, ptr %scevgep675.i, align 4
-  store float %.803.i.1.i, ptr %scevgep675.i, align 4
-  store float %.806.i.1.i, ptr %scevgep669.i, align 4
-  %.803.1.i.1.i = load float, ptr %scevgep668.i, align 4
-  %scevgep673.i = getelementptr i8, ptr %scevgep678.i, i64 12
-  %.806.1.i.1.i = load float, ptr %scevgep673.i, align 4
-  store float %.803.1.i.1.i, ptr %scevgep673.i, align 4
-  store float %.806.1.i.1.i, ptr %scevgep668.i, align 4
-  %lsr.iv.next662.i = add i64 %lsr.iv661.i, -2
-  %lsr.iv.next665.i = add i64 %lsr.iv664.i, 16
-  %niter534.ncmp.1.i = icmp eq i64 %lsr.iv.next662.i, 0
-  br i1 %niter534.ncmp.1.i, label %B502.unr-lcssa.i.unr-lcssa.i, label %B408.i.i
-
-B502.unr-lcssa.i.unr-lcssa.i:                     ; preds = %B408.i.i
-  br i1 %59, label %B408.i.epil.i, label %B502.unr-lcssa.i.i
-
-B408.i.epil.i:                                    ; preds = %B408.preheader.i.i, %B502.unr-lcssa.i.unr-lcssa.i
-  %.757464466.i.unr2.i = phi i64 [ %lsr.iv.next665.i, %B502.unr-lcssa.i.unr-lcssa.i ], [ 0, %B408.preheader.i.i ]
-  %scevgep24.i189.epil.i = getelementptr i8, ptr %scevgep22.i188.i, i64 %.757464466.i.unr2.i
-  %scevgep25.i190.epil.i = getelementptr i8, ptr %scevgep24.i189.epil.i, i64 -4
-  %.803.i.epil.i = load float, ptr %scevgep25.i190.epil.i, align 4
-  %scevgep28.i191.epil.i = getelementptr i8, ptr %lsr.iv.i183.i, i64 %.757464466.i.unr2.i
-  %.806.i.epil.i = load float, ptr %scevgep28.i191.epil.i, align 4
-  store float %.803.i.epil.i, ptr %scevgep28.i191.epil.i, align 4
-  store float %.806.i.epil.i, ptr %scevgep25.i190.epil.i, align 4
-  %.803.1.i.epil.i = load float, ptr %scevgep24.i189.epil.i, align 4
-  %scevgep27.i194.epil.i = getelementptr i8, ptr %scevgep28.i191.epil.i, i64 4
-  %.806.1.i.epil.i = load float, ptr %scevgep27.i194.epil.i, align 4
-  store float %.803.1.i.epil.i, ptr %scevgep27.i194.epil.i, align 4
-  store float %.806.1.i.epil.i, ptr %scevgep24.i189.epil.i, align 4
-  br label %B502.unr-lcssa.i.i
-
-B502.unr-lcssa.i.i:                               ; preds = %B408.i.epil.i, %B502.unr-lcssa.i.unr-lcssa.i
-  br i1 %61, label %B502.i.i, label %B408.epil.i.i
-
-B408.epil.i.i:                                    ; preds = %B408.lr.ph.i.i, %B502.unr-lcssa.i.i
-  %gep510.i = getelementptr float, ptr %invariant.gep509.i, i64 %.797.i.i
-  %.803.epil.i.i = load float, ptr %gep510.i, align 4
-  %.805.epil.i.i = getelementptr float, ptr %gep568.i.i, i64 %unroll_iter6.i.i
-  %.806.epil.i.i = load float, ptr %.805.epil.i.i, align 4
-  store float %.803.epil.i.i, ptr %.805.epil.i.i, align 4
-  store float %.806.epil.i.i, ptr %gep510.i, align 4
-  br label %B502.i.i
-
-B502.i.i:                                         ; preds = %B408.epil.i.i, %B502.unr-lcssa.i.i
-  %.822.i.i = getelementptr i64, ptr %.64.i.i, i64 %row.4.3.us.1.i.i
-  %.823.i.i = load i64, ptr %.822.i.i, align 8
-  %.824.i.i = sub i64 0, %.823.i.i
-  %.829.i.i = getelementptr i64, ptr %.64.i.i, i64 %.250502542.i.i
-  %.830.i.i = load i64, ptr %.829.i.i, align 8
-  store i64 %.824.i.i, ptr %.829.i.i, align 8
-  store i64 %.830.i.i, ptr %.822.i.i, align 8
-  br label %B574.i.i
-
-B574.i.i:                                         ; preds = %B502.i.i, %B364.i.i
-  %.850.not.i.i = icmp eq i64 %column.4.3.us.1.i.i, %.250502542.i.i
-  br i1 %.850.not.i.i, label %B784.i.i, label %B618.preheader.i.i
-
-B618.i.i:                                         ; preds = %B618.i.preheader.i, %B618.i.i
-  %lsr.iv711.i = phi i64 [ %unroll_iter538.i, %B618.i.preheader.i ], [ %lsr.iv.next712.i, %B618.i.i ]
-  %lsr.iv683.i = phi i64 [ 0, %B618.i.preheader.i ], [ %lsr.iv.next684.i, %B618.i.i ]
-  %scevgep687.i = getelementptr i8, ptr %scevgep686.i, i64 %lsr.iv683.i
-  %.984.i.i = load float, ptr %scevgep687.i, align 4
-  %scevgep710.i = getelementptr i8, ptr %lsr.iv708.i, i64 %lsr.iv683.i
-  %.987.i.i = load float, ptr %scevgep710.i, align 4
-  store float %.984.i.i, ptr %scevgep710.i, align 4
-  store float %.987.i.i, ptr %scevgep687.i, align 4
-  %scevgep685.i = getelementptr i8, ptr %scevgep682.i, i64 %lsr.iv683.i
-  %.984.1.i.i = load float, ptr %scevgep685.i, align 4
-  %scevgep707.i = getelementptr i8, ptr %lsr.iv705.i, i64 %lsr.iv683.i
-  %.987.1.i.i = load float, ptr %scevgep707.i, align 4
-  store float %.984.1.i.i, ptr %scevgep707.i, align 4
-  store float %.987.1.i.i, ptr %scevgep685.i, align 4
-  %scevgep704.i = getelementptr i8, ptr %scevgep703.i, i64 %lsr.iv683.i
-  %.984.i.1.i = load float, ptr %scevgep704.i, align 4
-  %scevgep702.i = getelementptr i8, ptr %lsr.iv700.i, i64 %lsr.iv683.i
-  %.987.i.1.i = load float, ptr %scevgep702.i, align 4
-  store float %.984.i.1.i, ptr %scevgep702.i, align 4
-  store float %.987.i.1.i, ptr %scevgep704.i, align 4
-  %scevgep696.i = getelementptr i8, ptr %scevgep695.i, i64 %lsr.iv683.i
-  %.984.1.i.1.i = load float, ptr %scevgep696.i, align 4
-  %scevgep694.i = getelementptr i8, ptr %lsr.iv692.i, i64 %lsr.iv683.i
-  %.987.1.i.1.i = load float, ptr %scevgep694.i, align 4
-  store float %.984.1.i.1.i, ptr %scevgep694.i, align 4
-  store float %.987.1.i.1.i, ptr %scevgep696.i, align 4
-  %lsr.iv.next684.i = add i64 %lsr.iv683.i, %43
-  %lsr.iv.next712.i = add i64 %lsr.iv711.i, -2
-  %niter539.ncmp.1.i = icmp eq i64 %lsr.iv.next712.i, 0
-  br i1 %niter539.ncmp.1.i, label %B712.unr-lcssa.i.unr-lcssa.i, label %B618.i.i
-
-B712.unr-lcssa.i.unr-lcssa.i:                     ; preds = %B618.i.i
-  %scevgep688.i = getelementptr i8, ptr %a1, i64 %lsr.iv.next684.i
-  br i1 %59, label %B618.i.epil.i, label %B712.unr-lcssa.i.i
-
-B618.i.epil.i:                                    ; preds = %B618.preheader15.i.i, %B712.unr-lcssa.i.unr-lcssa.i
-  %lsr.iv30.i195.unr4.i = phi ptr [ %scevgep688.i, %B712.unr-lcssa.i.unr-lcssa.i ], [ %a1, %B618.preheader15.i.i ]
-  %112 = getelementptr i8, ptr %lsr.iv30.i195.unr4.i, i64 %117
-  %scevgep37.i196.epil.i = getelementptr i8, ptr %112, i64 %129
-  %.984.i.epil.i = load float, ptr %scevgep37.i196.epil.i, align 4
-  %scevgep36.i197.epil.i = getelementptr i8, ptr %lsr.iv30.i195.unr4.i, i64 %lsr.iv34.i.i
-  %.987.i.epil.i = load float, ptr %scevgep36.i197.epil.i, align 4
-  store float %.984.i.epil.i, ptr %scevgep36.i197.epil.i, align 4
-  store float %.987.i.epil.i, ptr %scevgep37.i196.epil.i, align 4
-  %113 = getelementptr i8, ptr %lsr.iv30.i195.unr4.i, i64 %120
-  %scevgep33.i198.epil.i = getelementptr i8, ptr %113, i64 %129
-  %.984.1.i.epil.i = load float, ptr %scevgep33.i198.epil.i, align 4
-  %scevgep32.i199.epil.i = getelementptr i8, ptr %lsr.iv30.i195.unr4.i, i64 %lsr.iv29.i.i
-  %.987.1.i.epil.i = load float, ptr %scevgep32.i199.epil.i, align 4
-  store float %.984.1.i.epil.i, ptr %scevgep32.i199.epil.i, align 4
-  store float %.987.1.i.epil.i, ptr %scevgep33.i198.epil.i, align 4
-  br label %B712.unr-lcssa.i.i
-
-B712.unr-lcssa.i.i:                               ; preds = %B618.i.epil.i, %B712.unr-lcssa.i.unr-lcssa.i
-  br i1 %61, label %B712.i.i, label %B618.epil.i.i
-
-B618.epil.i.i:                                    ; preds = %B618.preheader.i.i, %B712.unr-lcssa.i.i
-  %gep512.i = getelementptr float, ptr %invariant.gep511.i, i64 %column.4.3.us.1.i.i
-  %.984.epil.i.i = load float, ptr %gep512.i, align 4
-  %gep514.i = getelementptr float, ptr %invariant.gep511.i, i64 %.250502542.i.i
-  %.987.epil.i.i = load float, ptr %gep514.i, align 4
-  store float %.984.epil.i.i, ptr %gep514.i, align 4
-  store float %.987.epil.i.i, ptr %gep512.i, align 4
-  br label %B712.i.i
-
-B712.i.i:                                         ; preds = %B618.epil.i.i, %B712.unr-lcssa.i.i
-  %.1003.i.i = getelementptr i64, ptr %105, i64 %column.4.3.us.1.i.i
-  %.1004.i.i = load i64, ptr %.1003.i.i, align 8
-  %.1005.i.i = sub i64 0, %.1004.i.i
-  %.1010.i.i = getelementptr i64, ptr %105, i64 %.250502542.i.i
-  %.1011.i.i = load i64, ptr %.1010.i.i, align 8
-  store i64 %.1005.i.i, ptr %.1010.i.i, align 8
-  store i64 %.1011.i.i, ptr %.1003.i.i, align 8
-  br label %B784.i.i
-
-B784.i.i:                                         ; preds = %B712.i.i, %B574.i.i
-  %sunkaddr.i200.i = shl i64 %.250502542.i.i, 2
-  %sunkaddr73.i.i = getelementptr i8, ptr %gep568.i.i, i64 %sunkaddr.i200.i
-  %.1038.i.i = load float, ptr %sunkaddr73.i.i, align 4
-  %.1045.i.i = fcmp une float %.1038.i.i, 0.000000e+00
-  br i1 %.1045.i.i, label %B870.lr.ph.i.i, label %B1044.i.i
-
-B868.loopexit.i.i:                                ; preds = %B952.i.i, %B952.prol.loopexit.i.i
-  %.1142.i.i = add nuw i64 %.1135489495.i.i, 1
-  %scevgep45.i208.i = getelementptr i8, ptr %lsr.iv44.i.i, i64 %4
-  %.1129.i.i = icmp sgt i64 %.1128488496.i.i, 1
-  br i1 %.1129.i.i, label %B952.lr.ph.i.i, label %B1044.i.i
-
-B952.lr.ph.i.i:                                   ; preds = %B870.lr.ph.i.i, %B868.loopexit.i.i
-  %lsr.iv44.i.i = phi ptr [ %scevgep45.i208.i, %B868.loopexit.i.i ], [ %lsr.iv42.i.i, %B870.lr.ph.i.i ]
-  %.1128488496.i.i = phi i64 [ %.1138.i.i, %B868.loopexit.i.i ], [ %..1086420.i.i, %B870.lr.ph.i.i ]
-  %.1135489495.i.i = phi i64 [ %.1142.i.i, %B868.loopexit.i.i ], [ %.541.us.prol.i.i, %B870.lr.ph.i.i ]
-  %.1138.i.i = add nsw i64 %.1128488496.i.i, -1
-  %.1172.i.i = mul nsw i64 %.1135489495.i.i, %.20.i
-  %.1174.i.i = add nsw i64 %.1172.i.i, %.162.us.us.i
-  %gep487.i.i = getelementptr float, ptr %invariant.gep486.i.i, i64 %.1174.i.i
-  %.1179.i.i = load float, ptr %gep487.i.i, align 4
-  %.1184.i.i = fdiv float %.1179.i.i, %.1038.i.i
-  br i1 %131, label %B952.prol.loopexit.i.i, label %B952.prol.i.i
-
-B952.prol.i.i:                                    ; preds = %B952.lr.ph.i.i
-  %gep494.i = getelementptr float, ptr %invariant.gep493.i, i64 %.1174.i.i
-  %.1316.prol.i.i = load float, ptr %gep494.i, align 4
-  %.1325.prol.i.i = load float, ptr %sunkaddr856.i, align 4
-  %.1327.prol.i.i = fmul float %.1184.i.i, %.1325.prol.i.i
-  %.1328.prol.i.i = fsub float %.1316.prol.i.i, %.1327.prol.i.i
-  store float %.1328.prol.i.i, ptr %gep494.i, align 4
-  br label %B952.prol.loopexit.i.i
-
-B952.prol.loopexit.i.i:                           ; preds = %B952.prol.i.i, %B952.lr.ph.i.i
-  %.1276480482.unr.i.i = phi i64 [ %.541.us.prol.i.i, %B952.lr.ph.i.i ], [ %.1283.prol.i.i, %B952.prol.i.i ]
-  br i1 %132, label %B868.loopexit.i.i, label %B952.i.i
-
-B952.i.i:                                         ; preds = %B952.prol.loopexit.i.i, %B952.i.i
-  %.1276480482.i.i = phi i64 [ %.1283.1.i.i, %B952.i.i ], [ %.1276480482.unr.i.i, %B952.prol.loopexit.i.i ]
-  %114 = shl i64 %.1276480482.i.i, 2
-  %scevgep46.i204.i = getelementptr i8, ptr %lsr.iv44.i.i, i64 %114
-  %.1316.i.i = load float, ptr %scevgep46.i204.i, align 4
-  %scevgep40.i205.i = getelementptr i8, ptr %lsr.iv.i183.i, i64 %114
-  %.1325.i.i = load float, ptr %scevgep40.i205.i, align 4
-  %.1327.i.i = fmul float %.1184.i.i, %.1325.i.i
-  %.1328.i.i = fsub float %.1316.i.i, %.1327.i.i
-  store float %.1328.i.i, ptr %scevgep46.i204.i, align 4
-  %.1283.1.i.i = add nuw i64 %.1276480482.i.i, 2
-  %scevgep714.i = getelementptr i8, ptr %scevgep46.i204.i, i64 4
-  %.1316.1.i.i = load float, ptr %scevgep714.i, align 4
-  %scevgep716.i = getelementptr i8, ptr %scevgep40.i205.i, i64 4
-  %.1325.1.i.i = load float, ptr %scevgep716.i, align 4
-  %.1327.1.i.i = fmul float %.1184.i.i, %.1325.1.i.i
-  %.1328.1.i.i = fsub float %.1316.1.i.i, %.1327.1.i.i
-  store float %.1328.1.i.i, ptr %scevgep714.i, align 4
-  %exitcond564.not.1.i.i = icmp eq i64 %.20.i, %.1283.1.i.i
-  br i1 %exitcond564.not.1.i.i, label %B868.loopexit.i.i, label %B952.i.i
-
-B1044.i.i:                                        ; preds = %B868.loopexit.i.i, %B784.i.i
-  %scevgep.i201.i = getelementptr i8, ptr %lsr.iv.i183.i, i64 %4
-  %lsr.iv.next.i202.i = add i64 %lsr.iv29.i.i, 4
-  %lsr.iv.next35.i.i = add i64 %lsr.iv34.i.i, 4
-  %scevgep43.i203.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %4
-  %scevgep693.i = getelementptr i8, ptr %lsr.iv692.i, i64 4
-  %scevgep701.i = getelementptr i8, ptr %lsr.iv700.i, i64 4
-  %scevgep706.i = getelementptr i8, ptr %lsr.iv705.i, i64 4
-  %scevgep709.i = getelementptr i8, ptr %lsr.iv708.i, i64 4
-  %exitcond565.not.i.i = icmp eq i64 %.250502542.i.i, %3
-  br i1 %exitcond565.not.i.i, label %B428.us.us.i, label %B238.endif.us.preheader.i.i
-
-B94.endif.unr-lcssa.loopexit.i.i:                 ; preds = %B46.i.i
-  %115 = or disjoint i64 %lsr.iv637.i, 1
-  br label %B94.endif.unr-lcssa.i.i
-
-B94.endif.unr-lcssa.i.i:                          ; preds = %B94.endif.unr-lcssa.loopexit.i.i, %B46.lr.ph.i.i
-  %.113422424.unr.i.i = phi i64 [ 1, %B46.lr.ph.i.i ], [ %115, %B94.endif.unr-lcssa.loopexit.i.i ]
-  br i1 %53, label %B94.endif.i.i, label %B46.epil.i.preheader.i
-
-B46.epil.i.preheader.i:                           ; preds = %B94.endif.unr-lcssa.i.i
-  %invariant.gep11.i = getelementptr i8, ptr %lsr.iv640.i, i64 -8
-  br label %B46.epil.i.i
-
-B46.epil.i.i:                                     ; preds = %B46.epil.i.i, %B46.epil.i.preheader.i
-  %lsr.iv55.i.i = phi i64 [ %lsr.iv.next56.i.i, %B46.epil.i.i ], [ %xtraiter.i.i, %B46.epil.i.preheader.i ]
-  %lsr.iv49.i.i = phi i64 [ %lsr.iv.next50.i.i, %B46.epil.i.i ], [ %.113422424.unr.i.i, %B46.epil.i.preheader.i ]
-  %116 = shl i64 %lsr.iv49.i.i, 3
-  %scevgep658.i = getelementptr i8, ptr %lsr.iv590.i, i64 %116
-  store i64 %lsr.iv49.i.i, ptr %scevgep658.i, align 8
-  %gep12.i = getelementptr i8, ptr %invariant.gep11.i, i64 %116
-  store i64 %lsr.iv49.i.i, ptr %gep12.i, align 8
-  %lsr.iv.next50.i.i = add i64 %lsr.iv49.i.i, 1
-  %lsr.iv.next56.i.i = add nsw i64 %lsr.iv55.i.i, -1
-  %epil.iter.cmp.not.i180.i = icmp eq i64 %lsr.iv.next56.i.i, 0
-  br i1 %epil.iter.cmp.not.i180.i, label %B94.endif.i.i, label %B46.epil.i.i
-
-B94.endif.i.i:                                    ; preds = %B46.epil.i.i, %B94.endif.unr-lcssa.i.i
-  br i1 %54, label %B428.us.us.i, label %B134.endif.lr.ph.i.i
-
-B134.endif.lr.ph.i.i:                             ; preds = %B94.endif.i.i
-  %117 = shl i64 %.162.us.us.i, 2
-  %gep498.i = getelementptr i8, ptr %invariant.gep497.i, i64 %117
-  %118 = add i64 %117, %4
-  %119 = add i64 %.162.us.us.i, %.20.i
-  %120 = shl i64 %119, 2
-  %scevgep41.i182.i = getelementptr i8, ptr %a1, i64 %120
-  %invariant.gep509.i = getelementptr float, ptr %63, i64 %unroll_iter6.i.i
-  %invariant.gep511.i = getelementptr float, ptr %55, i64 %.162.us.us.i
-  br label %B238.endif.us.preheader.i.i
-
-B238.endif.us.preheader.i.i:                      ; preds = %B134.endif.lr.ph.i.i, %B1044.i.i
-  %lsr.iv708.i = phi ptr [ %lsr.iv561.i, %B134.endif.lr.ph.i.i ], [ %scevgep709.i, %B1044.i.i ]
-  %lsr.iv705.i = phi ptr [ %lsr.iv680.i, %B134.endif.lr.ph.i.i ], [ %scevgep706.i, %B1044.i.i ]
-  %lsr.iv700.i = phi ptr [ %lsr.iv698.i, %B134.endif.lr.ph.i.i ], [ %scevgep701.i, %B1044.i.i ]
-  %lsr.iv692.i = phi ptr [ %lsr.iv690.i, %B134.endif.lr.ph.i.i ], [ %scevgep693.i, %B1044.i.i ]
-  %lsr.iv42.i.i = phi ptr [ %scevgep41.i182.i, %B134.endif.lr.ph.i.i ], [ %scevgep43.i203.i, %B1044.i.i ]
-  %lsr.iv34.i.i = phi i64 [ %117, %B134.endif.lr.ph.i.i ], [ %lsr.iv.next35.i.i, %B1044.i.i ]
-  %lsr.iv29.i.i = phi i64 [ %118, %B134.endif.lr.ph.i.i ], [ %lsr.iv.next.i202.i, %B1044.i.i ]
-  %lsr.iv.i183.i = phi ptr [ %63, %B134.endif.lr.ph.i.i ], [ %scevgep.i201.i, %B1044.i.i ]
-  %.243501544.in.i.i = phi i64 [ %.20.i, %B134.endif.lr.ph.i.i ], [ %.243501544.i.i, %B1044.i.i ]
-  %.250502542.i.i = phi i64 [ 0, %B134.endif.lr.ph.i.i ], [ %.541.us.prol.i.i, %B1044.i.i ]
-  %smax.i.i = tail call i64 @llvm.smax.i64(i64 %.243501544.in.i.i, i64 0)
-  %121 = add nuw i64 %smax.i.i, %.250502542.i.i
-  %.287.i.i = mul nuw nsw i64 %.250502542.i.i, %.20.i
-  %gep568.i.i = getelementptr float, ptr %63, i64 %.287.i.i
-  %.293.i.i = getelementptr float, ptr %gep568.i.i, i64 %.250502542.i.i
-  %.294.i.i = load float, ptr %.293.i.i, align 4
-  %.295.i.i = tail call float @llvm.fabs.f32(float %.294.i.i)
-  %.541.us.prol.i.i = add nuw i64 %.250502542.i.i, 1
-  %invariant.gep491.i = getelementptr float, ptr %63, i64 %.250502542.i.i
-  %122 = and i64 %.243501544.in.i.i, 1
-  %123 = icmp eq i64 %122, 0
-  br label %B238.endif.us.i.i
-
-B238.endif.us.i.i:                                ; preds = %B272.B236.loopexit_crit_edge.us.i.i, %B238.endif.us.preheader.i.i
-  %lsr.iv16.i.i = phi ptr [ %lsr.iv.i183.i, %B238.endif.us.preheader.i.i ], [ %scevgep17.i187.i, %B272.B236.loopexit_crit_edge.us.i.i ]
-  %best.4.1451.us.i.i = phi float [ %.295.i.i, %B238.endif.us.preheader.i.i ], [ %best.3.3.us.1.i.i, %B272.B236.loopexit_crit_edge.us.i.i ]
-  %row.2.1450.us.i.i = phi i64 [ %.250502542.i.i, %B238.endif.us.preheader.i.i ], [ %row.4.3.us.1.i.i, %B272.B236.loopexit_crit_edge.us.i.i ]
-  %column.2.1449.us.i.i = phi i64 [ %.250502542.i.i, %B238.endif.us.preheader.i.i ], [ %column.4.3.us.1.i.i, %B272.B236.loopexit_crit_edge.us.i.i ]
-  %.394441447.us.i.i = phi i64 [ %.250502542.i.i, %B238.endif.us.preheader.i.i ], [ %.401.us.i.i, %B272.B236.loopexit_crit_edge.us.i.i ]
-  br i1 %123, label %B274.us.i.i.preheader, label %B274.us.prol.i.i
-
-B274.us.prol.i.i:                                 ; preds = %B238.endif.us.i.i
-  %.587.us.i.i = mul nsw i64 %.394441447.us.i.i, %.20.i
-  %gep492.i = getelementptr float, ptr %invariant.gep491.i, i64 %.587.us.i.i
-  %.594.us.prol.i.i = load float, ptr %gep492.i, align 4
-  %.595.us.prol.i.i = tail call float @llvm.fabs.f32(float %.594.us.prol.i.i)
-  %.601.us.prol.i.i = fcmp ogt float %.595.us.prol.i.i, %best.4.1451.us.i.i
-  %column.4.3.us.prol.i.i = select i1 %.601.us.prol.i.i, i64 %.250502542.i.i, i64 %column.2.1449.us.i.i
-  %row.4.3.us.prol.i.i = select i1 %.601.us.prol.i.i, i64 %.394441447.us.i.i, i64 %row.2.1450.us.i.i
-  %best.3.3.us.prol.i.i = select i1 %.601.us.prol.i.i, float %.595.us.prol.i.i, float %best.4.1451.us.i.i
-  br label %B274.us.i.i.preheader
-
-B274.us.i.i.preheader:                            ; preds = %B274.us.prol.i.i, %B238.endif.us.i.i
-  %best.2.2434.us.i.i.ph = phi float [ %best.4.1451.us.i.i, %B238.endif.us.i.i ], [ %best.3.3.us.prol.i.i, %B274.us.prol.i.i ]
-  %row.3.2433.us.i.i.ph = phi i64 [ %row.2.1450.us.i.i, %B238.endif.us.i.i ], [ %row.4.3.us.prol.i.i, %B274.us.prol.i.i ]
-  %column.3.2432.us.i.i.ph = phi i64 [ %column.2.1449.us.i.i, %B238.endif.us.i.i ], [ %column.4.3.us.prol.i.i, %B274.us.prol.i.i ]
-  %.534428430.us.i.i.ph = phi i64 [ %.250502542.i.i, %B238.endif.us.i.i ], [ %.541.us.prol.i.i, %B274.us.prol.i.i ]
-  br label %B274.us.i.i
-
-B274.us.i.i:                                      ; preds = %B274.us.i.i.preheader, %B274.us.i.i
-  %best.2.2434.us.i.i = phi float [ %best.3.3.us.1.i.i, %B274.us.i.i ], [ %best.2.2434.us.i.i.ph, %B274.us.i.i.preheader ]
-  %row.3.2433.us.i.i = phi i64 [ %row.4.3.us.1.i.i, %B274.us.i.i ], [ %row.3.2433.us.i.i.ph, %B274.us.i.i.preheader ]
-  %column.3.2432.us.i.i = phi i64 [ %column.4.3.us.1.i.i, %B274.us.i.i ], [ %column.3.2432.us.i.i.ph, %B274.us.i.i.preheader ]
-  %.534428430.us.i.i = phi i64 [ %127, %B274.us.i.i ], [ %.534428430.us.i.i.ph, %B274.us.i.i.preheader ]
-  %124 = shl i64 %.534428430.us.i.i, 2
-  %scevgep18.i184.i = getelementptr i8, ptr %lsr.iv16.i.i, i64 %124
-  %.594.us.i.i = load float, ptr %scevgep18.i184.i, align 4
-  %.595.us.i.i = tail call float @llvm.fabs.f32(float %.594.us.i.i)
-  %.601.us.i.i = fcmp ogt float %.595.us.i.i, %best.2.2434.us.i.i
-  %column.4.3.us.i.i = select i1 %.601.us.i.i, i64 %.534428430.us.i.i, i64 %column.3.2432.us.i.i
-  %best.3.3.us.i.i = select i1 %.601.us.i.i, float %.595.us.i.i, float %best.2.2434.us.i.i
-  %scevgep660.i = getelementptr i8, ptr %scevgep18.i184.i, i64 4
-  %.594.us.1.i.i = load float, ptr %scevgep660.i, align 4
-  %.595.us.1.i.i = tail call float @llvm.fabs.f32(float %.594.us.1.i.i)
-  %.601.us.1.i.i = fcmp ogt float %.595.us.1.i.i, %best.3.3.us.i.i
-  %125 = add i64 %.534428430.us.i.i, 1
-  %column.4.3.us.1.i.i = select i1 %.601.us.1.i.i, i64 %125, i64 %column.4.3.us.i.i
-  %126 = or i1 %.601.us.i.i, %.601.us.1.i.i
-  %row.4.3.us.1.i.i = select i1 %126, i64 %.394441447.us.i.i, i64 %row.3.2433.us.i.i
-  %best.3.3.us.1.i.i = select i1 %.601.us.1.i.i, float %.595.us.1.i.i, float %best.3.3.us.i.i
-  %127 = add i64 %.534428430.us.i.i, 2
-  %exitcond560.not.1.i.i = icmp eq i64 %127, %.20.i
-  br i1 %exitcond560.not.1.i.i, label %B272.B236.loopexit_crit_edge.us.i.i, label %B274.us.i.i
-
-B272.B236.loopexit_crit_edge.us.i.i:              ; preds = %B274.us.i.i
-  %.401.us.i.i = add nuw i64 %.394441447.us.i.i, 1
-  %scevgep17.i187.i = getelementptr i8, ptr %lsr.iv16.i.i, i64 %4
-  %exitcond561.not.i.i = icmp eq i64 %.401.us.i.i, %121
-  br i1 %exitcond561.not.i.i, label %B364.i.i, label %B238.endif.us.i.i
-
-B408.lr.ph.i.i:                                   ; preds = %B364.i.i
-  %.797.i.i = mul nsw i64 %row.4.3.us.1.i.i, %.20.i
-  br i1 %56, label %B408.epil.i.i, label %B408.preheader.i.i
-
-B408.preheader.i.i:                               ; preds = %B408.lr.ph.i.i
-  %128 = mul i64 %row.4.3.us.1.i.i, %4
-  %scevgep22.i188.i = getelementptr i8, ptr %gep498.i, i64 %128
-  br i1 %57, label %B408.i.epil.i, label %B408.i.preheader.i
-
-B408.i.preheader.i:                               ; preds = %B408.preheader.i.i
-  %scevgep663.i = getelementptr i8, ptr %lsr.iv561.i, i64 %128
-  br label %B408.i.i
-
-B618.preheader.i.i:                               ; preds = %B574.i.i
-  br i1 %56, label %B618.epil.i.i, label %B618.preheader15.i.i
-
-B618.preheader15.i.i:                             ; preds = %B618.preheader.i.i
-  %129 = shl i64 %column.4.3.us.1.i.i, 2
-  br i1 %57, label %B618.i.epil.i, label %B618.i.preheader.i
-
-B618.i.preheader.i:                               ; preds = %B618.preheader15.i.i
-  %scevgep682.i = getelementptr i8, ptr %lsr.iv680.i, i64 %129
-  %scevgep686.i = getelementptr i8, ptr %lsr.iv561.i, i64 %129
-  %scevgep695.i = getelementptr i8, ptr %lsr.iv690.i, i64 %129
-  %scevgep703.i = getelementptr i8, ptr %lsr.iv698.i, i64 %129
-  br label %B618.i.i
-
-B870.lr.ph.i.i:                                   ; preds = %B784.i.i
-  %invariant.gep486.i.i = getelementptr float, ptr %a1, i64 %.250502542.i.i
-  %.1086.i.i = sub nsw i64 %.20.i, %.541.us.prol.i.i
-  %..1086420.i.i = tail call i64 @llvm.smax.i64(i64 %.1086.i.i, i64 0)
-  %.1283.prol.i.i = add nuw i64 %.250502542.i.i, 2
-  %invariant.gep493.i = getelementptr float, ptr %a1, i64 %.541.us.prol.i.i
-  %130 = and i64 %111, 1
-  %131 = icmp eq i64 %130, 0
-  %132 = icmp eq i64 %3, %.250502542.i.i
-  %sunkaddr855.i = shl i64 %.541.us.prol.i.i, 2
-  %sunkaddr856.i = getelementptr i8, ptr %gep568.i.i, i64 %sunkaddr855.i
-  br label %B952.lr.ph.i.i
-
-B428.i:                                           ; preds = %B1044.i392.i, %B94.endif.i246.i, %B260.endif.i
-  %scevgep719.i = getelementptr i8, ptr %lsr.iv718.i, i64 %11
-  %scevgep738.i = getelementptr i8, ptr %lsr.iv737.i, i64 %11
-  %scevgep745.i = getelementptr i8, ptr %lsr.iv744.i, i64 %11
-  %scevgep771.i = getelementptr i8, ptr %lsr.iv770.i, i64 %11
-  %scevgep795.i = getelementptr i8, ptr %lsr.iv794.i, i64 %19
-  %scevgep814.i = getelementptr i8, ptr %lsr.iv813.i, i64 %19
-  %scevgep824.i = getelementptr i8, ptr %lsr.iv823.i, i64 %19
-  %scevgep832.i = getelementptr i8, ptr %lsr.iv831.i, i64 %19
-  %.113.i = icmp samesign ugt i64 %.112168190.i, 1
-  br i1 %.113.i, label %B120.endif.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
-
-B120.endif.i:                                     ; preds = %B428.i, %B120.endif.preheader.i
-  %lsr.iv831.i = phi ptr [ %scevgep830.i, %B120.endif.preheader.i ], [ %scevgep832.i, %B428.i ]
-  %lsr.iv823.i = phi ptr [ %scevgep822.i, %B120.endif.preheader.i ], [ %scevgep824.i, %B428.i ]
-  %lsr.iv813.i = phi ptr [ %scevgep812.i, %B120.endif.preheader.i ], [ %scevgep814.i, %B428.i ]
-  %lsr.iv794.i = phi ptr [ %scevgep793.i, %B120.endif.preheader.i ], [ %scevgep795.i, %B428.i ]
-  %lsr.iv770.i = phi ptr [ %scevgep769.i, %B120.endif.preheader.i ], [ %scevgep771.i, %B428.i ]
-  %lsr.iv744.i = phi ptr [ %scevgep743.i, %B120.endif.preheader.i ], [ %scevgep745.i, %B428.i ]
-  %lsr.iv737.i = phi ptr [ %scevgep736.i, %B120.endif.preheader.i ], [ %scevgep738.i, %B428.i ]
-  %lsr.iv718.i = phi ptr [ %scevgep717.i, %B120.endif.preheader.i ], [ %scevgep719.i, %B428.i ]
-  %.112168190.i = phi i64 [ %.68.i, %B120.endif.preheader.i ], [ %.122.i, %B428.i ]
-  %.119170189.i = phi i64 [ %.27.i, %B120.endif.preheader.i ], [ %.126.i, %B428.i ]
-  %.122.i = add nsw i64 %.112168190.i, -1
-  %.126.i = add i64 %.119170189.i, 1
-  %.162.i = mul nsw i64 %.119170189.i, %.160.i
-  %.167.i = shl nsw i64 %.119170189.i, 1
-  %.169.i = mul nsw i64 %.167.i, %.20.i
-  %.27.i2.i = load i64, ptr %.19.i, align 8
-  %.30.i4.i = load i64, ptr %.29.i.i, align 8
-  %.42.i5.i = mul nsw i64 %.27.i2.i, %.27.i2.i
-  %.58.i6.i = load i64, ptr %a3, align 8
-  %.61.i7.i = getelementptr float, ptr %a1, i64 %.162.i
-  %.64.i8.i = getelementptr i64, ptr %a2, i64 %.169.i
-  %133 = getelementptr i64, ptr %a2, i64 %.27.i2.i
-  %134 = getelementptr i64, ptr %133, i64 %.169.i
-  %135 = getelementptr i64, ptr %134, i64 %.27.i2.i
-  %.70.i9.i = getelementptr i8, ptr %135, i64 -8
-  %.92.i10.i = inttoptr i64 %.58.i6.i to ptr
-  tail call void %.92.i10.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %.61.i7.i, ptr nonnull %.19.i, ptr %.64.i8.i, ptr %.70.i9.i)
-  %.57.i.i11.i = icmp sgt i64 %.27.i2.i, 0
-  br i1 %.57.i.i11.i, label %B36.lr.ph.i.i122.i, label %B0.endif.endif.i12.i
-
-B36.lr.ph.i.i122.i:                               ; preds = %B120.endif.i
-  %xtraiter.i.i123.i = and i64 %.27.i2.i, 7
-  %136 = icmp samesign ult i64 %.27.i2.i, 8
-  br i1 %136, label %B36.lr.ph.i.i122.i.B94.else.if.lr.ph.unr-lcssa.i.i145.i_crit_edge, label %B36.lr.ph.new.i.i124.i
-
-B36.lr.ph.i.i122.i.B94.else.if.lr.ph.unr-lcssa.i.i145.i_crit_edge: ; preds = %B36.lr.ph.i.i122.i
-  %.pre3 = shl nuw nsw i64 %.27.i2.i, 3
-  br label %B94.else.if.lr.ph.unr-lcssa.i.i145.i
-
-B36.lr.ph.new.i.i124.i:                           ; preds = %B36.lr.ph.i.i122.i
-  %137 = and i64 %.27.i2.i, 9223372036854775800
-  %138 = shl i64 %.27.i2.i, 3
-  %scevgep720.i = getelementptr i8, ptr %lsr.iv718.i, i64 %138
-  br label %B36.i.i125.i
-
-B36.i.i125.i:                                     ; preds = %B36.i.i125.i, %B36.lr.ph.new.i.i124.i
-  %lsr.iv30.i126.i = phi i64 [ %lsr.iv.next31.i142.i, %B36.i.i125.i ], [ 8, %B36.lr.ph.new.i.i124.i ]
-  %139 = add nsw i64 %lsr.iv30.i126.i, -4
-  %140 = add nsw i64 %lsr.iv30.i126.i, -7
-  %141 = shl i64 %lsr.iv30.i126.i, 3
-  %scevgep727.i = getelementptr i8, ptr %scevgep720.i, i64 %141
-  %scevgep728.i = getelementptr i8, ptr %scevgep727.i, i64 -32
-  %scevgep722.i = getelementptr i8, ptr %scevgep727.i, i64 -64
-  store i64 %140, ptr %scevgep722.i, align 8
-  %142 = add nsw i64 %lsr.iv30.i126.i, -6
-  %scevgep732.i = getelementptr i8, ptr %scevgep727.i, i64 -56
-  store i64 %142, ptr %scevgep732.i, align 8
-  %143 = add nsw i64 %lsr.iv30.i126.i, -5
-  %scevgep734.i = getelementptr i8, ptr %scevgep727.i, i64 -48
-  store i64 %143, ptr %scevgep734.i, align 8
-  %scevgep735.i = getelementptr i8, ptr %scevgep727.i, i64 -40
-  store i64 %139, ptr %scevgep735.i, align 8
-  %144 = add nsw i64 %lsr.iv30.i126.i, -3
-  store i64 %144, ptr %scevgep728.i, align 8
-  %145 = add nsw i64 %lsr.iv30.i126.i, -2
-  %scevgep730.i = getelementptr i8, ptr %scevgep727.i, i64 -24
-  store i64 %145, ptr %scevgep730.i, align 8
-  %146 = add nsw i64 %lsr.iv30.i126.i, -1
-  %scevgep726.i = getelementptr i8, ptr %scevgep727.i, i64 -16
-  store i64 %146, ptr %scevgep726.i, align 8
-  %scevgep724.i = getelementptr i8, ptr %scevgep727.i, i64 -8
-  store i64 %lsr.iv30.i126.i, ptr %scevgep724.i, align 8
-  %lsr.iv.next31.i142.i = add nuw i64 %lsr.iv30.i126.i, 8
-  %147 = sub i64 %lsr.iv.next31.i142.i, %137
-  %niter.ncmp.7.i.i143.i = icmp eq i64 %147, 8
-  br i1 %niter.ncmp.7.i.i143.i, label %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i144.i, label %B36.i.i125.i
-
-B94.else.if.lr.ph.unr-lcssa.loopexit.i.i144.i:    ; preds = %B36.i.i125.i
-  %148 = or disjoint i64 %lsr.iv30.i126.i, 1
-  br label %B94.else.if.lr.ph.unr-lcssa.i.i145.i
-
-B94.else.if.lr.ph.unr-lcssa.i.i145.i:             ; preds = %B36.lr.ph.i.i122.i.B94.else.if.lr.ph.unr-lcssa.i.i145.i_crit_edge, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i144.i
-  %.pre15.i.pre-phi = phi i64 [ %.pre3, %B36.lr.ph.i.i122.i.B94.else.if.lr.ph.unr-lcssa.i.i145.i_crit_edge ], [ %138, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i144.i ]
-  %.107101103.unr.i.i146.i = phi i64 [ 1, %B36.lr.ph.i.i122.i.B94.else.if.lr.ph.unr-lcssa.i.i145.i_crit_edge ], [ %148, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i144.i ]
-  %lcmp.mod.not.i.i147.i = icmp eq i64 %xtraiter.i.i123.i, 0
-  br i1 %lcmp.mod.not.i.i147.i, label %B94.else.if.i.i159.preheader.i, label %B36.epil.i.i149.preheader.i
-
-B36.epil.i.i149.preheader.i:                      ; preds = %B94.else.if.lr.ph.unr-lcssa.i.i145.i
-  %scevgep739.i = getelementptr i8, ptr %lsr.iv737.i, i64 %.pre15.i.pre-phi
-  br label %B36.epil.i.i149.i
-
-B36.epil.i.i149.i:                                ; preds = %B36.epil.i.i149.i, %B36.epil.i.i149.preheader.i
-  %lsr.iv5.i.i150.i = phi i64 [ %lsr.iv.next6.i.i156.i, %B36.epil.i.i149.i ], [ %xtraiter.i.i123.i, %B36.epil.i.i149.preheader.i ]
-  %lsr.iv1.i.i151.i = phi i64 [ %lsr.iv.next2.i.i155.i, %B36.epil.i.i149.i ], [ %.107101103.unr.i.i146.i, %B36.epil.i.i149.preheader.i ]
-  %sunkaddr.i152.i = shl i64 %lsr.iv1.i.i151.i, 3
-  %scevgep740.i = getelementptr i8, ptr %scevgep739.i, i64 %sunkaddr.i152.i
-  store i64 %lsr.iv1.i.i151.i, ptr %scevgep740.i, align 8
-  %lsr.iv.next2.i.i155.i = add nuw i64 %lsr.iv1.i.i151.i, 1
-  %lsr.iv.next6.i.i156.i = add nsw i64 %lsr.iv5.i.i150.i, -1
-  %epil.iter.cmp.not.i.i157.i = icmp eq i64 %lsr.iv.next6.i.i156.i, 0
-  br i1 %epil.iter.cmp.not.i.i157.i, label %B94.else.if.i.i159.preheader.i, label %B36.epil.i.i149.i
-
-B94.else.if.i.i159.preheader.i:                   ; preds = %B36.epil.i.i149.i, %B94.else.if.lr.ph.unr-lcssa.i.i145.i
-  %scevgep741.i = getelementptr i8, ptr %lsr.iv718.i, i64 %.pre15.i.pre-phi
-  br label %B94.else.if.i.i159.i
-
-B94.else.if.i.i159.i:                             ; preds = %B94.else.if.i.i159.i, %B94.else.if.i.i159.preheader.i
-  %lsr.iv.i.i160.i = phi i64 [ %lsr.iv.next.i.i177.i, %B94.else.if.i.i159.i ], [ 0, %B94.else.if.i.i159.preheader.i ]
-  %.238107109.i.i161.i = phi i64 [ %.245.i.i162.i, %B94.else.if.i.i159.i ], [ 0, %B94.else.if.i.i159.preheader.i ]
-  %.245.i.i162.i = add nuw nsw i64 %.238107109.i.i161.i, 1
-  %.281.1.i.i163.i = lshr i64 %.238107109.i.i161.i, 1
-  %.317.i.i164.i = getelementptr i64, ptr %.64.i8.i, i64 %.281.1.i.i163.i
-  %.318.i.i165.i = load i64, ptr %.317.i.i164.i, align 8
-  %.360.i.i166.i = and i64 %lsr.iv.i.i160.i, 32
-  %.361.i.i167.i = ashr i64 %.318.i.i165.i, %.360.i.i166.i
-  %.362.i.i168.i = and i64 %.361.i.i167.i, 4294967295
-  %.363.i.i169.i = add nsw i64 %.362.i.i168.i, -1
-  %.367.i.i170.i = getelementptr i64, ptr %134, i64 %.363.i.i169.i
-  %.368.i.i171.i = load i64, ptr %.367.i.i170.i, align 8
-  %149 = shl i64 %.238107109.i.i161.i, 3
-  %scevgep742.i = getelementptr i8, ptr %scevgep741.i, i64 %149
-  %.377.i.i173.i = load i64, ptr %scevgep742.i, align 8
-  store i64 %.377.i.i173.i, ptr %.367.i.i170.i, align 8
-  %.384.i.i174.i = icmp eq i64 %.238107109.i.i161.i, %.363.i.i169.i
-  %.394.i.i175.i = sub i64 0, %.368.i.i171.i
-  %"$phi230.1.2.1.i.i176.i" = select i1 %.384.i.i174.i, i64 %.368.i.i171.i, i64 %.394.i.i175.i
-  store i64 %"$phi230.1.2.1.i.i176.i", ptr %scevgep742.i, align 8
-  %lsr.iv.next.i.i177.i = add i64 %lsr.iv.i.i160.i, 32
-  %exitcond113.not.i.i178.i = icmp eq i64 %.27.i2.i, %.245.i.i162.i
-  br i1 %exitcond113.not.i.i178.i, label %B0.endif.endif.i12.i, label %B94.else.if.i.i159.i
-
-B976.i29.i:                                       ; preds = %B976.preheader.new.i28.i, %B976.i29.i
-  %lsr.iv749.i = phi i64 [ 8, %B976.preheader.new.i28.i ], [ %lsr.iv.next750.i, %B976.i29.i ]
-  %150 = add nsw i64 %lsr.iv749.i, -4
-  %151 = add nsw i64 %lsr.iv749.i, -7
-  %152 = shl i64 %lsr.iv749.i, 3
-  %scevgep757.i = getelementptr i8, ptr %lsr.iv718.i, i64 %152
-  %scevgep758.i = getelementptr i8, ptr %scevgep757.i, i64 -32
-  %scevgep765.i = getelementptr i8, ptr %scevgep757.i, i64 -64
-  store i64 %151, ptr %scevgep765.i, align 8
-  %153 = add nsw i64 %lsr.iv749.i, -6
-  %scevgep764.i = getelementptr i8, ptr %scevgep757.i, i64 -56
-  store i64 %153, ptr %scevgep764.i, align 8
-  %154 = add nsw i64 %lsr.iv749.i, -5
-  %scevgep762.i = getelementptr i8, ptr %scevgep757.i, i64 -48
-  store i64 %154, ptr %scevgep762.i, align 8
-  %scevgep760.i = getelementptr i8, ptr %scevgep757.i, i64 -40
-  store i64 %150, ptr %scevgep760.i, align 8
-  %155 = add nsw i64 %lsr.iv749.i, -3
-  store i64 %155, ptr %scevgep758.i, align 8
-  %156 = add nsw i64 %lsr.iv749.i, -2
-  %scevgep756.i = getelementptr i8, ptr %scevgep757.i, i64 -24
-  store i64 %156, ptr %scevgep756.i, align 8
-  %157 = add nsw i64 %lsr.iv749.i, -1
-  %scevgep754.i = getelementptr i8, ptr %scevgep757.i, i64 -16
-  store i64 %157, ptr %scevgep754.i, align 8
-  %scevgep752.i = getelementptr i8, ptr %scevgep757.i, i64 -8
-  store i64 %lsr.iv749.i, ptr %scevgep752.i, align 8
-  %lsr.iv.next750.i = add nuw i64 %lsr.iv749.i, 8
-  %158 = sub i64 %lsr.iv.next750.i, %169
-  %niter5.ncmp.7.i47.i = icmp eq i64 %158, 8
-  br i1 %niter5.ncmp.7.i47.i, label %common.ret.loopexit.unr-lcssa.loopexit.i48.i, label %B976.i29.i
-
-common.ret.loopexit.unr-lcssa.loopexit.i48.i:     ; preds = %B976.i29.i
-  %159 = or disjoint i64 %lsr.iv749.i, 1
-  br label %common.ret.loopexit.unr-lcssa.i49.i
-
-common.ret.loopexit.unr-lcssa.i49.i:              ; preds = %B976.preheader.i26.i, %common.ret.loopexit.unr-lcssa.loopexit.i48.i
-  %.646189191.unr.i50.i = phi i64 [ 1, %B976.preheader.i26.i ], [ %159, %common.ret.loopexit.unr-lcssa.loopexit.i48.i ]
-  %lcmp.mod3.not.i51.i = icmp eq i64 %xtraiter2.i27.i, 0
-  br i1 %lcmp.mod3.not.i51.i, label %B260.endif.i, label %B976.epil.i53.i
-
-B976.epil.i53.i:                                  ; preds = %common.ret.loopexit.unr-lcssa.i49.i, %B976.epil.i53.i
-  %lsr.iv7.i54.i = phi i64 [ %lsr.iv.next8.i59.i, %B976.epil.i53.i ], [ %xtraiter2.i27.i, %common.ret.loopexit.unr-lcssa.i49.i ]
-  %lsr.iv.i55.i = phi i64 [ %lsr.iv.next.i58.i, %B976.epil.i53.i ], [ %.646189191.unr.i50.i, %common.ret.loopexit.unr-lcssa.i49.i ]
-  %160 = shl i64 %lsr.iv.i55.i, 3
-  %scevgep766.i = getelementptr i8, ptr %lsr.iv737.i, i64 %160
-  store i64 %lsr.iv.i55.i, ptr %scevgep766.i, align 8
-  %lsr.iv.next.i58.i = add nuw i64 %lsr.iv.i55.i, 1
-  %lsr.iv.next8.i59.i = add nsw i64 %lsr.iv7.i54.i, -1
-  %epil.iter.cmp.not.i60.i = icmp eq i64 %lsr.iv.next8.i59.i, 0
-  br i1 %epil.iter.cmp.not.i60.i, label %B260.endif.i, label %B976.epil.i53.i
-
-B0.endif.endif.i12.i:                             ; preds = %B94.else.if.i.i159.i, %B120.endif.i
-  %.167.i13.i = icmp sgt i64 %.30.i4.i, 0
-  br i1 %.167.i13.i, label %B350.endif.us.preheader.i69.i, label %B554.endif.i15.i
-
-B350.endif.us.preheader.i69.i:                    ; preds = %B0.endif.endif.i12.i
-  %.373.i70.i = mul nsw i64 %.27.i2.i, %.119170189.i
-  %unroll_iter.i71.i = and i64 %.30.i4.i, 9223372036854775806
-  %161 = shl i64 %.27.i2.i, 3
-  %scevgep746.i = getelementptr i8, ptr %lsr.iv744.i, i64 %161
-  %162 = icmp eq i64 %.30.i4.i, 1
-  %163 = and i64 %.30.i4.i, 1
-  %164 = icmp eq i64 %163, 0
-  %sunkaddr859.i = shl i64 %unroll_iter.i71.i, 3
-  %sunkaddr860.i = getelementptr i8, ptr %134, i64 %sunkaddr859.i
-  br label %B350.endif.us.i73.i
-
-B350.endif.us.i73.i:                              ; preds = %B386.B520_crit_edge.us.i115.i, %B350.endif.us.preheader.i69.i
-  %largest.2.0178.us.i74.i = phi double [ %.409.us.i119.i, %B386.B520_crit_edge.us.i115.i ], [ 0.000000e+00, %B350.endif.us.preheader.i69.i ]
-  %.215170176.us.i75.i = phi i64 [ %.222.us.i117.i, %B386.B520_crit_edge.us.i115.i ], [ 0, %B350.endif.us.preheader.i69.i ]
-  %.375157.us.i76.i = add i64 %.215170176.us.i75.i, %.373.i70.i
-  %.379.us.i77.i = mul i64 %.375157.us.i76.i, %.27.i2.i
-  %gep168.us.i78.i = getelementptr float, ptr %invariant.gep167.i.i, i64 %.379.us.i77.i
-  br i1 %162, label %B388.us.epil.i106.i, label %B388.us.i80.i
-
-B388.us.i80.i:                                    ; preds = %B350.endif.us.i73.i, %B388.us.i80.i
-  %total.2.1164.us.i81.i = phi double [ %.396.us.1.i100.i, %B388.us.i80.i ], [ 0.000000e+00, %B350.endif.us.i73.i ]
-  %.339160162.us.i82.i = phi i64 [ %.346.us.1.i92.i, %B388.us.i80.i ], [ 0, %B350.endif.us.i73.i ]
-  %165 = shl i64 %.339160162.us.i82.i, 3
-  %scevgep747.i = getelementptr i8, ptr %scevgep746.i, i64 %165
-  %scevgep748.i = getelementptr i8, ptr %scevgep747.i, i64 -8
-  %.384.us.i85.i = load i64, ptr %scevgep748.i, align 8
-  %.387.us.i86.i = tail call i64 @llvm.abs.i64(i64 %.384.us.i85.i, i1 false)
-  %gep.us.i87.i = getelementptr float, ptr %gep168.us.i78.i, i64 %.387.us.i86.i
-  %.392.us.i88.i = load float, ptr %gep.us.i87.i, align 4
-  %.393.us.i89.i = tail call float @llvm.fabs.f32(float %.392.us.i88.i)
-  %.395.us.i90.i = fpext float %.393.us.i89.i to double
-  %.396.us.i91.i = fadd double %total.2.1164.us.i81.i, %.395.us.i90.i
-  %.346.us.1.i92.i = add nuw i64 %.339160162.us.i82.i, 2
-  %.384.us.1.i94.i = load i64, ptr %scevgep747.i, align 8
-  %.387.us.1.i95.i = tail call i64 @llvm.abs.i64(i64 %.384.us.1.i94.i, i1 false)
-  %gep.us.1.i96.i = getelementptr float, ptr %gep168.us.i78.i, i64 %.387.us.1.i95.i
-  %.392.us.1.i97.i = load float, ptr %gep.us.1.i96.i, align 4
-  %.393.us.1.i98.i = tail call float @llvm.fabs.f32(float %.392.us.1.i97.i)
-  %.395.us.1.i99.i = fpext float %.393.us.1.i98.i to double
-  %.396.us.1.i100.i = fadd double %.396.us.i91.i, %.395.us.1.i99.i
-  %niter.ncmp.1.i101.i = icmp eq i64 %unroll_iter.i71.i, %.346.us.1.i92.i
-  br i1 %niter.ncmp.1.i101.i, label %B386.B520_crit_edge.us.unr-lcssa.i102.i, label %B388.us.i80.i
-
-B386.B520_crit_edge.us.unr-lcssa.i102.i:          ; preds = %B388.us.i80.i
-  br i1 %164, label %B386.B520_crit_edge.us.i115.i, label %B388.us.epil.i106.i
-
-B388.us.epil.i106.i:                              ; preds = %B386.B520_crit_edge.us.unr-lcssa.i102.i, %B350.endif.us.i73.i
-  %total.2.1164.us.unr.i104462.i = phi double [ %.396.us.1.i100.i, %B386.B520_crit_edge.us.unr-lcssa.i102.i ], [ 0.000000e+00, %B350.endif.us.i73.i ]
-  %.384.us.epil.i108.i = load i64, ptr %sunkaddr860.i, align 8
-  %.387.us.epil.i109.i = tail call i64 @llvm.abs.i64(i64 %.384.us.epil.i108.i, i1 false)
-  %gep.us.epil.i110.i = getelementptr float, ptr %gep168.us.i78.i, i64 %.387.us.epil.i109.i
-  %.392.us.epil.i111.i = load float, ptr %gep.us.epil.i110.i, align 4
-  %.393.us.epil.i112.i = tail call float @llvm.fabs.f32(float %.392.us.epil.i111.i)
-  %.395.us.epil.i113.i = fpext float %.393.us.epil.i112.i to double
-  %.396.us.epil.i114.i = fadd double %total.2.1164.us.unr.i104462.i, %.395.us.epil.i113.i
-  br label %B386.B520_crit_edge.us.i115.i
-
-B386.B520_crit_edge.us.i115.i:                    ; preds = %B388.us.epil.i106.i, %B386.B520_crit_edge.us.unr-lcssa.i102.i
-  %.396.us.lcssa.i116.i = phi double [ %.396.us.1.i100.i, %B386.B520_crit_edge.us.unr-lcssa.i102.i ], [ %.396.us.epil.i114.i, %B388.us.epil.i106.i ]
-  %.222.us.i117.i = add nuw nsw i64 %.215170176.us.i75.i, 1
-  %.408.us.i118.i = fcmp ogt double %.396.us.lcssa.i116.i, %largest.2.0178.us.i74.i
-  %.409.us.i119.i = select i1 %.408.us.i118.i, double %.396.us.lcssa.i116.i, double %largest.2.0178.us.i74.i
-  %exitcond195.not.i120.i = icmp eq i64 %.222.us.i117.i, %.30.i4.i
-  br i1 %exitcond195.not.i120.i, label %B554.endif.loopexit.i121.i, label %B350.endif.us.i73.i
-
-B554.endif.loopexit.i121.i:                       ; preds = %B386.B520_crit_edge.us.i115.i
-  %166 = fptrunc double %.409.us.i119.i to float
-  br label %B554.endif.i15.i
-
-B554.endif.i15.i:                                 ; preds = %B554.endif.loopexit.i121.i, %B0.endif.endif.i12.i
-  %largest.2.0.lcssa.i16.i = phi float [ 0.000000e+00, %B0.endif.endif.i12.i ], [ %166, %B554.endif.loopexit.i121.i ]
-  %167 = getelementptr float, ptr %a1, i64 %.42.i5.i
-  %.431.i17.i = getelementptr float, ptr %167, i64 %.162.i
-  store float %largest.2.0.lcssa.i16.i, ptr %.431.i17.i, align 4
-  %.439.i18.i = getelementptr i8, ptr %.431.i17.i, i64 4
-  store float 0.000000e+00, ptr %.439.i18.i, align 4
-  %.451.i19.i = getelementptr i8, ptr %.431.i17.i, i64 8
-  %.466.i20.i = getelementptr i8, ptr %134, i64 -8
-  %.473.i22.i = load i64, ptr %sunkaddr861.i, align 8
-  %.556.i24.i = inttoptr i64 %.473.i22.i to ptr
-  tail call void %.556.i24.i(ptr %.476.i.i, ptr nonnull %.29.i.i, ptr %.61.i7.i, ptr nonnull %.19.i, ptr nonnull %.431.i17.i, ptr nonnull %.439.i18.i, ptr %.451.i19.i, ptr %.64.i8.i, ptr %.466.i20.i)
-  %.640190.not.i25.i = icmp slt i64 %.27.i2.i, 1
-  br i1 %.640190.not.i25.i, label %B260.endif.i, label %B976.preheader.i26.i
-
-B976.preheader.i26.i:                             ; preds = %B554.endif.i15.i
-  %xtraiter2.i27.i = and i64 %.27.i2.i, 7
-  %168 = icmp samesign ult i64 %.27.i2.i, 8
-  br i1 %168, label %common.ret.loopexit.unr-lcssa.i49.i, label %B976.preheader.new.i28.i
-
-B976.preheader.new.i28.i:                         ; preds = %B976.preheader.i26.i
-  %169 = and i64 %.27.i2.i, 9223372036854775800
-  br label %B976.i29.i
-
-B260.endif.i:                                     ; preds = %B976.epil.i53.i, %B554.endif.i15.i, %common.ret.loopexit.unr-lcssa.i49.i
-  %.699.i61.i = load float, ptr %.439.i18.i, align 4
-  %.705.i63.i = load i64, ptr %sunkaddr862.i, align 8
-  %.708.i64.i = fpext float %.699.i61.i to double
-  %.709.i65.i = sitofp i64 %.705.i63.i to double
-  %.710.i66.i = fmul double %.708.i64.i, %.709.i65.i
-  %.712.i67.i = fcmp ule double %.710.i66.i, 1.000000e+00
-  %or.cond.i = select i1 %.712.i67.i, i1 %21, i1 false
-  br i1 %or.cond.i, label %B46.lr.ph.i210.i, label %B428.i
-
-B46.lr.ph.i210.i:                                 ; preds = %B260.endif.i
-  %170 = getelementptr i64, ptr %1, i64 %.169.i
-  br i1 %22, label %B94.endif.unr-lcssa.i232.i, label %B46.i213.i
-
-B46.i213.i:                                       ; preds = %B46.lr.ph.i210.i, %B46.i213.i
-  %lsr.iv767.i = phi i64 [ %lsr.iv.next768.i, %B46.i213.i ], [ 4, %B46.lr.ph.i210.i ]
-  %171 = add nsw i64 %lsr.iv767.i, -2
-  %172 = add nsw i64 %lsr.iv767.i, -3
-  %173 = shl i64 %lsr.iv767.i, 3
-  %scevgep781.i = getelementptr i8, ptr %lsr.iv718.i, i64 %173
-  %scevgep782.i = getelementptr i8, ptr %scevgep781.i, i64 -16
-  %scevgep785.i = getelementptr i8, ptr %scevgep781.i, i64 -32
-  store i64 %172, ptr %scevgep785.i, align 8
-  %scevgep774.i = getelementptr i8, ptr %lsr.iv770.i, i64 %173
-  %scevgep775.i = getelementptr i8, ptr %scevgep774.i, i64 -16
-  %scevgep778.i = getelementptr i8, ptr %scevgep774.i, i64 -32
-  store i64 %172, ptr %scevgep778.i, align 8
-  %scevgep784.i = getelementptr i8, ptr %scevgep781.i, i64 -24
-  store i64 %171, ptr %scevgep784.i, align 8
-  %scevgep777.i = getelementptr i8, ptr %scevgep774.i, i64 -24
-  store i64 %171, ptr %scevgep777.i, align 8
-  %174 = add nsw i64 %lsr.iv767.i, -1
-  store i64 %174, ptr %scevgep782.i, align 8
-  store i64 %174, ptr %scevgep775.i, align 8
-  %scevgep780.i = getelementptr i8, ptr %scevgep781.i, i64 -8
-  store i64 %lsr.iv767.i, ptr %scevgep780.i, align 8
-  %scevgep773.i = getelementptr i8, ptr %scevgep774.i, i64 -8
-  store i64 %lsr.iv767.i, ptr %scevgep773.i, align 8
-  %lsr.iv.next768.i = add nuw i64 %lsr.iv767.i, 4
-  %175 = sub i64 %lsr.iv.next768.i, %13
-  %niter.ncmp.3.i230.i = icmp eq i64 %175, 4
-  br i1 %niter.ncmp.3.i230.i, label %B94.endif.unr-lcssa.loopexit.i231.i, label %B46.i213.i
-
-B364.i318.i:                                      ; preds = %B272.B236.loopexit_crit_edge.us.i311.i
-  %176 = sub i64 %2, %.250502542.i258.i
-  %.243501544.i260.i = add i64 %.243501544.in.i257.i, -1
-  %.669.not.i320.i = icmp eq i64 %row.4.3.us.1.i308.i, %.250502542.i258.i
-  br i1 %.669.not.i320.i, label %B574.i352.i, label %B408.lr.ph.i321.i
-
-B408.i325.i:                                      ; preds = %B408.i325.preheader.i, %B408.i325.i
-  %lsr.iv797.i = phi i64 [ 0, %B408.i325.preheader.i ], [ %lsr.iv.next798.i, %B408.i325.i ]
-  %lsr.iv791.i = phi i64 [ %unroll_iter519.i, %B408.i325.preheader.i ], [ %lsr.iv.next792.i, %B408.i325.i ]
-  %scevgep803.i = getelementptr i8, ptr %scevgep796.i, i64 %lsr.iv797.i
-  %scevgep804.i = getelementptr i8, ptr %scevgep803.i, i64 4
-  %.803.i329.i = load float, ptr %scevgep803.i, align 4
-  %scevgep811.i = getelementptr i8, ptr %lsr.iv.i256.i, i64 %lsr.iv797.i
-  %.806.i331.i = load float, ptr %scevgep811.i, align 4
-  store float %.803.i329.i, ptr %scevgep811.i, align 4
-  store float %.806.i331.i, ptr %scevgep803.i, align 4
-  %.803.1.i334.i = load float, ptr %scevgep804.i, align 4
-  %scevgep810.i = getelementptr i8, ptr %scevgep811.i, i64 4
-  %.806.1.i337.i = load float, ptr %scevgep810.i, align 4
-  store float %.803.1.i334.i, ptr %scevgep810.i, align 4
-  store float %.806.1.i337.i, ptr %scevgep804.i, align 4
-  %scevgep801.i = getelementptr i8, ptr %scevgep803.i, i64 12
-  %scevgep802.i = getelementptr i8, ptr %scevgep803.i, i64 8
-  %.803.i329.1.i = load float, ptr %scevgep802.i, align 4
-  %scevgep808.i = getelementptr i8, ptr %scevgep811.i, i64 8
-  %.806.i331.1.i = load float, ptr %scevgep808.i, align 4
-  store float %.803.i329.1.i, ptr %scevgep808.i, align 4
-  store float %.806.i331.1.i, ptr %scevgep802.i, align 4
-  %.803.1.i334.1.i = load float, ptr %scevgep801.i, align 4
-  %scevgep806.i = getelementptr i8, ptr %scevgep811.i, i64 12
-  %.806.1.i337.1.i = load float, ptr %scevgep806.i, align 4
-  store float %.803.1.i334.1.i, ptr %scevgep806.i, align 4
-  store float %.806.1.i337.1.i, ptr %scevgep801.i, align 4
-  %lsr.iv.next792.i = add i64 %lsr.iv791.i, -2
-  %lsr.iv.next798.i = add i64 %lsr.iv797.i, 16
-  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next792.i, 0
-  br i1 %niter.ncmp.1.i, label %B502.unr-lcssa.i339.unr-lcssa.i, label %B408.i325.i
-
-B502.unr-lcssa.i339.unr-lcssa.i:                  ; preds = %B408.i325.i
-  br i1 %29, label %B408.i325.epil.i, label %B502.unr-lcssa.i339.i
-
-B408.i325.epil.i:                                 ; preds = %B408.preheader.i323.i, %B502.unr-lcssa.i339.unr-lcssa.i
-  %.757464466.i326.unr6.i = phi i64 [ %lsr.iv.next798.i, %B502.unr-lcssa.i339.unr-lcssa.i ], [ 0, %B408.preheader.i323.i ]
-  %scevgep24.i327.epil.i = getelementptr i8, ptr %scevgep22.i324.i, i64 %.757464466.i326.unr6.i
-  %scevgep25.i328.epil.i = getelementptr i8, ptr %scevgep24.i327.epil.i, i64 -4
-  %.803.i329.epil.i = load float, ptr %scevgep25.i328.epil.i, align 4
-  %scevgep28.i330.epil.i = getelementptr i8, ptr %lsr.iv.i256.i, i64 %.757464466.i326.unr6.i
-  %.806.i331.epil.i = load float, ptr %scevgep28.i330.epil.i, align 4
-  store float %.803.i329.epil.i, ptr %scevgep28.i330.epil.i, align 4
-  store float %.806.i331.epil.i, ptr %scevgep25.i328.epil.i, align 4
-  %.803.1.i334.epil.i = load float, ptr %scevgep24.i327.epil.i, align 4
-  %scevgep27.i336.epil.i = getelementptr i8, ptr %scevgep28.i330.epil.i, i64 4
-  %.806.1.i337.epil.i = load float, ptr %scevgep27.i336.epil.i, align 4
-  store float %.803.1.i334.epil.i, ptr %scevgep27.i336.epil.i, align 4
-  store float %.806.1.i337.epil.i, ptr %scevgep24.i327.epil.i, align 4
-  br label %B502.unr-lcssa.i339.i
-
-B502.unr-lcssa.i339.i:                            ; preds = %B408.i325.epil.i, %B502.unr-lcssa.i339.unr-lcssa.i
-  br i1 %31, label %B502.i346.i, label %B408.epil.i341.i
-
-B408.epil.i341.i:                                 ; preds = %B408.lr.ph.i321.i, %B502.unr-lcssa.i339.i
-  %gep504.i = getelementptr float, ptr %invariant.gep503.i, i64 %.797.i322.i
-  %.803.epil.i343.i = load float, ptr %gep504.i, align 4
-  %.805.epil.i344.i = getelementptr float, ptr %gep568.i262.i, i64 %unroll_iter6.i.i
-  %.806.epil.i345.i = load float, ptr %.805.epil.i344.i, align 4
-  store float %.803.epil.i343.i, ptr %.805.epil.i344.i, align 4
-  store float %.806.epil.i345.i, ptr %gep504.i, align 4
-  br label %B502.i346.i
-
-B502.i346.i:                                      ; preds = %B408.epil.i341.i, %B502.unr-lcssa.i339.i
-  %.822.i347.i = getelementptr i64, ptr %.64.i8.i, i64 %row.4.3.us.1.i308.i
-  %.823.i348.i = load i64, ptr %.822.i347.i, align 8
-  %.824.i349.i = sub i64 0, %.823.i348.i
-  %.829.i350.i = getelementptr i64, ptr %.64.i8.i, i64 %.250502542.i258.i
-  %.830.i351.i = load i64, ptr %.829.i350.i, align 8
-  store i64 %.824.i349.i, ptr %.829.i350.i, align 8
-  store i64 %.830.i351.i, ptr %.822.i347.i, align 8
-  br label %B574.i352.i
-
-B574.i352.i:                                      ; preds = %B502.i346.i, %B364.i318.i
-  %.850.not.i353.i = icmp eq i64 %column.4.3.us.1.i307.i, %.250502542.i258.i
-  br i1 %.850.not.i353.i, label %B784.i387.i, label %B618.preheader.i354.i
-
-B618.i358.i:                                      ; preds = %B618.i358.preheader.i, %B618.i358.i
-  %lsr.iv844.i = phi i64 [ %unroll_iter519.i, %B618.i358.preheader.i ], [ %lsr.iv.next845.i, %B618.i358.i ]
-  %lsr.iv816.i = phi i64 [ 0, %B618.i358.preheader.i ], [ %lsr.iv.next817.i, %B618.i358.i ]
-  %scevgep820.i = getelementptr i8, ptr %scevgep819.i, i64 %lsr.iv816.i
-  %.984.i362.i = load float, ptr %scevgep820.i, align 4
-  %scevgep843.i = getelementptr i8, ptr %lsr.iv841.i, i64 %lsr.iv816.i
-  %.987.i364.i = load float, ptr %scevgep843.i, align 4
-  store float %.984.i362.i, ptr %scevgep843.i, align 4
-  store float %.987.i364.i, ptr %scevgep820.i, align 4
-  %scevgep818.i = getelementptr i8, ptr %scevgep815.i, i64 %lsr.iv816.i
-  %.984.1.i367.i = load float, ptr %scevgep818.i, align 4
-  %scevgep840.i = getelementptr i8, ptr %lsr.iv838.i, i64 %lsr.iv816.i
-  %.987.1.i369.i = load float, ptr %scevgep840.i, align 4
-  store float %.984.1.i367.i, ptr %scevgep840.i, align 4
-  store float %.987.1.i369.i, ptr %scevgep818.i, align 4
-  %scevgep837.i = getelementptr i8, ptr %scevgep836.i, i64 %lsr.iv816.i
-  %.984.i362.1.i = load float, ptr %scevgep837.i, align 4
-  %scevgep835.i = getelementptr i8, ptr %lsr.iv833.i, i64 %lsr.iv816.i
-  %.987.i364.1.i = load float, ptr %scevgep835.i, align 4
-  store float %.984.i362.1.i, ptr %scevgep835.i, align 4
-  store float %.987.i364.1.i, ptr %scevgep837.i, align 4
-  %scevgep829.i = getelementptr i8, ptr %scevgep828.i, i64 %lsr.iv816.i
-  %.984.1.i367.1.i = load float, ptr %scevgep829.i, align 4
-  %scevgep827.i = getelementptr i8, ptr %lsr.iv825.i, i64 %lsr.iv816.i
-  %.987.1.i369.1.i = load float, ptr %scevgep827.i, align 4
-  store float %.984.1.i367.1.i, ptr %scevgep827.i, align 4
-  store float %.987.1.i369.1.i, ptr %scevgep829.i, align 4
-  %lsr.iv.next817.i = add i64 %lsr.iv816.i, %11
-  %lsr.iv.next845.i = add i64 %lsr.iv844.i, -2
-  %niter520.ncmp.1.i = icmp eq i64 %lsr.iv.next845.i, 0
-  br i1 %niter520.ncmp.1.i, label %B712.unr-lcssa.i372.unr-lcssa.i, label %B618.i358.i
-
-B712.unr-lcssa.i372.unr-lcssa.i:                  ; preds = %B618.i358.i
-  %scevgep821.i = getelementptr i8, ptr %a1, i64 %lsr.iv.next817.i
-  br i1 %29, label %B618.i358.epil.i, label %B712.unr-lcssa.i372.i
-
-B618.i358.epil.i:                                 ; preds = %B618.preheader15.i357.i, %B712.unr-lcssa.i372.unr-lcssa.i
-  %lsr.iv30.i359.unr8.i = phi ptr [ %scevgep821.i, %B712.unr-lcssa.i372.unr-lcssa.i ], [ %a1, %B618.preheader15.i357.i ]
-  %177 = getelementptr i8, ptr %lsr.iv30.i359.unr8.i, i64 %182
-  %scevgep37.i361.epil.i = getelementptr i8, ptr %177, i64 %194
-  %.984.i362.epil.i = load float, ptr %scevgep37.i361.epil.i, align 4
-  %scevgep36.i363.epil.i = getelementptr i8, ptr %lsr.iv30.i359.unr8.i, i64 %lsr.iv34.i254.i
-  %.987.i364.epil.i = load float, ptr %scevgep36.i363.epil.i, align 4
-  store float %.984.i362.epil.i, ptr %scevgep36.i363.epil.i, align 4
-  store float %.987.i364.epil.i, ptr %scevgep37.i361.epil.i, align 4
-  %178 = getelementptr i8, ptr %lsr.iv30.i359.unr8.i, i64 %185
-  %scevgep33.i366.epil.i = getelementptr i8, ptr %178, i64 %194
-  %.984.1.i367.epil.i = load float, ptr %scevgep33.i366.epil.i, align 4
-  %scevgep32.i368.epil.i = getelementptr i8, ptr %lsr.iv30.i359.unr8.i, i64 %lsr.iv29.i255.i
-  %.987.1.i369.epil.i = load float, ptr %scevgep32.i368.epil.i, align 4
-  store float %.984.1.i367.epil.i, ptr %scevgep32.i368.epil.i, align 4
-  store float %.987.1.i369.epil.i, ptr %scevgep33.i366.epil.i, align 4
-  br label %B712.unr-lcssa.i372.i
-
-B712.unr-lcssa.i372.i:                            ; preds = %B618.i358.epil.i, %B712.unr-lcssa.i372.unr-lcssa.i
-  br i1 %31, label %B712.i381.i, label %B618.epil.i374.i
-
-B618.epil.i374.i:                                 ; preds = %B618.preheader.i354.i, %B712.unr-lcssa.i372.i
-  %gep506.i = getelementptr float, ptr %invariant.gep505.i, i64 %column.4.3.us.1.i307.i
-  %.984.epil.i378.i = load float, ptr %gep506.i, align 4
-  %gep508.i = getelementptr float, ptr %invariant.gep505.i, i64 %.250502542.i258.i
-  %.987.epil.i380.i = load float, ptr %gep508.i, align 4
-  store float %.984.epil.i378.i, ptr %gep508.i, align 4
-  store float %.987.epil.i380.i, ptr %gep506.i, align 4
-  br label %B712.i381.i
-
-B712.i381.i:                                      ; preds = %B618.epil.i374.i, %B712.unr-lcssa.i372.i
-  %.1003.i382.i = getelementptr i64, ptr %170, i64 %column.4.3.us.1.i307.i
-  %.1004.i383.i = load i64, ptr %.1003.i382.i, align 8
-  %.1005.i384.i = sub i64 0, %.1004.i383.i
-  %.1010.i385.i = getelementptr i64, ptr %170, i64 %.250502542.i258.i
-  %.1011.i386.i = load i64, ptr %.1010.i385.i, align 8
-  store i64 %.1005.i384.i, ptr %.1010.i385.i, align 8
-  store i64 %.1011.i386.i, ptr %.1003.i382.i, align 8
-  br label %B784.i387.i
-
-B784.i387.i:                                      ; preds = %B712.i381.i, %B574.i352.i
-  %sunkaddr.i388.i = shl i64 %.250502542.i258.i, 2
-  %sunkaddr73.i389.i = getelementptr i8, ptr %gep568.i262.i, i64 %sunkaddr.i388.i
-  %.1038.i390.i = load float, ptr %sunkaddr73.i389.i, align 4
-  %.1045.i391.i = fcmp une float %.1038.i390.i, 0.000000e+00
-  br i1 %.1045.i391.i, label %B870.lr.ph.i398.i, label %B1044.i392.i
-
-B868.loopexit.i442.i:                             ; preds = %B952.i424.i, %B952.prol.loopexit.i421.i
-  %.1142.i443.i = add nuw i64 %.1135489495.i406.i, 1
-  %scevgep45.i444.i = getelementptr i8, ptr %lsr.iv44.i404.i, i64 %4
-  %.1129.i445.i = icmp sgt i64 %.1128488496.i405.i, 1
-  br i1 %.1129.i445.i, label %B952.lr.ph.i403.i, label %B1044.i392.i
-
-B952.lr.ph.i403.i:                                ; preds = %B870.lr.ph.i398.i, %B868.loopexit.i442.i
-  %lsr.iv44.i404.i = phi ptr [ %scevgep45.i444.i, %B868.loopexit.i442.i ], [ %lsr.iv42.i253.i, %B870.lr.ph.i398.i ]
-  %.1128488496.i405.i = phi i64 [ %.1138.i407.i, %B868.loopexit.i442.i ], [ %..1086420.i401.i, %B870.lr.ph.i398.i ]
-  %.1135489495.i406.i = phi i64 [ %.1142.i443.i, %B868.loopexit.i442.i ], [ %.541.us.prol.i266.i, %B870.lr.ph.i398.i ]
-  %.1138.i407.i = add nsw i64 %.1128488496.i405.i, -1
-  %.1172.i408.i = mul nsw i64 %.1135489495.i406.i, %.20.i
-  %.1174.i409.i = add nsw i64 %.1172.i408.i, %.162.i
-  %gep487.i410.i = getelementptr float, ptr %invariant.gep486.i399.i, i64 %.1174.i409.i
-  %.1179.i411.i = load float, ptr %gep487.i410.i, align 4
-  %.1184.i412.i = fdiv float %.1179.i411.i, %.1038.i390.i
-  br i1 %196, label %B952.prol.loopexit.i421.i, label %B952.prol.i413.i
-
-B952.prol.i413.i:                                 ; preds = %B952.lr.ph.i403.i
-  %gep478.i = getelementptr float, ptr %invariant.gep477.i, i64 %.1174.i409.i
-  %.1316.prol.i415.i = load float, ptr %gep478.i, align 4
-  %.1325.prol.i418.i = load float, ptr %sunkaddr864.i, align 4
-  %.1327.prol.i419.i = fmul float %.1184.i412.i, %.1325.prol.i418.i
-  %.1328.prol.i420.i = fsub float %.1316.prol.i415.i, %.1327.prol.i419.i
-  store float %.1328.prol.i420.i, ptr %gep478.i, align 4
-  br label %B952.prol.loopexit.i421.i
-
-B952.prol.loopexit.i421.i:                        ; preds = %B952.prol.i413.i, %B952.lr.ph.i403.i
-  %.1276480482.unr.i422.i = phi i64 [ %.541.us.prol.i266.i, %B952.lr.ph.i403.i ], [ %.1283.prol.i402.i, %B952.prol.i413.i ]
-  br i1 %197, label %B868.loopexit.i442.i, label %B952.i424.i
-
-B952.i424.i:                                      ; preds = %B952.prol.loopexit.i421.i, %B952.i424.i
-  %.1276480482.i425.i = phi i64 [ %.1283.1.i432.i, %B952.i424.i ], [ %.1276480482.unr.i422.i, %B952.prol.loopexit.i421.i ]
-  %179 = shl i64 %.1276480482.i425.i, 2
-  %scevgep46.i426.i = getelementptr i8, ptr %lsr.iv44.i404.i, i64 %179
-  %.1316.i427.i = load float, ptr %scevgep46.i426.i, align 4
-  %scevgep40.i428.i = getelementptr i8, ptr %lsr.iv.i256.i, i64 %179
-  %.1325.i429.i = load float, ptr %scevgep40.i428.i, align 4
-  %.1327.i430.i = fmul float %.1184.i412.i, %.1325.i429.i
-  %.1328.i431.i = fsub float %.1316.i427.i, %.1327.i430.i
-  store float %.1328.i431.i, ptr %scevgep46.i426.i, align 4
-  %.1283.1.i432.i = add nuw i64 %.1276480482.i425.i, 2
-  %scevgep847.i = getelementptr i8, ptr %scevgep46.i426.i, i64 4
-  %.1316.1.i435.i = load float, ptr %scevgep847.i, align 4
-  %scevgep849.i = getelementptr i8, ptr %scevgep40.i428.i, i64 4
-  %.1325.1.i438.i = load float, ptr %scevgep849.i, align 4
-  %.1327.1.i439.i = fmul float %.1184.i412.i, %.1325.1.i438.i
-  %.1328.1.i440.i = fsub float %.1316.1.i435.i, %.1327.1.i439.i
-  store float %.1328.1.i440.i, ptr %scevgep847.i, align 4
-  %exitcond564.not.1.i441.i = icmp eq i64 %.20.i, %.1283.1.i432.i
-  br i1 %exitcond564.not.1.i441.i, label %B868.loopexit.i442.i, label %B952.i424.i
-
-B1044.i392.i:                                     ; preds = %B868.loopexit.i442.i, %B784.i387.i
-  %scevgep.i393.i = getelementptr i8, ptr %lsr.iv.i256.i, i64 %4
-  %lsr.iv.next.i394.i = add i64 %lsr.iv29.i255.i, 4
-  %lsr.iv.next35.i395.i = add i64 %lsr.iv34.i254.i, 4
-  %scevgep43.i396.i = getelementptr i8, ptr %lsr.iv42.i253.i, i64 %4
-  %scevgep826.i = getelementptr i8, ptr %lsr.iv825.i, i64 4
-  %scevgep834.i = getelementptr i8, ptr %lsr.iv833.i, i64 4
-  %scevgep839.i = getelementptr i8, ptr %lsr.iv838.i, i64 4
-  %scevgep842.i = getelementptr i8, ptr %lsr.iv841.i, i64 4
-  %exitcond565.not.i397.i = icmp eq i64 %.250502542.i258.i, %3
-  br i1 %exitcond565.not.i397.i, label %B428.i, label %B238.endif.us.preheader.i252.i
-
-B94.endif.unr-lcssa.loopexit.i231.i:              ; preds = %B46.i213.i
-  %180 = or disjoint i64 %lsr.iv767.i, 1
-  br label %B94.endif.unr-lcssa.i232.i
-
-B94.endif.unr-lcssa.i232.i:                       ; preds = %B94.endif.unr-lcssa.loopexit.i231.i, %B46.lr.ph.i210.i
-  %.113422424.unr.i233.i = phi i64 [ 1, %B46.lr.ph.i210.i ], [ %180, %B94.endif.unr-lcssa.loopexit.i231.i ]
-  br i1 %23, label %B94.endif.i246.i, label %B46.epil.i236.preheader.i
-
-B46.epil.i236.preheader.i:                        ; preds = %B94.endif.unr-lcssa.i232.i
-  %invariant.gep.i = getelementptr i8, ptr %lsr.iv770.i, i64 -8
-  br label %B46.epil.i236.i
-
-B46.epil.i236.i:                                  ; preds = %B46.epil.i236.i, %B46.epil.i236.preheader.i
-  %lsr.iv55.i237.i = phi i64 [ %lsr.iv.next56.i244.i, %B46.epil.i236.i ], [ %xtraiter.i.i, %B46.epil.i236.preheader.i ]
-  %lsr.iv49.i238.i = phi i64 [ %lsr.iv.next50.i243.i, %B46.epil.i236.i ], [ %.113422424.unr.i233.i, %B46.epil.i236.preheader.i ]
-  %181 = shl i64 %lsr.iv49.i238.i, 3
-  %scevgep788.i = getelementptr i8, ptr %lsr.iv737.i, i64 %181
-  store i64 %lsr.iv49.i238.i, ptr %scevgep788.i, align 8
-  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %181
-  store i64 %lsr.iv49.i238.i, ptr %gep.i, align 8
-  %lsr.iv.next50.i243.i = add nuw i64 %lsr.iv49.i238.i, 1
-  %lsr.iv.next56.i244.i = add nsw i64 %lsr.iv55.i237.i, -1
-  %epil.iter.cmp.not.i245.i = icmp eq i64 %lsr.iv.next56.i244.i, 0
-  br i1 %epil.iter.cmp.not.i245.i, label %B94.endif.i246.i, label %B46.epil.i236.i
-
-B94.endif.i246.i:                                 ; preds = %B46.epil.i236.i, %B94.endif.unr-lcssa.i232.i
-  br i1 %24, label %B428.i, label %B134.endif.lr.ph.i248.i
-
-B134.endif.lr.ph.i248.i:                          ; preds = %B94.endif.i246.i
-  %182 = shl i64 %.162.i, 2
-  %gep482.i = getelementptr i8, ptr %invariant.gep497.i, i64 %182
-  %183 = add i64 %182, %4
-  %184 = add i64 %.162.i, %.20.i
-  %185 = shl i64 %184, 2
-  %scevgep41.i251.i = getelementptr i8, ptr %a1, i64 %185
-  %invariant.gep503.i = getelementptr float, ptr %.61.i7.i, i64 %unroll_iter6.i.i
-  %invariant.gep505.i = getelementptr float, ptr %25, i64 %.162.i
-  br label %B238.endif.us.preheader.i252.i
-
-B238.endif.us.preheader.i252.i:                   ; preds = %B134.endif.lr.ph.i248.i, %B1044.i392.i
-  %lsr.iv841.i = phi ptr [ %lsr.iv794.i, %B134.endif.lr.ph.i248.i ], [ %scevgep842.i, %B1044.i392.i ]
-  %lsr.iv838.i = phi ptr [ %lsr.iv813.i, %B134.endif.lr.ph.i248.i ], [ %scevgep839.i, %B1044.i392.i ]
-  %lsr.iv833.i = phi ptr [ %lsr.iv831.i, %B134.endif.lr.ph.i248.i ], [ %scevgep834.i, %B1044.i392.i ]
-  %lsr.iv825.i = phi ptr [ %lsr.iv823.i, %B134.endif.lr.ph.i248.i ], [ %scevgep826.i, %B1044.i392.i ]
-  %lsr.iv42.i253.i = phi ptr [ %scevgep41.i251.i, %B134.endif.lr.ph.i248.i ], [ %scevgep43.i396.i, %B1044.i392.i ]
-  %lsr.iv34.i254.i = phi i64 [ %182, %B134.endif.lr.ph.i248.i ], [ %lsr.iv.next35.i395.i, %B1044.i392.i ]
-  %lsr.iv29.i255.i = phi i64 [ %183, %B134.endif.lr.ph.i248.i ], [ %lsr.iv.next.i394.i, %B1044.i392.i ]
-  %lsr.iv.i256.i = phi ptr [ %.61.i7.i, %B134.endif.lr.ph.i248.i ], [ %scevgep.i393.i, %B1044.i392.i ]
-  %.243501544.in.i257.i = phi i64 [ %.20.i, %B134.endif.lr.ph.i248.i ], [ %.243501544.i260.i, %B1044.i392.i ]
-  %.250502542.i258.i = phi i64 [ 0, %B134.endif.lr.ph.i248.i ], [ %.541.us.prol.i266.i, %B1044.i392.i ]
-  %smax.i259.i = tail call i64 @llvm.smax.i64(i64 %.243501544.in.i257.i, i64 0)
-  %186 = add nuw i64 %smax.i259.i, %.250502542.i258.i
-  %.287.i261.i = mul nuw nsw i64 %.250502542.i258.i, %.20.i
-  %gep568.i262.i = getelementptr float, ptr %.61.i7.i, i64 %.287.i261.i
-  %.293.i263.i = getelementptr float, ptr %gep568.i262.i, i64 %.250502542.i258.i
-  %.294.i264.i = load float, ptr %.293.i263.i, align 4
-  %.295.i265.i = tail call float @llvm.fabs.f32(float %.294.i264.i)
-  %.541.us.prol.i266.i = add nuw i64 %.250502542.i258.i, 1
-  %invariant.gep475.i = getelementptr float, ptr %.61.i7.i, i64 %.250502542.i258.i
-  %187 = and i64 %.243501544.in.i257.i, 1
-  %188 = icmp eq i64 %187, 0
-  br label %B238.endif.us.i267.i
-
-B238.endif.us.i267.i:                             ; preds = %B272.B236.loopexit_crit_edge.us.i311.i, %B238.endif.us.preheader.i252.i
-  %lsr.iv16.i268.i = phi ptr [ %lsr.iv.i256.i, %B238.endif.us.preheader.i252.i ], [ %scevgep17.i316.i, %B272.B236.loopexit_crit_edge.us.i311.i ]
-  %best.4.1451.us.i269.i = phi float [ %.295.i265.i, %B238.endif.us.preheader.i252.i ], [ %best.3.3.us.1.i309.i, %B272.B236.loopexit_crit_edge.us.i311.i ]
-  %row.2.1450.us.i270.i = phi i64 [ %.250502542.i258.i, %B238.endif.us.preheader.i252.i ], [ %row.4.3.us.1.i308.i, %B272.B236.loopexit_crit_edge.us.i311.i ]
-  %column.2.1449.us.i271.i = phi i64 [ %.250502542.i258.i, %B238.endif.us.preheader.i252.i ], [ %column.4.3.us.1.i307.i, %B272.B236.loopexit_crit_edge.us.i311.i ]
-  %.394441447.us.i272.i = phi i64 [ %.250502542.i258.i, %B238.endif.us.preheader.i252.i ], [ %.401.us.i315.i, %B272.B236.loopexit_crit_edge.us.i311.i ]
-  br i1 %188, label %B274.us.i291.i.preheader, label %B274.us.prol.i274.i
-
-B274.us.prol.i274.i:                              ; preds = %B238.endif.us.i267.i
-  %.587.us.i273.i = mul nsw i64 %.394441447.us.i272.i, %.20.i
-  %gep476.i = getelementptr float, ptr %invariant.gep475.i, i64 %.587.us.i273.i
-  %.594.us.prol.i276.i = load float, ptr %gep476.i, align 4
-  %.595.us.prol.i277.i = tail call float @llvm.fabs.f32(float %.594.us.prol.i276.i)
-  %.601.us.prol.i278.i = fcmp ogt float %.595.us.prol.i277.i, %best.4.1451.us.i269.i
-  %column.4.3.us.prol.i279.i = select i1 %.601.us.prol.i278.i, i64 %.250502542.i258.i, i64 %column.2.1449.us.i271.i
-  %row.4.3.us.prol.i280.i = select i1 %.601.us.prol.i278.i, i64 %.394441447.us.i272.i, i64 %row.2.1450.us.i270.i
-  %best.3.3.us.prol.i281.i = select i1 %.601.us.prol.i278.i, float %.595.us.prol.i277.i, float %best.4.1451.us.i269.i
-  br label %B274.us.i291.i.preheader
-
-B274.us.i291.i.preheader:                         ; preds = %B274.us.prol.i274.i, %B238.endif.us.i267.i
-  %best.2.2434.us.i292.i.ph = phi float [ %best.4.1451.us.i269.i, %B238.endif.us.i267.i ], [ %best.3.3.us.prol.i281.i, %B274.us.prol.i274.i ]
-  %row.3.2433.us.i293.i.ph = phi i64 [ %row.2.1450.us.i270.i, %B238.endif.us.i267.i ], [ %row.4.3.us.prol.i280.i, %B274.us.prol.i274.i ]
-  %column.3.2432.us.i294.i.ph = phi i64 [ %column.2.1449.us.i271.i, %B238.endif.us.i267.i ], [ %column.4.3.us.prol.i279.i, %B274.us.prol.i274.i ]
-  %.534428430.us.i295.i.ph = phi i64 [ %.250502542.i258.i, %B238.endif.us.i267.i ], [ %.541.us.prol.i266.i, %B274.us.prol.i274.i ]
-  br label %B274.us.i291.i
-
-B274.us.i291.i:                                   ; preds = %B274.us.i291.i.preheader, %B274.us.i291.i
-  %best.2.2434.us.i292.i = phi float [ %best.3.3.us.1.i309.i, %B274.us.i291.i ], [ %best.2.2434.us.i292.i.ph, %B274.us.i291.i.preheader ]
-  %row.3.2433.us.i293.i = phi i64 [ %row.4.3.us.1.i308.i, %B274.us.i291.i ], [ %row.3.2433.us.i293.i.ph, %B274.us.i291.i.preheader ]
-  %column.3.2432.us.i294.i = phi i64 [ %column.4.3.us.1.i307.i, %B274.us.i291.i ], [ %column.3.2432.us.i294.i.ph, %B274.us.i291.i.preheader ]
-  %.534428430.us.i295.i = phi i64 [ %192, %B274.us.i291.i ], [ %.534428430.us.i295.i.ph, %B274.us.i291.i.preheader ]
-  %189 = shl i64 %.534428430.us.i295.i, 2
-  %scevgep18.i296.i = getelementptr i8, ptr %lsr.iv16.i268.i, i64 %189
-  %.594.us.i297.i = load float, ptr %scevgep18.i296.i, align 4
-  %.595.us.i298.i = tail call float @llvm.fabs.f32(float %.594.us.i297.i)
-  %.601.us.i299.i = fcmp ogt float %.595.us.i298.i, %best.2.2434.us.i292.i
-  %column.4.3.us.i300.i = select i1 %.601.us.i299.i, i64 %.534428430.us.i295.i, i64 %column.3.2432.us.i294.i
-  %best.3.3.us.i301.i = select i1 %.601.us.i299.i, float %.595.us.i298.i, float %best.2.2434.us.i292.i
-  %scevgep790.i = getelementptr i8, ptr %scevgep18.i296.i, i64 4
-  %.594.us.1.i304.i = load float, ptr %scevgep790.i, align 4
-  %.595.us.1.i305.i = tail call float @llvm.fabs.f32(float %.594.us.1.i304.i)
-  %.601.us.1.i306.i = fcmp ogt float %.595.us.1.i305.i, %best.3.3.us.i301.i
-  %190 = add i64 %.534428430.us.i295.i, 1
-  %column.4.3.us.1.i307.i = select i1 %.601.us.1.i306.i, i64 %190, i64 %column.4.3.us.i300.i
-  %191 = or i1 %.601.us.i299.i, %.601.us.1.i306.i
-  %row.4.3.us.1.i308.i = select i1 %191, i64 %.394441447.us.i272.i, i64 %row.3.2433.us.i293.i
-  %best.3.3.us.1.i309.i = select i1 %.601.us.1.i306.i, float %.595.us.1.i305.i, float %best.3.3.us.i301.i
-  %192 = add i64 %.534428430.us.i295.i, 2
-  %exitcond560.not.1.i310.i = icmp eq i64 %192, %.20.i
-  br i1 %exitcond560.not.1.i310.i, label %B272.B236.loopexit_crit_edge.us.i311.i, label %B274.us.i291.i
-
-B272.B236.loopexit_crit_edge.us.i311.i:           ; preds = %B274.us.i291.i
-  %.401.us.i315.i = add nuw i64 %.394441447.us.i272.i, 1
-  %scevgep17.i316.i = getelementptr i8, ptr %lsr.iv16.i268.i, i64 %4
-  %exitcond561.not.i317.i = icmp eq i64 %.401.us.i315.i, %186
-  br i1 %exitcond561.not.i317.i, label %B364.i318.i, label %B238.endif.us.i267.i
-
-B408.lr.ph.i321.i:                                ; preds = %B364.i318.i
-  %.797.i322.i = mul nsw i64 %row.4.3.us.1.i308.i, %.20.i
-  br i1 %26, label %B408.epil.i341.i, label %B408.preheader.i323.i
-
-B408.preheader.i323.i:                            ; preds = %B408.lr.ph.i321.i
-  %193 = mul i64 %row.4.3.us.1.i308.i, %4
-  %scevgep22.i324.i = getelementptr i8, ptr %gep482.i, i64 %193
-  br i1 %27, label %B408.i325.epil.i, label %B408.i325.preheader.i
-
-B408.i325.preheader.i:                            ; preds = %B408.preheader.i323.i
-  %scevgep796.i = getelementptr i8, ptr %lsr.iv794.i, i64 %193
-  br label %B408.i325.i
-
-B618.preheader.i354.i:                            ; preds = %B574.i352.i
-  br i1 %26, label %B618.epil.i374.i, label %B618.preheader15.i357.i
-
-B618.preheader15.i357.i:                          ; preds = %B618.preheader.i354.i
-  %194 = shl i64 %column.4.3.us.1.i307.i, 2
-  br i1 %27, label %B618.i358.epil.i, label %B618.i358.preheader.i
-
-B618.i358.preheader.i:                            ; preds = %B618.preheader15.i357.i
-  %scevgep815.i = getelementptr i8, ptr %lsr.iv813.i, i64 %194
-  %scevgep819.i = getelementptr i8, ptr %lsr.iv794.i, i64 %194
-  %scevgep828.i = getelementptr i8, ptr %lsr.iv823.i, i64 %194
-  %scevgep836.i = getelementptr i8, ptr %lsr.iv831.i, i64 %194
-  br label %B618.i358.i
-
-B870.lr.ph.i398.i:                                ; preds = %B784.i387.i
-  %invariant.gep486.i399.i = getelementptr float, ptr %a1, i64 %.250502542.i258.i
-  %.1086.i400.i = sub nsw i64 %.20.i, %.541.us.prol.i266.i
-  %..1086420.i401.i = tail call i64 @llvm.smax.i64(i64 %.1086.i400.i, i64 0)
-  %.1283.prol.i402.i = add nuw i64 %.250502542.i258.i, 2
-  %invariant.gep477.i = getelementptr float, ptr %a1, i64 %.541.us.prol.i266.i
-  %195 = and i64 %176, 1
-  %196 = icmp eq i64 %195, 0
-  %197 = icmp eq i64 %3, %.250502542.i258.i
-  %sunkaddr863.i = shl i64 %.541.us.prol.i266.i, 2
-  %sunkaddr864.i = getelementptr i8, ptr %gep568.i262.i, i64 %sunkaddr863.i
-  br label %B952.lr.ph.i403.i
-
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B428.i, %B428.us.us.i, %0
+  %lsr.iv.next14.i.i = add nsw i64 %lsr.iv13.i.i, -1
+  %epil.iter8.cmp.not.i.i = icmp eq i64 %lsr.iv.next14.i.i, 0
+  br i1 %epil.iter8.cmp.not.i.i, label %B266.us.i, label %B1104.us.epil.i.i
+
+B158.endif.endif.i.i:                             ; preds = %B94.else.if.i.i.i, %B158.i.i
+  %.302.i.i = icmp sgt i64 %.30.i.i, 0
+  br i1 %.302.i.i, label %B426.endif.us.preheader.i.i, label %B618.endif.i.i
+
+B426.endif.us.preheader.i.i:                      ; preds = %B158.endif.endif.i.i
+  %gep316.i = getelementptr float, ptr %invariant.gep315.i, i64 %.185.us.i
+  %unroll_iter5.i.i = and i64 %.30.i.i, 9223372036854775806
+  %57 = shl i64 %.27.i.i, 3
+  %scevgep719.i = getelementptr i8, ptr %lsr.iv717.i, i64 %57
+  %58 = icmp eq i64 %.30.i.i, 1
+  %59 = and i64 %.30.i.i, 1
+  %60 = icmp eq i64 %59, 0
+  %sunkaddr.i = shl i64 %unroll_iter5.i.i, 3
+  %sunkaddr753.i = getelementptr i8, ptr %39, i64 %sunkaddr.i
+  br label %B426.endif.us.i.i
+
+B426.endif.us.i.i:                                ; preds = %B462.B584_crit_edge.us.i.i, %B426.endif.us.preheader.i.i
+  %largest.2.0226.us.i.i = phi double [ %.540.us.i.i, %B462.B584_crit_edge.us.i.i ], [ 0.000000e+00, %B426.endif.us.preheader.i.i ]
+  %.350218224.us.i.i = phi i64 [ %.357.us.i.i, %B462.B584_crit_edge.us.i.i ], [ 0, %B426.endif.us.preheader.i.i ]
+  %.508.us.i.i = mul nsw i64 %.350218224.us.i.i, %.27.i.i
+  %gep233.us.i.i = getelementptr float, ptr %gep316.i, i64 %.508.us.i.i
+  br i1 %58, label %B464.us.epil.i.i, label %B464.us.i.i
+
+B464.us.i.i:                                      ; preds = %B426.endif.us.i.i, %B464.us.i.i
+  %total.2.1213.us.i.i = phi double [ %.527.us.1.i.i, %B464.us.i.i ], [ 0.000000e+00, %B426.endif.us.i.i ]
+  %.474209211.us.i.i = phi i64 [ %.481.us.1.i.i, %B464.us.i.i ], [ 0, %B426.endif.us.i.i ]
+  %61 = shl i64 %.474209211.us.i.i, 3
+  %scevgep720.i = getelementptr i8, ptr %scevgep719.i, i64 %61
+  %scevgep721.i = getelementptr i8, ptr %scevgep720.i, i64 -8
+  %.515.us.i.i = load i64, ptr %scevgep721.i, align 8
+  %.518.us.i.i = tail call i64 @llvm.abs.i64(i64 %.515.us.i.i, i1 false)
+  %gep.us.i.i = getelementptr float, ptr %gep233.us.i.i, i64 %.518.us.i.i
+  %.523.us.i.i = load float, ptr %gep.us.i.i, align 4
+  %.524.us.i.i = tail call float @llvm.fabs.f32(float %.523.us.i.i)
+  %.526.us.i.i = fpext float %.524.us.i.i to double
+  %.527.us.i.i = fadd double %total.2.1213.us.i.i, %.526.us.i.i
+  %.481.us.1.i.i = add nuw i64 %.474209211.us.i.i, 2
+  %.515.us.1.i.i = load i64, ptr %scevgep720.i, align 8
+  %.518.us.1.i.i = tail call i64 @llvm.abs.i64(i64 %.515.us.1.i.i, i1 false)
+  %gep.us.1.i.i = getelementptr float, ptr %gep233.us.i.i, i64 %.518.us.1.i.i
+  %.523.us.1.i.i = load float, ptr %gep.us.1.i.i, align 4
+  %.524.us.1.i.i = tail call float @llvm.fabs.f32(float %.523.us.1.i.i)
+  %.526.us.1.i.i = fpext float %.524.us.1.i.i to double
+  %.527.us.1.i.i = fadd double %.527.us.i.i, %.526.us.1.i.i
+  %niter6.ncmp.1.i.i = icmp eq i64 %unroll_iter5.i.i, %.481.us.1.i.i
+  br i1 %niter6.ncmp.1.i.i, label %B462.B584_crit_edge.us.unr-lcssa.i.i, label %B464.us.i.i
+
+B462.B584_crit_edge.us.unr-lcssa.i.i:             ; preds = %B464.us.i.i
+  br i1 %60, label %B462.B584_crit_edge.us.i.i, label %B464.us.epil.i.i
+
+B464.us.epil.i.i:                                 ; preds = %B462.B584_crit_edge.us.unr-lcssa.i.i, %B426.endif.us.i.i
+  %total.2.1213.us.unr.i297.i = phi double [ %.527.us.1.i.i, %B462.B584_crit_edge.us.unr-lcssa.i.i ], [ 0.000000e+00, %B426.endif.us.i.i ]
+  %.515.us.epil.i.i = load i64, ptr %sunkaddr753.i, align 8
+  %.518.us.epil.i.i = tail call i64 @llvm.abs.i64(i64 %.515.us.epil.i.i, i1 false)
+  %gep.us.epil.i.i = getelementptr float, ptr %gep233.us.i.i, i64 %.518.us.epil.i.i
+  %.523.us.epil.i.i = load float, ptr %gep.us.epil.i.i, align 4
+  %.524.us.epil.i.i = tail call float @llvm.fabs.f32(float %.523.us.epil.i.i)
+  %.526.us.epil.i.i = fpext float %.524.us.epil.i.i to double
+  %.527.us.epil.i.i = fadd double %total.2.1213.us.unr.i297.i, %.526.us.epil.i.i
+  br label %B462.B584_crit_edge.us.i.i
+
+B462.B584_crit_edge.us.i.i:                       ; preds = %B464.us.epil.i.i, %B462.B584_crit_edge.us.unr-lcssa.i.i
+  %.527.us.lcssa.i.i = phi double [ %.527.us.1.i.i, %B462.B584_crit_edge.us.unr-lcssa.i.i ], [ %.527.us.epil.i.i, %B464.us.epil.i.i ]
+  %.357.us.i.i = add nuw nsw i64 %.350218224.us.i.i, 1
+  %.539.us.i.i = fcmp ogt double %.527.us.lcssa.i.i, %largest.2.0226.us.i.i
+  %.540.us.i.i = select i1 %.539.us.i.i, double %.527.us.lcssa.i.i, double %largest.2.0226.us.i.i
+  %exitcond250.not.i.i = icmp eq i64 %.357.us.i.i, %.30.i.i
+  br i1 %exitcond250.not.i.i, label %B618.endif.loopexit.i.i, label %B426.endif.us.i.i
+
+B618.endif.loopexit.i.i:                          ; preds = %B462.B584_crit_edge.us.i.i
+  %62 = fptrunc double %.540.us.i.i to float
+  br label %B618.endif.i.i
+
+B618.endif.i.i:                                   ; preds = %B618.endif.loopexit.i.i, %B158.endif.endif.i.i
+  %largest.2.0.lcssa.i.i = phi float [ 0.000000e+00, %B158.endif.endif.i.i ], [ %62, %B618.endif.loopexit.i.i ]
+  %63 = getelementptr float, ptr %a1, i64 %.42.i.i
+  %.562.i.i = getelementptr float, ptr %63, i64 %.188.us.i
+  store float %largest.2.0.lcssa.i.i, ptr %.562.i.i, align 4
+  %.570.i.i = getelementptr i8, ptr %.562.i.i, i64 4
+  store float 0.000000e+00, ptr %.570.i.i, align 4
+  %.582.i.i = getelementptr i8, ptr %.562.i.i, i64 8
+  %.597.i.i = getelementptr i8, ptr %39, i64 -8
+  %.604.i.i = load i64, ptr %sunkaddr754.i, align 8
+  %.687.i.i = inttoptr i64 %.604.i.i to ptr
+  tail call void %.687.i.i(ptr %.607.i.i, ptr nonnull %.29.i.i, ptr %.198.i.i, ptr nonnull %.23.i, ptr nonnull %.562.i.i, ptr nonnull %.570.i.i, ptr %.582.i.i, ptr nonnull %.175.us.i, ptr %.597.i.i)
+  %.794240.not.i.i = icmp slt i64 %.27.i.i, 1
+  br i1 %.794240.not.i.i, label %B266.us.i, label %B1104.lr.ph.i.i
+
+B1104.lr.ph.i.i:                                  ; preds = %B618.endif.i.i
+  %.701.i.i = load i64, ptr %sunkaddr755.i, align 8
+  %.695.i.i = load float, ptr %.570.i.i, align 4
+  %.704.i.i = fpext float %.695.i.i to double
+  %.705.i.i = sitofp i64 %.701.i.i to double
+  %.706.i.i = fmul double %.705.i.i, %.704.i.i
+  %.706.fr.i.i = freeze double %.706.i.i
+  %.708.i.i = fcmp ogt double %.706.fr.i.i, 1.000000e+00
+  br i1 %.708.i.i, label %B1104.us.preheader.i.i, label %B1104.preheader.i.i
+
+B1104.us.preheader.i.i:                           ; preds = %B1104.lr.ph.i.i
+  %xtraiter7.i.i = and i64 %.27.i.i, 7
+  %64 = icmp samesign ult i64 %.27.i.i, 8
+  br i1 %64, label %common.ret.loopexit.unr-lcssa.i.i, label %B1104.us.preheader.new.i.i
+
+B1104.us.preheader.new.i.i:                       ; preds = %B1104.us.preheader.i.i
+  %65 = and i64 %.27.i.i, 9223372036854775800
+  br label %B1104.us.i.i
+
+B1104.preheader.i.i:                              ; preds = %B1104.lr.ph.i.i
+  %66 = shl nuw i64 %.27.i.i, 3
+  tail call void @llvm.memset.p0.i64(ptr nonnull align 8 %.175.us.i, i8 0, i64 %66, i1 false)
+  br label %B266.us.i
+
+B1104.us.i.i:                                     ; preds = %B1104.us.i.i, %B1104.us.preheader.new.i.i
+  %lsr.iv722.i = phi i64 [ %lsr.iv.next723.i, %B1104.us.i.i ], [ 8, %B1104.us.preheader.new.i.i ]
+  %67 = add nsw i64 %lsr.iv722.i, -4
+  %68 = add nsw i64 %lsr.iv722.i, -7
+  %69 = shl i64 %lsr.iv722.i, 3
+  %scevgep730.i = getelementptr i8, ptr %lsr.iv691.i, i64 %69
+  %scevgep731.i = getelementptr i8, ptr %scevgep730.i, i64 -32
+  %scevgep738.i = getelementptr i8, ptr %scevgep730.i, i64 -64
+  store i64 %68, ptr %scevgep738.i, align 8
+  %70 = add nsw i64 %lsr.iv722.i, -6
+  %scevgep737.i = getelementptr i8, ptr %scevgep730.i, i64 -56
+  store i64 %70, ptr %scevgep737.i, align 8
+  %71 = add nsw i64 %lsr.iv722.i, -5
+  %scevgep735.i = getelementptr i8, ptr %scevgep730.i, i64 -48
+  store i64 %71, ptr %scevgep735.i, align 8
+  %scevgep733.i = getelementptr i8, ptr %scevgep730.i, i64 -40
+  store i64 %67, ptr %scevgep733.i, align 8
+  %72 = add nsw i64 %lsr.iv722.i, -3
+  store i64 %72, ptr %scevgep731.i, align 8
+  %73 = add nsw i64 %lsr.iv722.i, -2
+  %scevgep729.i = getelementptr i8, ptr %scevgep730.i, i64 -24
+  store i64 %73, ptr %scevgep729.i, align 8
+  %74 = add nsw i64 %lsr.iv722.i, -1
+  %scevgep727.i = getelementptr i8, ptr %scevgep730.i, i64 -16
+  store i64 %74, ptr %scevgep727.i, align 8
+  %scevgep725.i = getelementptr i8, ptr %scevgep730.i, i64 -8
+  store i64 %lsr.iv722.i, ptr %scevgep725.i, align 8
+  %lsr.iv.next723.i = add nuw i64 %lsr.iv722.i, 8
+  %75 = sub i64 %lsr.iv.next723.i, %65
+  %niter11.ncmp.7.i.i = icmp eq i64 %75, 8
+  br i1 %niter11.ncmp.7.i.i, label %common.ret.loopexit.unr-lcssa.loopexit.i.i, label %B1104.us.i.i
+
+B266.us.i:                                        ; preds = %B1104.us.epil.i.i, %B1104.preheader.i.i, %B618.endif.i.i, %common.ret.loopexit.unr-lcssa.i.i
+  %.142.us.i = add i64 %.135160162.us.i, 1
+  %.138.us.i = add nsw i64 %.128159163.us.i, -1
+  %scevgep646.i = getelementptr i8, ptr %lsr.iv645.i, i64 %19
+  %scevgep664.i = getelementptr i8, ptr %lsr.iv663.i, i64 %23
+  %scevgep682.i = getelementptr i8, ptr %lsr.iv681.i, i64 %23
+  %scevgep687.i = getelementptr i8, ptr %lsr.iv686.i, i64 %19
+  %scevgep692.i = getelementptr i8, ptr %lsr.iv691.i, i64 %26
+  %scevgep711.i = getelementptr i8, ptr %lsr.iv710.i, i64 %26
+  %scevgep718.i = getelementptr i8, ptr %lsr.iv717.i, i64 %26
+  %.129.us.i = icmp sgt i64 %.128159163.us.i, 1
+  br i1 %.129.us.i, label %B148.us.i, label %B268.endif.i
+
+B148.i:                                           ; preds = %B148.i, %B148.preheader414.i
+  %lsr.iv742.i = phi ptr [ %a2, %B148.preheader414.i ], [ %scevgep743.i, %B148.i ]
+  %lsr.iv740.i = phi i64 [ %6, %B148.preheader414.i ], [ %lsr.iv.next741.i, %B148.i ]
+  %scevgep746.i = getelementptr i8, ptr %lsr.iv742.i, i64 %13
+  store i64 0, ptr %scevgep746.i, align 8
+  %scevgep747.i = getelementptr i8, ptr %lsr.iv742.i, i64 %15
+  store i64 0, ptr %scevgep747.i, align 8
+  %scevgep745.i = getelementptr i8, ptr %lsr.iv742.i, i64 %12
+  store i64 0, ptr %scevgep745.i, align 8
+  %scevgep744.i = getelementptr i8, ptr %lsr.iv742.i, i64 %9
+  store i64 0, ptr %scevgep744.i, align 8
+  %lsr.iv.next741.i = add i64 %lsr.iv740.i, -4
+  %scevgep743.i = getelementptr i8, ptr %lsr.iv742.i, i64 %10
+  %.129.3.i = icmp ult i64 %lsr.iv.next741.i, -2
+  br i1 %.129.3.i, label %B148.i, label %B268.endif.i
+
+B268.endif.i:                                     ; preds = %B148.i, %B266.us.i, %B148.prol.loopexit.i, %0
+  %.233.i = load i64, ptr %.39.i, align 8
+  %.283.i = mul i64 %.233.i, %.47155.i
+  %.326185.not.i = icmp slt i64 %.283.i, 1
+  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
+
+B358.lr.ph.i:                                     ; preds = %B268.endif.i
+  %.235.i = mul i64 %.233.i, %a4
+  %.458171.i = icmp sgt i64 %.30.i, 0
+  %invariant.gep350.i = getelementptr i8, ptr %a1, i64 4
+  %76 = getelementptr i64, ptr %a2, i64 %.24.fr.i
+  %77 = add nsw i64 %.24.fr.i, -1
+  %xtraiter.i1.i = and i64 %.24.fr.i, 3
+  %78 = add nsw i64 %.24.fr.i, -2
+  %unroll_iter6.i.i = and i64 %.24.fr.i, 9223372036854775806
+  %79 = shl i64 %.24.fr.i, 2
+  %80 = shl i64 %.24.fr.i, 3
+  %81 = icmp sgt i64 %.24.fr.i, 0
+  br i1 %.458171.i, label %B358.us.preheader.i, label %B358.preheader.i
+
+B358.preheader.i:                                 ; preds = %B358.lr.ph.i
+  br i1 %81, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+
+B358.us329.preheader.i:                           ; preds = %B358.preheader.i
+  %.971.epil.i219.us.i = mul nuw nsw i64 %unroll_iter6.i.i, %.24.fr.i
+  %82 = lshr i64 %78, 1
+  %83 = add nuw i64 %82, 1
+  %unroll_iter391.i = and i64 %83, -2
+  %84 = and i64 %.24.fr.i, 9223372036854775804
+  %85 = shl i64 %.235.i, 4
+  %86 = or disjoint i64 %85, 8
+  %87 = mul i64 %86, %.24.fr.i
+  %scevgep559.i = getelementptr i8, ptr %a2, i64 %87
+  %88 = shl i64 %.24.fr.i, 4
+  %89 = mul i64 %.24.fr.i, %a4
+  %90 = shl i64 %89, 4
+  %91 = mul i64 %90, %.233.i
+  %scevgep569.i = getelementptr i8, ptr %a2, i64 %91
+  %92 = shl i64 %.34.i, 2
+  %93 = mul i64 %92, %.235.i
+  %scevgep587.i = getelementptr i8, ptr %a1, i64 %93
+  %94 = shl i64 %.33.i, 2
+  %95 = add i64 %94, 8
+  %96 = mul i64 %.24.fr.i, 12
+  %scevgep609.i = getelementptr i8, ptr %scevgep587.i, i64 %96
+  %scevgep617.i = getelementptr i8, ptr %scevgep587.i, i64 %80
+  %scevgep625.i = getelementptr i8, ptr %scevgep587.i, i64 %79
+  %97 = icmp samesign ult i64 %77, 3
+  %98 = icmp eq i64 %xtraiter.i1.i, 0
+  %99 = icmp eq i64 %.24.fr.i, 1
+  %100 = getelementptr float, ptr %a1, i64 %.971.epil.i219.us.i
+  %101 = icmp eq i64 %77, 0
+  %102 = icmp ult i64 %78, 2
+  %103 = and i64 %78, 2
+  %104 = icmp eq i64 %103, 0
+  %105 = and i64 %.24.fr.i, 1
+  %106 = icmp eq i64 %105, 0
+  br label %B358.us329.i
+
+B358.us329.i:                                     ; preds = %B546.us340.i, %B358.us329.preheader.i
+  %lsr.iv626.i = phi ptr [ %scevgep625.i, %B358.us329.preheader.i ], [ %scevgep627.i, %B546.us340.i ]
+  %lsr.iv618.i = phi ptr [ %scevgep617.i, %B358.us329.preheader.i ], [ %scevgep619.i, %B546.us340.i ]
+  %lsr.iv610.i = phi ptr [ %scevgep609.i, %B358.us329.preheader.i ], [ %scevgep611.i, %B546.us340.i ]
+  %lsr.iv588.i = phi ptr [ %scevgep587.i, %B358.us329.preheader.i ], [ %scevgep589.i, %B546.us340.i ]
+  %lsr.iv570.i = phi ptr [ %scevgep569.i, %B358.us329.preheader.i ], [ %scevgep571.i, %B546.us340.i ]
+  %lsr.iv560.i = phi ptr [ %scevgep559.i, %B358.us329.preheader.i ], [ %scevgep561.i, %B546.us340.i ]
+  %.325177189.us330.i = phi i64 [ %.283.i, %B358.us329.preheader.i ], [ %.335.us332.i, %B546.us340.i ]
+  %.332178188.us331.i = phi i64 [ %.235.i, %B358.us329.preheader.i ], [ %.339.us333.i, %B546.us340.i ]
+  %.335.us332.i = add nsw i64 %.325177189.us330.i, -1
+  %.339.us333.i = add i64 %.332178188.us331.i, 1
+  %.368.us334.i = shl nsw i64 %.332178188.us331.i, 1
+  %.370.us335.i = mul nsw i64 %.368.us334.i, %.24.fr.i
+  %.372.us336.i = getelementptr i64, ptr %a2, i64 %.370.us335.i
+  %.373.us337.i = load i64, ptr %.372.us336.i, align 8
+  %.374.us338.i = icmp eq i64 %.373.us337.i, 0
+  br i1 %.374.us338.i, label %B396.endif.us339.i, label %B546.us340.i
+
+B396.endif.us339.i:                               ; preds = %B358.us329.i
+  %.520.us.i = mul nsw i64 %.332178188.us331.i, %.34.i
+  %107 = getelementptr i64, ptr %76, i64 %.370.us335.i
+  br i1 %97, label %B94.endif.unr-lcssa.i76.us.i, label %B46.i57.us.i
+
+B46.i57.us.i:                                     ; preds = %B396.endif.us339.i, %B46.i57.us.i
+  %lsr.iv557.i = phi i64 [ %lsr.iv.next558.i, %B46.i57.us.i ], [ 4, %B396.endif.us339.i ]
+  %108 = add i64 %lsr.iv557.i, -2
+  %109 = add i64 %lsr.iv557.i, -3
+  %110 = shl i64 %lsr.iv557.i, 3
+  %scevgep574.i = getelementptr i8, ptr %lsr.iv570.i, i64 %110
+  %scevgep575.i = getelementptr i8, ptr %scevgep574.i, i64 -16
+  %scevgep578.i = getelementptr i8, ptr %scevgep574.i, i64 -32
+  store i64 %109, ptr %scevgep578.i, align 8
+  %scevgep564.i = getelementptr i8, ptr %lsr.iv560.i, i64 %110
+  %scevgep565.i = getelementptr i8, ptr %scevgep564.i, i64 -16
+  %scevgep568.i = getelementptr i8, ptr %scevgep564.i, i64 -32
+  store i64 %109, ptr %scevgep568.i, align 8
+  %scevgep577.i = getelementptr i8, ptr %scevgep574.i, i64 -24
+  store i64 %108, ptr %scevgep577.i, align 8
+  %scevgep567.i = getelementptr i8, ptr %scevgep564.i, i64 -24
+  store i64 %108, ptr %scevgep567.i, align 8
+  %111 = add i64 %lsr.iv557.i, -1
+  store i64 %111, ptr %scevgep575.i, align 8
+  store i64 %111, ptr %scevgep565.i, align 8
+  %scevgep573.i = getelementptr i8, ptr %scevgep574.i, i64 -8
+  store i64 %lsr.iv557.i, ptr %scevgep573.i, align 8
+  %scevgep563.i = getelementptr i8, ptr %scevgep564.i, i64 -8
+  store i64 %lsr.iv557.i, ptr %scevgep563.i, align 8
+  %lsr.iv.next558.i = add i64 %lsr.iv557.i, 4
+  %112 = sub i64 %lsr.iv.next558.i, %84
+  %niter.ncmp.3.i74.us.i = icmp eq i64 %112, 4
+  br i1 %niter.ncmp.3.i74.us.i, label %B94.endif.unr-lcssa.loopexit.i75.us.i, label %B46.i57.us.i
+
+B94.endif.unr-lcssa.loopexit.i75.us.i:            ; preds = %B46.i57.us.i
+  %113 = or disjoint i64 %lsr.iv557.i, 1
+  br label %B94.endif.unr-lcssa.i76.us.i
+
+B94.endif.unr-lcssa.i76.us.i:                     ; preds = %B94.endif.unr-lcssa.loopexit.i75.us.i, %B396.endif.us339.i
+  %.113422424.unr.i77.us.i = phi i64 [ 1, %B396.endif.us339.i ], [ %113, %B94.endif.unr-lcssa.loopexit.i75.us.i ]
+  br i1 %98, label %B94.endif.i90.us.i, label %B46.epil.i80.us.preheader.i
+
+B46.epil.i80.us.preheader.i:                      ; preds = %B94.endif.unr-lcssa.i76.us.i
+  %invariant.gep.i = getelementptr i8, ptr %lsr.iv570.i, i64 -8
+  %invariant.gep4.i = getelementptr i8, ptr %lsr.iv560.i, i64 -8
+  br label %B46.epil.i80.us.i
+
+B46.epil.i80.us.i:                                ; preds = %B46.epil.i80.us.i, %B46.epil.i80.us.preheader.i
+  %lsr.iv55.i81.us.i = phi i64 [ %lsr.iv.next56.i88.us.i, %B46.epil.i80.us.i ], [ %xtraiter.i1.i, %B46.epil.i80.us.preheader.i ]
+  %lsr.iv49.i82.us.i = phi i64 [ %lsr.iv.next50.i87.us.i, %B46.epil.i80.us.i ], [ %.113422424.unr.i77.us.i, %B46.epil.i80.us.preheader.i ]
+  %114 = shl i64 %lsr.iv49.i82.us.i, 3
+  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %114
+  store i64 %lsr.iv49.i82.us.i, ptr %gep.i, align 8
+  %gep5.i = getelementptr i8, ptr %invariant.gep4.i, i64 %114
+  store i64 %lsr.iv49.i82.us.i, ptr %gep5.i, align 8
+  %lsr.iv.next50.i87.us.i = add i64 %lsr.iv49.i82.us.i, 1
+  %lsr.iv.next56.i88.us.i = add nsw i64 %lsr.iv55.i81.us.i, -1
+  %epil.iter.cmp.not.i89.us.i = icmp eq i64 %lsr.iv.next56.i88.us.i, 0
+  br i1 %epil.iter.cmp.not.i89.us.i, label %B94.endif.i90.us.i, label %B46.epil.i80.us.i
+
+B94.endif.i90.us.i:                               ; preds = %B46.epil.i80.us.i, %B94.endif.unr-lcssa.i76.us.i
+  br i1 %99, label %B546.us340.i, label %B134.endif.lr.ph.i92.us.i
+
+B134.endif.lr.ph.i92.us.i:                        ; preds = %B94.endif.i90.us.i
+  %115 = getelementptr float, ptr %a1, i64 %.520.us.i
+  %116 = shl i64 %.520.us.i, 2
+  %gep328.us.i = getelementptr i8, ptr %invariant.gep350.i, i64 %116
+  %117 = add i64 %116, %79
+  %118 = add i64 %.520.us.i, %.24.fr.i
+  %119 = shl i64 %118, 2
+  %scevgep41.i95.us.i = getelementptr i8, ptr %a1, i64 %119
+  %invariant.gep363.i = getelementptr float, ptr %115, i64 %unroll_iter6.i.i
+  %invariant.gep365.i = getelementptr float, ptr %100, i64 %.520.us.i
+  br label %B238.endif.us.preheader.i96.us.i
+
+B238.endif.us.preheader.i96.us.i:                 ; preds = %B1044.i236.us.i, %B134.endif.lr.ph.i92.us.i
+  %lsr.iv633.i = phi ptr [ %scevgep634.i, %B1044.i236.us.i ], [ %lsr.iv588.i, %B134.endif.lr.ph.i92.us.i ]
+  %lsr.iv628.i = phi ptr [ %scevgep629.i, %B1044.i236.us.i ], [ %lsr.iv626.i, %B134.endif.lr.ph.i92.us.i ]
+  %lsr.iv620.i = phi ptr [ %scevgep621.i, %B1044.i236.us.i ], [ %lsr.iv618.i, %B134.endif.lr.ph.i92.us.i ]
+  %lsr.iv612.i = phi ptr [ %scevgep613.i, %B1044.i236.us.i ], [ %lsr.iv610.i, %B134.endif.lr.ph.i92.us.i ]
+  %lsr.iv42.i97.us.i = phi ptr [ %scevgep43.i240.us.i, %B1044.i236.us.i ], [ %scevgep41.i95.us.i, %B134.endif.lr.ph.i92.us.i ]
+  %lsr.iv34.i98.us.i = phi i64 [ %lsr.iv.next35.i239.us.i, %B1044.i236.us.i ], [ %116, %B134.endif.lr.ph.i92.us.i ]
+  %lsr.iv29.i99.us.i = phi i64 [ %lsr.iv.next.i238.us.i, %B1044.i236.us.i ], [ %117, %B134.endif.lr.ph.i92.us.i ]
+  %lsr.iv.i100.us.i = phi ptr [ %scevgep.i237.us.i, %B1044.i236.us.i ], [ %115, %B134.endif.lr.ph.i92.us.i ]
+  %.243501544.in.i101.us.i = phi i64 [ %.243501544.i104.us.i, %B1044.i236.us.i ], [ %.24.fr.i, %B134.endif.lr.ph.i92.us.i ]
+  %.250502542.i102.us.i = phi i64 [ %.541.us.prol.i110.us.i, %B1044.i236.us.i ], [ 0, %B134.endif.lr.ph.i92.us.i ]
+  %smax.i103.us.i = tail call i64 @llvm.smax.i64(i64 %.243501544.in.i101.us.i, i64 0)
+  %120 = add nuw i64 %smax.i103.us.i, %.250502542.i102.us.i
+  %.287.i105.us.i = mul nuw nsw i64 %.250502542.i102.us.i, %.24.fr.i
+  %gep568.i106.us.i = getelementptr float, ptr %115, i64 %.287.i105.us.i
+  %.293.i107.us.i = getelementptr float, ptr %gep568.i106.us.i, i64 %.250502542.i102.us.i
+  %.294.i108.us.i = load float, ptr %.293.i107.us.i, align 4
+  %.295.i109.us.i = tail call float @llvm.fabs.f32(float %.294.i108.us.i)
+  %.541.us.prol.i110.us.i = add nuw i64 %.250502542.i102.us.i, 1
+  %invariant.gep323.us.i = getelementptr float, ptr %115, i64 %.250502542.i102.us.i
+  %121 = and i64 %.243501544.in.i101.us.i, 1
+  %122 = icmp eq i64 %121, 0
+  br label %B238.endif.us.i111.us.i
+
+B238.endif.us.i111.us.i:                          ; preds = %B272.B236.loopexit_crit_edge.us.i155.us.i, %B238.endif.us.preheader.i96.us.i
+  %lsr.iv16.i112.us.i = phi ptr [ %lsr.iv.i100.us.i, %B238.endif.us.preheader.i96.us.i ], [ %scevgep17.i160.us.i, %B272.B236.loopexit_crit_edge.us.i155.us.i ]
+  %best.4.1451.us.i113.us.i = phi float [ %.295.i109.us.i, %B238.endif.us.preheader.i96.us.i ], [ %best.3.3.us.1.i153.us.i, %B272.B236.loopexit_crit_edge.us.i155.us.i ]
+  %row.2.1450.us.i114.us.i = phi i64 [ %.250502542.i102.us.i, %B238.endif.us.preheader.i96.us.i ], [ %row.4.3.us.1.i152.us.i, %B272.B236.loopexit_crit_edge.us.i155.us.i ]
+  %column.2.1449.us.i115.us.i = phi i64 [ %.250502542.i102.us.i, %B238.endif.us.preheader.i96.us.i ], [ %column.4.3.us.1.i151.us.i, %B272.B236.loopexit_crit_edge.us.i155.us.i ]
+  %.394441447.us.i116.us.i = phi i64 [ %.250502542.i102.us.i, %B238.endif.us.preheader.i96.us.i ], [ %.401.us.i159.us.i, %B272.B236.loopexit_crit_edge.us.i155.us.i ]
+  br i1 %122, label %B274.us.i135.us.i.preheader, label %B274.us.prol.i118.us.i
+
+B274.us.prol.i118.us.i:                           ; preds = %B238.endif.us.i111.us.i
+  %.587.us.i117.us.i = mul nsw i64 %.394441447.us.i116.us.i, %.24.fr.i
+  %gep324.us.i = getelementptr float, ptr %invariant.gep323.us.i, i64 %.587.us.i117.us.i
+  %.594.us.prol.i120.us.i = load float, ptr %gep324.us.i, align 4
+  %.595.us.prol.i121.us.i = tail call float @llvm.fabs.f32(float %.594.us.prol.i120.us.i)
+  %.601.us.prol.i122.us.i = fcmp ogt float %.595.us.prol.i121.us.i, %best.4.1451.us.i113.us.i
+  %column.4.3.us.prol.i123.us.i = select i1 %.601.us.prol.i122.us.i, i64 %.250502542.i102.us.i, i64 %column.2.1449.us.i115.us.i
+  %row.4.3.us.prol.i124.us.i = select i1 %.601.us.prol.i122.us.i, i64 %.394441447.us.i116.us.i, i64 %row.2.1450.us.i114.us.i
+  %best.3.3.us.prol.i125.us.i = select i1 %.601.us.prol.i122.us.i, float %.595.us.prol.i121.us.i, float %best.4.1451.us.i113.us.i
+  br label %B274.us.i135.us.i.preheader
+
+B274.us.i135.us.i.preheader:                      ; preds = %B274.us.prol.i118.us.i, %B238.endif.us.i111.us.i
+  %best.2.2434.us.i136.us.i.ph = phi float [ %best.4.1451.us.i113.us.i, %B238.endif.us.i111.us.i ], [ %best.3.3.us.prol.i125.us.i, %B274.us.prol.i118.us.i ]
+  %row.3.2433.us.i137.us.i.ph = phi i64 [ %row.2.1450.us.i114.us.i, %B238.endif.us.i111.us.i ], [ %row.4.3.us.prol.i124.us.i, %B274.us.prol.i118.us.i ]
+  %column.3.2432.us.i138.us.i.ph = phi i64 [ %column.2.1449.us.i115.us.i, %B238.endif.us.i111.us.i ], [ %column.4.3.us.prol.i123.us.i, %B274.us.prol.i118.us.i ]
+  %.534428430.us.i139.us.i.ph = phi i64 [ %.250502542.i102.us.i, %B238.endif.us.i111.us.i ], [ %.541.us.prol.i110.us.i, %B274.us.prol.i118.us.i ]
+  br label %B274.us.i135.us.i
+
+B274.us.i135.us.i:                                ; preds = %B274.us.i135.us.i.preheader, %B274.us.i135.us.i
+  %best.2.2434.us.i136.us.i = phi float [ %best.3.3.us.1.i153.us.i, %B274.us.i135.us.i ], [ %best.2.2434.us.i136.us.i.ph, %B274.us.i135.us.i.preheader ]
+  %row.3.2433.us.i137.us.i = phi i64 [ %row.4.3.us.1.i152.us.i, %B274.us.i135.us.i ], [ %row.3.2433.us.i137.us.i.ph, %B274.us.i135.us.i.preheader ]
+  %column.3.2432.us.i138.us.i = phi i64 [ %column.4.3.us.1.i151.us.i, %B274.us.i135.us.i ], [ %column.3.2432.us.i138.us.i.ph, %B274.us.i135.us.i.preheader ]
+  %.534428430.us.i139.us.i = phi i64 [ %126, %B274.us.i135.us.i ], [ %.534428430.us.i139.us.i.ph, %B274.us.i135.us.i.preheader ]
+  %123 = shl i64 %.534428430.us.i139.us.i, 2
+  %scevgep18.i140.us.i = getelementptr i8, ptr %lsr.iv16.i112.us.i, i64 %123
+  %.594.us.i141.us.i = load float, ptr %scevgep18.i140.us.i, align 4
+  %.595.us.i142.us.i = tail call float @llvm.fabs.f32(float %.594.us.i141.us.i)
+  %.601.us.i143.us.i = fcmp ogt float %.595.us.i142.us.i, %best.2.2434.us.i136.us.i
+  %column.4.3.us.i144.us.i = select i1 %.601.us.i143.us.i, i64 %.534428430.us.i139.us.i, i64 %column.3.2432.us.i138.us.i
+  %best.3.3.us.i145.us.i = select i1 %.601.us.i143.us.i, float %.595.us.i142.us.i, float %best.2.2434.us.i136.us.i
+  %scevgep584.i = getelementptr i8, ptr %scevgep18.i140.us.i, i64 4
+  %.594.us.1.i148.us.i = load float, ptr %scevgep584.i, align 4
+  %.595.us.1.i149.us.i = tail call float @llvm.fabs.f32(float %.594.us.1.i148.us.i)
+  %.601.us.1.i150.us.i = fcmp ogt float %.595.us.1.i149.us.i, %best.3.3.us.i145.us.i
+  %124 = add i64 %.534428430.us.i139.us.i, 1
+  %column.4.3.us.1.i151.us.i = select i1 %.601.us.1.i150.us.i, i64 %124, i64 %column.4.3.us.i144.us.i
+  %125 = or i1 %.601.us.i143.us.i, %.601.us.1.i150.us.i
+  %row.4.3.us.1.i152.us.i = select i1 %125, i64 %.394441447.us.i116.us.i, i64 %row.3.2433.us.i137.us.i
+  %best.3.3.us.1.i153.us.i = select i1 %.601.us.1.i150.us.i, float %.595.us.1.i149.us.i, float %best.3.3.us.i145.us.i
+  %126 = add i64 %.534428430.us.i139.us.i, 2
+  %exitcond560.not.1.i154.us.i = icmp eq i64 %126, %.24.fr.i
+  br i1 %exitcond560.not.1.i154.us.i, label %B272.B236.loopexit_crit_edge.us.i155.us.i, label %B274.us.i135.us.i
+
+B272.B236.loopexit_crit_edge.us.i155.us.i:        ; preds = %B274.us.i135.us.i
+  %.401.us.i159.us.i = add nuw i64 %.394441447.us.i116.us.i, 1
+  %scevgep17.i160.us.i = getelementptr i8, ptr %lsr.iv16.i112.us.i, i64 %79
+  %exitcond561.not.i161.us.i = icmp eq i64 %.401.us.i159.us.i, %120
+  br i1 %exitcond561.not.i161.us.i, label %B364.i162.us.i, label %B238.endif.us.i111.us.i
+
+B364.i162.us.i:                                   ; preds = %B272.B236.loopexit_crit_edge.us.i155.us.i
+  %127 = sub i64 %77, %.250502542.i102.us.i
+  %.243501544.i104.us.i = add i64 %.243501544.in.i101.us.i, -1
+  %.669.not.i164.us.i = icmp eq i64 %row.4.3.us.1.i152.us.i, %.250502542.i102.us.i
+  br i1 %.669.not.i164.us.i, label %B574.i196.us.i, label %B408.lr.ph.i165.us.i
+
+B408.lr.ph.i165.us.i:                             ; preds = %B364.i162.us.i
+  %.797.i166.us.i = mul nsw i64 %row.4.3.us.1.i152.us.i, %.24.fr.i
+  br i1 %101, label %B408.epil.i185.us.i, label %B408.preheader.i167.us.i
+
+B408.preheader.i167.us.i:                         ; preds = %B408.lr.ph.i165.us.i
+  %128 = mul i64 %row.4.3.us.1.i152.us.i, %79
+  %scevgep22.i168.us.i = getelementptr i8, ptr %gep328.us.i, i64 %128
+  br i1 %102, label %B502.unr-lcssa.i183.us.unr-lcssa.i, label %B408.i169.us.preheader.i
+
+B408.i169.us.preheader.i:                         ; preds = %B408.preheader.i167.us.i
+  %scevgep590.i = getelementptr i8, ptr %lsr.iv588.i, i64 %128
+  br label %B408.i169.us.i
+
+B408.i169.us.i:                                   ; preds = %B408.i169.us.i, %B408.i169.us.preheader.i
+  %lsr.iv591.i = phi i64 [ 0, %B408.i169.us.preheader.i ], [ %lsr.iv.next592.i, %B408.i169.us.i ]
+  %lsr.iv585.i = phi i64 [ %unroll_iter391.i, %B408.i169.us.preheader.i ], [ %lsr.iv.next586.i, %B408.i169.us.i ]
+  %scevgep597.i = getelementptr i8, ptr %scevgep590.i, i64 %lsr.iv591.i
+  %scevgep598.i = getelementptr i8, ptr %scevgep597.i, i64 4
+  %.803.i173.us.i = load float, ptr %scevgep597.i, align 4
+  %scevgep605.i = getelementptr i8, ptr %lsr.iv.i100.us.i, i64 %lsr.iv591.i
+  %.806.i175.us.i = load float, ptr %scevgep605.i, align 4
+  store float %.803.i173.us.i, ptr %scevgep605.i, align 4
+  store float %.806.i175.us.i, ptr %scevgep597.i, align 4
+  %.803.1.i178.us.i = load float, ptr %scevgep598.i, align 4
+  %scevgep604.i = getelementptr i8, ptr %scevgep605.i, i64 4
+  %.806.1.i181.us.i = load float, ptr %scevgep604.i, align 4
+  store float %.803.1.i178.us.i, ptr %scevgep604.i, align 4
+  store float %.806.1.i181.us.i, ptr %scevgep598.i, align 4
+  %scevgep595.i = getelementptr i8, ptr %scevgep597.i, i64 12
+  %scevgep596.i = getelementptr i8, ptr %scevgep597.i, i64 8
+  %.803.i173.us.1.i = load float, ptr %scevgep596.i, align 4
+  %scevgep602.i = getelementptr i8, ptr %scevgep605.i, i64 8
+  %.806.i175.us.1.i = load float, ptr %scevgep602.i, align 4
+  store float %.803.i173.us.1.i, ptr %scevgep602.i, align 4
+  store float %.806.i175.us.1.i, ptr %scevgep596.i, align 4
+  %.803.1.i178.us.1.i = load float, ptr %scevgep595.i, align 4
+  %scevgep600.i = getelementptr i8, ptr %scevgep605.i, i64 12
+  %.806.1.i181.us.1.i = load float, ptr %scevgep600.i, align 4
+  store float %.803.1.i178.us.1.i, ptr %scevgep600.i, align 4
+  store float %.806.1.i181.us.1.i, ptr %scevgep595.i, align 4
+  %lsr.iv.next586.i = add i64 %lsr.iv585.i, -2
+  %lsr.iv.next592.i = add i64 %lsr.iv591.i, 16
+  %niter388.ncmp.1.i = icmp eq i64 %lsr.iv.next586.i, 0
+  br i1 %niter388.ncmp.1.i, label %B502.unr-lcssa.i183.us.unr-lcssa.i, label %B408.i169.us.i
+
+B502.unr-lcssa.i183.us.unr-lcssa.i:               ; preds = %B408.i169.us.i, %B408.preheader.i167.us.i
+  %.757464466.i170.us.unr.i = phi i64 [ 0, %B408.preheader.i167.us.i ], [ %lsr.iv.next592.i, %B408.i169.us.i ]
+  br i1 %104, label %B408.i169.us.epil.i, label %B502.unr-lcssa.i183.us.i
+
+B408.i169.us.epil.i:                              ; preds = %B502.unr-lcssa.i183.us.unr-lcssa.i
+  %scevgep24.i171.us.epil.i = getelementptr i8, ptr %scevgep22.i168.us.i, i64 %.757464466.i170.us.unr.i
+  %scevgep25.i172.us.epil.i = getelementptr i8, ptr %scevgep24.i171.us.epil.i, i64 -4
+  %.803.i173.us.epil.i = load float, ptr %scevgep25.i172.us.epil.i, align 4
+  %scevgep28.i174.us.epil.i = getelementptr i8, ptr %lsr.iv.i100.us.i, i64 %.757464466.i170.us.unr.i
+  %.806.i175.us.epil.i = load float, ptr %scevgep28.i174.us.epil.i, align 4
+  store float %.803.i173.us.epil.i, ptr %scevgep28.i174.us.epil.i, align 4
+  store float %.806.i175.us.epil.i, ptr %scevgep25.i172.us.epil.i, align 4
+  %.803.1.i178.us.epil.i = load float, ptr %scevgep24.i171.us.epil.i, align 4
+  %scevgep27.i180.us.epil.i = getelementptr i8, ptr %scevgep28.i174.us.epil.i, i64 4
+  %.806.1.i181.us.epil.i = load float, ptr %scevgep27.i180.us.epil.i, align 4
+  store float %.803.1.i178.us.epil.i, ptr %scevgep27.i180.us.epil.i, align 4
+  store float %.806.1.i181.us.epil.i, ptr %scevgep24.i171.us.epil.i, align 4
+  br label %B502.unr-lcssa.i183.us.i
+
+B502.unr-lcssa.i183.us.i:                         ; preds = %B408.i169.us.epil.i, %B502.unr-lcssa.i183.us.unr-lcssa.i
+  br i1 %106, label %B502.i190.us.i, label %B408.epil.i185.us.i
+
+B408.epil.i185.us.i:                              ; preds = %B502.unr-lcssa.i183.us.i, %B408.lr.ph.i165.us.i
+  %gep364.i = getelementptr float, ptr %invariant.gep363.i, i64 %.797.i166.us.i
+  %.803.epil.i187.us.i = load float, ptr %gep364.i, align 4
+  %.805.epil.i188.us.i = getelementptr float, ptr %gep568.i106.us.i, i64 %unroll_iter6.i.i
+  %.806.epil.i189.us.i = load float, ptr %.805.epil.i188.us.i, align 4
+  store float %.803.epil.i187.us.i, ptr %.805.epil.i188.us.i, align 4
+  store float %.806.epil.i189.us.i, ptr %gep364.i, align 4
+  br label %B502.i190.us.i
+
+B502.i190.us.i:                                   ; preds = %B408.epil.i185.us.i, %B502.unr-lcssa.i183.us.i
+  %.822.i191.us.i = getelementptr i64, ptr %.372.us336.i, i64 %row.4.3.us.1.i152.us.i
+  %.823.i192.us.i = load i64, ptr %.822.i191.us.i, align 8
+  %.824.i193.us.i = sub i64 0, %.823.i192.us.i
+  %.829.i194.us.i = getelementptr i64, ptr %.372.us336.i, i64 %.250502542.i102.us.i
+  %.830.i195.us.i = load i64, ptr %.829.i194.us.i, align 8
+  store i64 %.824.i193.us.i, ptr %.829.i194.us.i, align 8
+  store i64 %.830.i195.us.i, ptr %.822.i191.us.i, align 8
+  br label %B574.i196.us.i
+
+B574.i196.us.i:                                   ; preds = %B502.i190.us.i, %B364.i162.us.i
+  %.850.not.i197.us.i = icmp eq i64 %column.4.3.us.1.i151.us.i, %.250502542.i102.us.i
+  br i1 %.850.not.i197.us.i, label %B784.i231.us.i, label %B618.preheader.i198.us.i
+
+B618.preheader.i198.us.i:                         ; preds = %B574.i196.us.i
+  br i1 %101, label %B618.epil.i218.us.i, label %B618.preheader15.i201.us.i
+
+B618.preheader15.i201.us.i:                       ; preds = %B618.preheader.i198.us.i
+  %129 = shl i64 %column.4.3.us.1.i151.us.i, 2
+  br i1 %102, label %B712.unr-lcssa.i216.us.unr-lcssa.i, label %B618.i202.us.preheader.i
+
+B618.i202.us.preheader.i:                         ; preds = %B618.preheader15.i201.us.i
+  %scevgep615.i = getelementptr i8, ptr %lsr.iv610.i, i64 %129
+  %scevgep623.i = getelementptr i8, ptr %lsr.iv618.i, i64 %129
+  %scevgep631.i = getelementptr i8, ptr %lsr.iv626.i, i64 %129
+  %scevgep636.i = getelementptr i8, ptr %lsr.iv588.i, i64 %129
+  br label %B618.i202.us.i
+
+B618.i202.us.i:                                   ; preds = %B618.i202.us.i, %B618.i202.us.preheader.i
+  %lsr.iv638.i = phi i64 [ %unroll_iter391.i, %B618.i202.us.preheader.i ], [ %lsr.iv.next639.i, %B618.i202.us.i ]
+  %lsr.iv606.i = phi i64 [ 0, %B618.i202.us.preheader.i ], [ %lsr.iv.next607.i, %B618.i202.us.i ]
+  %scevgep637.i = getelementptr i8, ptr %scevgep636.i, i64 %lsr.iv606.i
+  %.984.i206.us.i = load float, ptr %scevgep637.i, align 4
+  %scevgep635.i = getelementptr i8, ptr %lsr.iv633.i, i64 %lsr.iv606.i
+  %.987.i208.us.i = load float, ptr %scevgep635.i, align 4
+  store float %.984.i206.us.i, ptr %scevgep635.i, align 4
+  store float %.987.i208.us.i, ptr %scevgep637.i, align 4
+  %scevgep632.i = getelementptr i8, ptr %scevgep631.i, i64 %lsr.iv606.i
+  %.984.1.i211.us.i = load float, ptr %scevgep632.i, align 4
+  %scevgep630.i = getelementptr i8, ptr %lsr.iv628.i, i64 %lsr.iv606.i
+  %.987.1.i213.us.i = load float, ptr %scevgep630.i, align 4
+  store float %.984.1.i211.us.i, ptr %scevgep630.i, align 4
+  store float %.987.1.i213.us.i, ptr %scevgep632.i, align 4
+  %scevgep624.i = getelementptr i8, ptr %scevgep623.i, i64 %lsr.iv606.i
+  %.984.i206.us.1.i = load float, ptr %scevgep624.i, align 4
+  %scevgep622.i = getelementptr i8, ptr %lsr.iv620.i, i64 %lsr.iv606.i
+  %.987.i208.us.1.i = load float, ptr %scevgep622.i, align 4
+  store float %.984.i206.us.1.i, ptr %scevgep622.i, align 4
+  store float %.987.i208.us.1.i, ptr %scevgep624.i, align 4
+  %scevgep616.i = getelementptr i8, ptr %scevgep615.i, i64 %lsr.iv606.i
+  %.984.1.i211.us.1.i = load float, ptr %scevgep616.i, align 4
+  %scevgep614.i = getelementptr i8, ptr %lsr.iv612.i, i64 %lsr.iv606.i
+  %.987.1.i213.us.1.i = load float, ptr %scevgep614.i, align 4
+  store float %.984.1.i211.us.1.i, ptr %scevgep614.i, align 4
+  store float %.987.1.i213.us.1.i, ptr %scevgep616.i, align 4
+  %lsr.iv.next607.i = add i64 %lsr.iv606.i, %88
+  %lsr.iv.next639.i = add i64 %lsr.iv638.i, -2
+  %niter392.ncmp.1.i = icmp eq i64 %lsr.iv.next639.i, 0
+  br i1 %niter392.ncmp.1.i, label %B712.unr-lcssa.i216.us.unr-lcssa.loopexit.i, label %B618.i202.us.i
+
+B712.unr-lcssa.i216.us.unr-lcssa.loopexit.i:      ; preds = %B618.i202.us.i
+  %scevgep608.i = getelementptr i8, ptr %a1, i64 %lsr.iv.next607.i
+  br label %B712.unr-lcssa.i216.us.unr-lcssa.i
+
+B712.unr-lcssa.i216.us.unr-lcssa.i:               ; preds = %B712.unr-lcssa.i216.us.unr-lcssa.loopexit.i, %B618.preheader15.i201.us.i
+  %lsr.iv30.i203.us.unr.i = phi ptr [ %scevgep608.i, %B712.unr-lcssa.i216.us.unr-lcssa.loopexit.i ], [ %a1, %B618.preheader15.i201.us.i ]
+  br i1 %104, label %B618.i202.us.epil.i, label %B712.unr-lcssa.i216.us.i
+
+B618.i202.us.epil.i:                              ; preds = %B712.unr-lcssa.i216.us.unr-lcssa.i
+  %130 = getelementptr i8, ptr %lsr.iv30.i203.us.unr.i, i64 %116
+  %scevgep37.i205.us.epil.i = getelementptr i8, ptr %130, i64 %129
+  %.984.i206.us.epil.i = load float, ptr %scevgep37.i205.us.epil.i, align 4
+  %scevgep36.i207.us.epil.i = getelementptr i8, ptr %lsr.iv30.i203.us.unr.i, i64 %lsr.iv34.i98.us.i
+  %.987.i208.us.epil.i = load float, ptr %scevgep36.i207.us.epil.i, align 4
+  store float %.984.i206.us.epil.i, ptr %scevgep36.i207.us.epil.i, align 4
+  store float %.987.i208.us.epil.i, ptr %scevgep37.i205.us.epil.i, align 4
+  %131 = getelementptr i8, ptr %lsr.iv30.i203.us.unr.i, i64 %119
+  %scevgep33.i210.us.epil.i = getelementptr i8, ptr %131, i64 %129
+  %.984.1.i211.us.epil.i = load float, ptr %scevgep33.i210.us.epil.i, align 4
+  %scevgep32.i212.us.epil.i = getelementptr i8, ptr %lsr.iv30.i203.us.unr.i, i64 %lsr.iv29.i99.us.i
+  %.987.1.i213.us.epil.i = load float, ptr %scevgep32.i212.us.epil.i, align 4
+  store float %.984.1.i211.us.epil.i, ptr %scevgep32.i212.us.epil.i, align 4
+  store float %.987.1.i213.us.epil.i, ptr %scevgep33.i210.us.epil.i, align 4
+  br label %B712.unr-lcssa.i216.us.i
+
+B712.unr-lcssa.i216.us.i:                         ; preds = %B618.i202.us.epil.i, %B712.unr-lcssa.i216.us.unr-lcssa.i
+  br i1 %106, label %B712.i225.us.i, label %B618.epil.i218.us.i
+
+B618.epil.i218.us.i:                              ; preds = %B712.unr-lcssa.i216.us.i, %B618.preheader.i198.us.i
+  %gep366.i = getelementptr float, ptr %invariant.gep365.i, i64 %column.4.3.us.1.i151.us.i
+  %.984.epil.i222.us.i = load float, ptr %gep366.i, align 4
+  %gep368.i = getelementptr float, ptr %invariant.gep365.i, i64 %.250502542.i102.us.i
+  %.987.epil.i224.us.i = load float, ptr %gep368.i, align 4
+  store float %.984.epil.i222.us.i, ptr %gep368.i, align 4
+  store float %.987.epil.i224.us.i, ptr %gep366.i, align 4
+  br label %B712.i225.us.i
+
+B712.i225.us.i:                                   ; preds = %B618.epil.i218.us.i, %B712.unr-lcssa.i216.us.i
+  %.1003.i226.us.i = getelementptr i64, ptr %107, i64 %column.4.3.us.1.i151.us.i
+  %.1004.i227.us.i = load i64, ptr %.1003.i226.us.i, align 8
+  %.1005.i228.us.i = sub i64 0, %.1004.i227.us.i
+  %.1010.i229.us.i = getelementptr i64, ptr %107, i64 %.250502542.i102.us.i
+  %.1011.i230.us.i = load i64, ptr %.1010.i229.us.i, align 8
+  store i64 %.1005.i228.us.i, ptr %.1010.i229.us.i, align 8
+  store i64 %.1011.i230.us.i, ptr %.1003.i226.us.i, align 8
+  br label %B784.i231.us.i
+
+B784.i231.us.i:                                   ; preds = %B712.i225.us.i, %B574.i196.us.i
+  %sunkaddr.i232.us.i = shl i64 %.250502542.i102.us.i, 2
+  %sunkaddr73.i233.us.i = getelementptr i8, ptr %gep568.i106.us.i, i64 %sunkaddr.i232.us.i
+  %.1038.i234.us.i = load float, ptr %sunkaddr73.i233.us.i, align 4
+  %.1045.i235.us.i = fcmp une float %.1038.i234.us.i, 0.000000e+00
+  br i1 %.1045.i235.us.i, label %B870.lr.ph.i242.us.i, label %B1044.i236.us.i
+
+B870.lr.ph.i242.us.i:                             ; preds = %B784.i231.us.i
+  %invariant.gep486.i243.us.i = getelementptr float, ptr %a1, i64 %.250502542.i102.us.i
+  %.1086.i244.us.i = sub nsw i64 %.24.fr.i, %.541.us.prol.i110.us.i
+  %..1086420.i245.us.i = tail call i64 @llvm.smax.i64(i64 %.1086.i244.us.i, i64 0)
+  %.1283.prol.i246.us.i = add nuw i64 %.250502542.i102.us.i, 2
+  %invariant.gep325.us.i = getelementptr float, ptr %a1, i64 %.541.us.prol.i110.us.i
+  %132 = and i64 %127, 1
+  %133 = icmp eq i64 %132, 0
+  %134 = icmp eq i64 %78, %.250502542.i102.us.i
+  %sunkaddr757.i = shl i64 %.541.us.prol.i110.us.i, 2
+  %sunkaddr758.i = getelementptr i8, ptr %gep568.i106.us.i, i64 %sunkaddr757.i
+  br label %B952.lr.ph.i247.us.i
+
+B952.lr.ph.i247.us.i:                             ; preds = %B868.loopexit.i286.us.i, %B870.lr.ph.i242.us.i
+  %lsr.iv44.i248.us.i = phi ptr [ %scevgep45.i288.us.i, %B868.loopexit.i286.us.i ], [ %lsr.iv42.i97.us.i, %B870.lr.ph.i242.us.i ]
+  %.1128488496.i249.us.i = phi i64 [ %.1138.i251.us.i, %B868.loopexit.i286.us.i ], [ %..1086420.i245.us.i, %B870.lr.ph.i242.us.i ]
+  %.1135489495.i250.us.i = phi i64 [ %.1142.i287.us.i, %B868.loopexit.i286.us.i ], [ %.541.us.prol.i110.us.i, %B870.lr.ph.i242.us.i ]
+  %.1138.i251.us.i = add nsw i64 %.1128488496.i249.us.i, -1
+  %.1172.i252.us.i = mul nsw i64 %.1135489495.i250.us.i, %.24.fr.i
+  %.1174.i253.us.i = add nsw i64 %.1172.i252.us.i, %.520.us.i
+  %gep487.i254.us.i = getelementptr float, ptr %invariant.gep486.i243.us.i, i64 %.1174.i253.us.i
+  %.1179.i255.us.i = load float, ptr %gep487.i254.us.i, align 4
+  %.1184.i256.us.i = fdiv float %.1179.i255.us.i, %.1038.i234.us.i
+  br i1 %133, label %B952.prol.loopexit.i265.us.i, label %B952.prol.i257.us.i
+
+B952.prol.i257.us.i:                              ; preds = %B952.lr.ph.i247.us.i
+  %gep326.us.i = getelementptr float, ptr %invariant.gep325.us.i, i64 %.1174.i253.us.i
+  %.1316.prol.i259.us.i = load float, ptr %gep326.us.i, align 4
+  %.1325.prol.i262.us.i = load float, ptr %sunkaddr758.i, align 4
+  %.1327.prol.i263.us.i = fmul float %.1184.i256.us.i, %.1325.prol.i262.us.i
+  %.1328.prol.i264.us.i = fsub float %.1316.prol.i259.us.i, %.1327.prol.i263.us.i
+  store float %.1328.prol.i264.us.i, ptr %gep326.us.i, align 4
+  br label %B952.prol.loopexit.i265.us.i
+
+B952.prol.loopexit.i265.us.i:                     ; preds = %B952.prol.i257.us.i, %B952.lr.ph.i247.us.i
+  %.1276480482.unr.i266.us.i = phi i64 [ %.541.us.prol.i110.us.i, %B952.lr.ph.i247.us.i ], [ %.1283.prol.i246.us.i, %B952.prol.i257.us.i ]
+  br i1 %134, label %B868.loopexit.i286.us.i, label %B952.i268.us.i
+
+B952.i268.us.i:                                   ; preds = %B952.prol.loopexit.i265.us.i, %B952.i268.us.i
+  %.1276480482.i269.us.i = phi i64 [ %.1283.1.i276.us.i, %B952.i268.us.i ], [ %.1276480482.unr.i266.us.i, %B952.prol.loopexit.i265.us.i ]
+  %135 = shl i64 %.1276480482.i269.us.i, 2
+  %scevgep46.i270.us.i = getelementptr i8, ptr %lsr.iv44.i248.us.i, i64 %135
+  %.1316.i271.us.i = load float, ptr %scevgep46.i270.us.i, align 4
+  %scevgep40.i272.us.i = getelementptr i8, ptr %lsr.iv.i100.us.i, i64 %135
+  %.1325.i273.us.i = load float, ptr %scevgep40.i272.us.i, align 4
+  %.1327.i274.us.i = fmul float %.1184.i256.us.i, %.1325.i273.us.i
+  %.1328.i275.us.i = fsub float %.1316.i271.us.i, %.1327.i274.us.i
+  store float %.1328.i275.us.i, ptr %scevgep46.i270.us.i, align 4
+  %.1283.1.i276.us.i = add nuw i64 %.1276480482.i269.us.i, 2
+  %scevgep641.i = getelementptr i8, ptr %scevgep46.i270.us.i, i64 4
+  %.1316.1.i279.us.i = load float, ptr %scevgep641.i, align 4
+  %scevgep643.i = getelementptr i8, ptr %scevgep40.i272.us.i, i64 4
+  %.1325.1.i282.us.i = load float, ptr %scevgep643.i, align 4
+  %.1327.1.i283.us.i = fmul float %.1184.i256.us.i, %.1325.1.i282.us.i
+  %.1328.1.i284.us.i = fsub float %.1316.1.i279.us.i, %.1327.1.i283.us.i
+  store float %.1328.1.i284.us.i, ptr %scevgep641.i, align 4
+  %exitcond564.not.1.i285.us.i = icmp eq i64 %.24.fr.i, %.1283.1.i276.us.i
+  br i1 %exitcond564.not.1.i285.us.i, label %B868.loopexit.i286.us.i, label %B952.i268.us.i
+
+B868.loopexit.i286.us.i:                          ; preds = %B952.i268.us.i, %B952.prol.loopexit.i265.us.i
+  %.1142.i287.us.i = add nuw i64 %.1135489495.i250.us.i, 1
+  %scevgep45.i288.us.i = getelementptr i8, ptr %lsr.iv44.i248.us.i, i64 %79
+  %.1129.i289.us.i = icmp sgt i64 %.1128488496.i249.us.i, 1
+  br i1 %.1129.i289.us.i, label %B952.lr.ph.i247.us.i, label %B1044.i236.us.i
+
+B1044.i236.us.i:                                  ; preds = %B868.loopexit.i286.us.i, %B784.i231.us.i
+  %scevgep.i237.us.i = getelementptr i8, ptr %lsr.iv.i100.us.i, i64 %79
+  %lsr.iv.next.i238.us.i = add i64 %lsr.iv29.i99.us.i, 4
+  %lsr.iv.next35.i239.us.i = add i64 %lsr.iv34.i98.us.i, 4
+  %scevgep43.i240.us.i = getelementptr i8, ptr %lsr.iv42.i97.us.i, i64 %79
+  %scevgep613.i = getelementptr i8, ptr %lsr.iv612.i, i64 4
+  %scevgep621.i = getelementptr i8, ptr %lsr.iv620.i, i64 4
+  %scevgep629.i = getelementptr i8, ptr %lsr.iv628.i, i64 4
+  %scevgep634.i = getelementptr i8, ptr %lsr.iv633.i, i64 4
+  %exitcond565.not.i241.us.i = icmp eq i64 %.250502542.i102.us.i, %78
+  br i1 %exitcond565.not.i241.us.i, label %B546.us340.i, label %B238.endif.us.preheader.i96.us.i
+
+B546.us340.i:                                     ; preds = %B1044.i236.us.i, %B94.endif.i90.us.i, %B358.us329.i
+  %scevgep561.i = getelementptr i8, ptr %lsr.iv560.i, i64 %88
+  %scevgep571.i = getelementptr i8, ptr %lsr.iv570.i, i64 %88
+  %scevgep589.i = getelementptr i8, ptr %lsr.iv588.i, i64 %95
+  %scevgep611.i = getelementptr i8, ptr %lsr.iv610.i, i64 %95
+  %scevgep619.i = getelementptr i8, ptr %lsr.iv618.i, i64 %95
+  %scevgep627.i = getelementptr i8, ptr %lsr.iv626.i, i64 %95
+  %.326.us341.i = icmp samesign ugt i64 %.325177189.us330.i, 1
+  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+
+B358.us.preheader.i:                              ; preds = %B358.lr.ph.i
+  br i1 %81, label %B358.us.us.preheader.i, label %B358.us.preheader379.i
+
+B358.us.preheader379.i:                           ; preds = %B358.us.preheader.i
+  %xtraiter393.i = and i64 %.30.i, 1
+  %unroll_iter395.i = and i64 %.30.i, 9223372036854775804
+  %136 = mul i64 %.30.i, %a4
+  %137 = shl i64 %136, 2
+  %138 = mul i64 %137, %.233.i
+  %139 = getelementptr i8, ptr %a0, i64 %138
+  %scevgep527.i = getelementptr i8, ptr %139, i64 12
+  %140 = shl i64 %.30.i, 2
+  %141 = shl i64 %.34.i, 2
+  %142 = mul i64 %141, %.235.i
+  %143 = getelementptr i8, ptr %a1, i64 %142
+  %scevgep537.i = getelementptr i8, ptr %143, i64 12
+  %144 = shl i64 %.33.i, 2
+  %145 = add i64 %144, 8
+  %.368.us.i = shl i64 %.24.fr.i, 1
+  %146 = icmp samesign ult i64 %.30.i, 4
+  %147 = icmp eq i64 %xtraiter393.i, 0
+  %148 = shl i64 %unroll_iter395.i, 2
+  br label %B358.us.i
+
+B358.us.us.preheader.i:                           ; preds = %B358.us.preheader.i
+  %.971.epil.i.us.i = mul nuw nsw i64 %unroll_iter6.i.i, %.24.fr.i
+  %149 = lshr i64 %78, 1
+  %150 = add nuw i64 %149, 1
+  %xtraiter397.i = and i64 %.30.i, 1
+  %unroll_iter400.i = and i64 %.30.i, 9223372036854775804
+  %unroll_iter410.i = and i64 %150, -2
+  %151 = mul i64 %.30.i, %a4
+  %152 = shl i64 %151, 2
+  %153 = mul i64 %152, %.233.i
+  %154 = getelementptr i8, ptr %a0, i64 %153
+  %scevgep.i = getelementptr i8, ptr %154, i64 12
+  %155 = shl i64 %.30.i, 2
+  %156 = shl i64 %.34.i, 2
+  %157 = mul i64 %156, %.235.i
+  %158 = getelementptr i8, ptr %a1, i64 %157
+  %scevgep424.i = getelementptr i8, ptr %158, i64 12
+  %159 = shl i64 %.33.i, 2
+  %160 = add i64 %159, 8
+  %161 = and i64 %.24.fr.i, 9223372036854775804
+  %162 = shl i64 %.235.i, 4
+  %163 = or disjoint i64 %162, 8
+  %164 = mul i64 %163, %.24.fr.i
+  %scevgep445.i = getelementptr i8, ptr %a2, i64 %164
+  %165 = shl i64 %.24.fr.i, 4
+  %166 = mul i64 %.24.fr.i, %a4
+  %167 = shl i64 %166, 4
+  %168 = mul i64 %167, %.233.i
+  %scevgep455.i = getelementptr i8, ptr %a2, i64 %168
+  %169 = mul i64 %.24.fr.i, 12
+  %scevgep492.i = getelementptr i8, ptr %158, i64 %169
+  %scevgep500.i = getelementptr i8, ptr %158, i64 %80
+  %scevgep508.i = getelementptr i8, ptr %158, i64 %79
+  %170 = icmp samesign ult i64 %.30.i, 4
+  %171 = icmp eq i64 %xtraiter397.i, 0
+  %172 = icmp samesign ult i64 %77, 3
+  %173 = icmp eq i64 %xtraiter.i1.i, 0
+  %174 = icmp eq i64 %.24.fr.i, 1
+  %175 = getelementptr float, ptr %a1, i64 %.971.epil.i.us.i
+  %176 = icmp eq i64 %77, 0
+  %177 = icmp ult i64 %78, 2
+  %178 = and i64 %78, 2
+  %179 = icmp eq i64 %178, 0
+  %180 = and i64 %.24.fr.i, 1
+  %181 = icmp eq i64 %180, 0
+  %182 = shl i64 %unroll_iter400.i, 2
+  br label %B358.us.us.i
+
+B358.us.us.i:                                     ; preds = %B546.us.us.i, %B358.us.us.preheader.i
+  %lsr.iv509.i = phi ptr [ %scevgep508.i, %B358.us.us.preheader.i ], [ %scevgep510.i, %B546.us.us.i ]
+  %lsr.iv501.i = phi ptr [ %scevgep500.i, %B358.us.us.preheader.i ], [ %scevgep502.i, %B546.us.us.i ]
+  %lsr.iv493.i = phi ptr [ %scevgep492.i, %B358.us.us.preheader.i ], [ %scevgep494.i, %B546.us.us.i ]
+  %lsr.iv456.i = phi ptr [ %scevgep455.i, %B358.us.us.preheader.i ], [ %scevgep457.i, %B546.us.us.i ]
+  %lsr.iv446.i = phi ptr [ %scevgep445.i, %B358.us.us.preheader.i ], [ %scevgep447.i, %B546.us.us.i ]
+  %lsr.iv440.i = phi ptr [ %154, %B358.us.us.preheader.i ], [ %scevgep441.i, %B546.us.us.i ]
+  %lsr.iv435.i = phi ptr [ %158, %B358.us.us.preheader.i ], [ %scevgep436.i, %B546.us.us.i ]
+  %lsr.iv425.i = phi ptr [ %scevgep424.i, %B358.us.us.preheader.i ], [ %scevgep426.i, %B546.us.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B358.us.us.preheader.i ], [ %scevgep416.i, %B546.us.us.i ]
+  %.325177189.us.us.i = phi i64 [ %.283.i, %B358.us.us.preheader.i ], [ %.335.us.us.i, %B546.us.us.i ]
+  %.332178188.us.us.i = phi i64 [ %.235.i, %B358.us.us.preheader.i ], [ %.339.us.us.i, %B546.us.us.i ]
+  %.335.us.us.i = add nsw i64 %.325177189.us.us.i, -1
+  %.339.us.us.i = add i64 %.332178188.us.us.i, 1
+  %.368.us.us.i = shl nsw i64 %.332178188.us.us.i, 1
+  %.370.us.us.i = mul nsw i64 %.368.us.us.i, %.24.fr.i
+  %.372.us.us.i = getelementptr i64, ptr %a2, i64 %.370.us.us.i
+  %.373.us.us.i = load i64, ptr %.372.us.us.i, align 8
+  %.374.us.us.i = icmp eq i64 %.373.us.us.i, 0
+  br i1 %.374.us.us.i, label %B396.endif.us.us.i, label %B546.us.us.i
+
+B396.endif.us.us.i:                               ; preds = %B358.us.us.i
+  %.507.us.us.i = mul nsw i64 %.332178188.us.us.i, %.34.i
+  %183 = getelementptr float, ptr %a1, i64 %.507.us.us.i
+  br i1 %170, label %B432.B490_crit_edge.us.us.unr-lcssa.i, label %B434.us.us.i
+
+B434.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B434.us.us.i
+  %.464170172.us.us.i = phi i64 [ %.471.us.us.3.i, %B434.us.us.i ], [ 0, %B396.endif.us.us.i ]
+  %184 = shl i64 %.464170172.us.us.i, 2
+  %scevgep422.i = getelementptr i8, ptr %lsr.iv.i, i64 %184
+  %scevgep423.i = getelementptr i8, ptr %scevgep422.i, i64 -12
+  %.504.us.us.i = load float, ptr %scevgep423.i, align 4
+  %scevgep432.i = getelementptr i8, ptr %lsr.iv425.i, i64 %184
+  %scevgep433.i = getelementptr i8, ptr %scevgep432.i, i64 -12
+  store float %.504.us.us.i, ptr %scevgep433.i, align 4
+  %scevgep421.i = getelementptr i8, ptr %scevgep422.i, i64 -8
+  %.504.us.us.1.i = load float, ptr %scevgep421.i, align 4
+  %scevgep431.i = getelementptr i8, ptr %scevgep432.i, i64 -8
+  store float %.504.us.us.1.i, ptr %scevgep431.i, align 4
+  %scevgep419.i = getelementptr i8, ptr %scevgep422.i, i64 -4
+  %.504.us.us.2.i = load float, ptr %scevgep419.i, align 4
+  %scevgep429.i = getelementptr i8, ptr %scevgep432.i, i64 -4
+  store float %.504.us.us.2.i, ptr %scevgep429.i, align 4
+  %.471.us.us.3.i = add nuw i64 %.464170172.us.us.i, 4
+  %.504.us.us.3.i = load float, ptr %scevgep422.i, align 4
+  store float %.504.us.us.3.i, ptr %scevgep432.i, align 4
+  %niter401.ncmp.3.i = icmp eq i64 %unroll_iter400.i, %.471.us.us.3.i
+  br i1 %niter401.ncmp.3.i, label %B432.B490_crit_edge.us.us.unr-lcssa.i, label %B434.us.us.i
+
+B432.B490_crit_edge.us.us.unr-lcssa.i:            ; preds = %B434.us.us.i, %B396.endif.us.us.i
+  %.464170172.us.us.unr.i = phi i64 [ 0, %B396.endif.us.us.i ], [ %182, %B434.us.us.i ]
+  br i1 %171, label %B432.B490_crit_edge.us.us.i, label %B434.us.us.epil.i
+
+B434.us.us.epil.i:                                ; preds = %B432.B490_crit_edge.us.us.unr-lcssa.i
+  %scevgep442.i = getelementptr i8, ptr %lsr.iv440.i, i64 %.464170172.us.us.unr.i
+  %scevgep437.i = getelementptr i8, ptr %lsr.iv435.i, i64 %.464170172.us.us.unr.i
+  %.504.us.us.epil.i = load float, ptr %scevgep442.i, align 4
+  store float %.504.us.us.epil.i, ptr %scevgep437.i, align 4
+  br label %B432.B490_crit_edge.us.us.i
+
+B432.B490_crit_edge.us.us.i:                      ; preds = %B434.us.us.epil.i, %B432.B490_crit_edge.us.us.unr-lcssa.i
+  %185 = getelementptr i64, ptr %76, i64 %.370.us.us.i
+  br i1 %172, label %B94.endif.unr-lcssa.i.us.i, label %B46.i.us.i
+
+B46.i.us.i:                                       ; preds = %B432.B490_crit_edge.us.us.i, %B46.i.us.i
+  %lsr.iv444.i = phi i64 [ %lsr.iv.next.i, %B46.i.us.i ], [ 4, %B432.B490_crit_edge.us.us.i ]
+  %186 = add i64 %lsr.iv444.i, -2
+  %187 = add i64 %lsr.iv444.i, -3
+  %188 = shl i64 %lsr.iv444.i, 3
+  %scevgep460.i = getelementptr i8, ptr %lsr.iv456.i, i64 %188
+  %scevgep461.i = getelementptr i8, ptr %scevgep460.i, i64 -16
+  %scevgep464.i = getelementptr i8, ptr %scevgep460.i, i64 -32
+  store i64 %187, ptr %scevgep464.i, align 8
+  %scevgep450.i = getelementptr i8, ptr %lsr.iv446.i, i64 %188
+  %scevgep451.i = getelementptr i8, ptr %scevgep450.i, i64 -16
+  %scevgep454.i = getelementptr i8, ptr %scevgep450.i, i64 -32
+  store i64 %187, ptr %scevgep454.i, align 8
+  %scevgep463.i = getelementptr i8, ptr %scevgep460.i, i64 -24
+  store i64 %186, ptr %scevgep463.i, align 8
+  %scevgep453.i = getelementptr i8, ptr %scevgep450.i, i64 -24
+  store i64 %186, ptr %scevgep453.i, align 8
+  %189 = add i64 %lsr.iv444.i, -1
+  store i64 %189, ptr %scevgep461.i, align 8
+  store i64 %189, ptr %scevgep451.i, align 8
+  %scevgep459.i = getelementptr i8, ptr %scevgep460.i, i64 -8
+  store i64 %lsr.iv444.i, ptr %scevgep459.i, align 8
+  %scevgep449.i = getelementptr i8, ptr %scevgep450.i, i64 -8
+  store i64 %lsr.iv444.i, ptr %scevgep449.i, align 8
+  %lsr.iv.next.i = add i64 %lsr.iv444.i, 4
+  %190 = sub i64 %lsr.iv.next.i, %161
+  %niter.ncmp.3.i16.us.i = icmp eq i64 %190, 4
+  br i1 %niter.ncmp.3.i16.us.i, label %B94.endif.unr-lcssa.loopexit.i.us.i, label %B46.i.us.i
+
+B94.endif.unr-lcssa.loopexit.i.us.i:              ; preds = %B46.i.us.i
+  %191 = or disjoint i64 %lsr.iv444.i, 1
+  br label %B94.endif.unr-lcssa.i.us.i
+
+B94.endif.unr-lcssa.i.us.i:                       ; preds = %B94.endif.unr-lcssa.loopexit.i.us.i, %B432.B490_crit_edge.us.us.i
+  %.113422424.unr.i.us.i = phi i64 [ 1, %B432.B490_crit_edge.us.us.i ], [ %191, %B94.endif.unr-lcssa.loopexit.i.us.i ]
+  br i1 %173, label %B94.endif.i.us.i, label %B46.epil.i.us.preheader.i
+
+B46.epil.i.us.preheader.i:                        ; preds = %B94.endif.unr-lcssa.i.us.i
+  %invariant.gep6.i = getelementptr i8, ptr %lsr.iv456.i, i64 -8
+  %invariant.gep8.i = getelementptr i8, ptr %lsr.iv446.i, i64 -8
+  br label %B46.epil.i.us.i
+
+B46.epil.i.us.i:                                  ; preds = %B46.epil.i.us.i, %B46.epil.i.us.preheader.i
+  %lsr.iv55.i.us.i = phi i64 [ %lsr.iv.next56.i.us.i, %B46.epil.i.us.i ], [ %xtraiter.i1.i, %B46.epil.i.us.preheader.i ]
+  %lsr.iv49.i.us.i = phi i64 [ %lsr.iv.next50.i.us.i, %B46.epil.i.us.i ], [ %.113422424.unr.i.us.i, %B46.epil.i.us.preheader.i ]
+  %192 = shl i64 %lsr.iv49.i.us.i, 3
+  %gep7.i = getelementptr i8, ptr %invariant.gep6.i, i64 %192
+  store i64 %lsr.iv49.i.us.i, ptr %gep7.i, align 8
+  %gep9.i = getelementptr i8, ptr %invariant.gep8.i, i64 %192
+  store i64 %lsr.iv49.i.us.i, ptr %gep9.i, align 8
+  %lsr.iv.next50.i.us.i = add i64 %lsr.iv49.i.us.i, 1
+  %lsr.iv.next56.i.us.i = add nsw i64 %lsr.iv55.i.us.i, -1
+  %epil.iter.cmp.not.i22.us.i = icmp eq i64 %lsr.iv.next56.i.us.i, 0
+  br i1 %epil.iter.cmp.not.i22.us.i, label %B94.endif.i.us.i, label %B46.epil.i.us.i
+
+B94.endif.i.us.i:                                 ; preds = %B46.epil.i.us.i, %B94.endif.unr-lcssa.i.us.i
+  br i1 %174, label %B546.us.us.i, label %B134.endif.lr.ph.i.us.i
+
+B134.endif.lr.ph.i.us.i:                          ; preds = %B94.endif.i.us.i
+  %193 = shl i64 %.507.us.us.i, 2
+  %gep351.us.i = getelementptr i8, ptr %invariant.gep350.i, i64 %193
+  %194 = add i64 %193, %79
+  %195 = add i64 %.507.us.us.i, %.24.fr.i
+  %196 = shl i64 %195, 2
+  %scevgep41.i24.us.i = getelementptr i8, ptr %a1, i64 %196
+  %invariant.gep369.i = getelementptr float, ptr %183, i64 %unroll_iter6.i.i
+  %invariant.gep371.i = getelementptr float, ptr %175, i64 %.507.us.us.i
+  br label %B238.endif.us.preheader.i.us.i
+
+B238.endif.us.preheader.i.us.i:                   ; preds = %B1044.i.us.i, %B134.endif.lr.ph.i.us.i
+  %lsr.iv516.i = phi ptr [ %scevgep517.i, %B1044.i.us.i ], [ %lsr.iv435.i, %B134.endif.lr.ph.i.us.i ]
+  %lsr.iv511.i = phi ptr [ %scevgep512.i, %B1044.i.us.i ], [ %lsr.iv509.i, %B134.endif.lr.ph.i.us.i ]
+  %lsr.iv503.i = phi ptr [ %scevgep504.i, %B1044.i.us.i ], [ %lsr.iv501.i, %B134.endif.lr.ph.i.us.i ]
+  %lsr.iv495.i = phi ptr [ %scevgep496.i, %B1044.i.us.i ], [ %lsr.iv493.i, %B134.endif.lr.ph.i.us.i ]
+  %lsr.iv42.i.us.i = phi ptr [ %scevgep43.i43.us.i, %B1044.i.us.i ], [ %scevgep41.i24.us.i, %B134.endif.lr.ph.i.us.i ]
+  %lsr.iv34.i.us.i = phi i64 [ %lsr.iv.next35.i.us.i, %B1044.i.us.i ], [ %193, %B134.endif.lr.ph.i.us.i ]
+  %lsr.iv29.i.us.i = phi i64 [ %lsr.iv.next.i42.us.i, %B1044.i.us.i ], [ %194, %B134.endif.lr.ph.i.us.i ]
+  %lsr.iv.i25.us.i = phi ptr [ %scevgep.i41.us.i, %B1044.i.us.i ], [ %183, %B134.endif.lr.ph.i.us.i ]
+  %.243501544.in.i.us.i = phi i64 [ %.243501544.i.us.i, %B1044.i.us.i ], [ %.24.fr.i, %B134.endif.lr.ph.i.us.i ]
+  %.250502542.i.us.i = phi i64 [ %.541.us.prol.i.us.i, %B1044.i.us.i ], [ 0, %B134.endif.lr.ph.i.us.i ]
+  %smax.i.us.i = tail call i64 @llvm.smax.i64(i64 %.243501544.in.i.us.i, i64 0)
+  %197 = add nuw i64 %smax.i.us.i, %.250502542.i.us.i
+  %.287.i.us.i = mul nuw nsw i64 %.250502542.i.us.i, %.24.fr.i
+  %gep568.i.us.i = getelementptr float, ptr %183, i64 %.287.i.us.i
+  %.293.i.us.i = getelementptr float, ptr %gep568.i.us.i, i64 %.250502542.i.us.i
+  %.294.i.us.i = load float, ptr %.293.i.us.i, align 4
+  %.295.i.us.i = tail call float @llvm.fabs.f32(float %.294.i.us.i)
+  %.541.us.prol.i.us.i = add nuw i64 %.250502542.i.us.i, 1
+  %invariant.gep346.us.i = getelementptr float, ptr %183, i64 %.250502542.i.us.i
+  %198 = and i64 %.243501544.in.i.us.i, 1
+  %199 = icmp eq i64 %198, 0
+  br label %B238.endif.us.i.us.i
+
+B238.endif.us.i.us.i:                             ; preds = %B272.B236.loopexit_crit_edge.us.i.us.i, %B238.endif.us.preheader.i.us.i
+  %lsr.iv16.i.us.i = phi ptr [ %lsr.iv.i25.us.i, %B238.endif.us.preheader.i.us.i ], [ %scevgep17.i29.us.i, %B272.B236.loopexit_crit_edge.us.i.us.i ]
+  %best.4.1451.us.i.us.i = phi float [ %.295.i.us.i, %B238.endif.us.preheader.i.us.i ], [ %best.3.3.us.1.i.us.i, %B272.B236.loopexit_crit_edge.us.i.us.i ]
+  %row.2.1450.us.i.us.i = phi i64 [ %.250502542.i.us.i, %B238.endif.us.preheader.i.us.i ], [ %row.4.3.us.1.i.us.i, %B272.B236.loopexit_crit_edge.us.i.us.i ]
+  %column.2.1449.us.i.us.i = phi i64 [ %.250502542.i.us.i, %B238.endif.us.preheader.i.us.i ], [ %column.4.3.us.1.i.us.i, %B272.B236.loopexit_crit_edge.us.i.us.i ]
+  %.394441447.us.i.us.i = phi i64 [ %.250502542.i.us.i, %B238.endif.us.preheader.i.us.i ], [ %.401.us.i.us.i, %B272.B236.loopexit_crit_edge.us.i.us.i ]
+  br i1 %199, label %B274.us.i.us.i.preheader, label %B274.us.prol.i.us.i
+
+B274.us.prol.i.us.i:                              ; preds = %B238.endif.us.i.us.i
+  %.587.us.i.us.i = mul nsw i64 %.394441447.us.i.us.i, %.24.fr.i
+  %gep347.us.i = getelementptr float, ptr %invariant.gep346.us.i, i64 %.587.us.i.us.i
+  %.594.us.prol.i.us.i = load float, ptr %gep347.us.i, align 4
+  %.595.us.prol.i.us.i = tail call float @llvm.fabs.f32(float %.594.us.prol.i.us.i)
+  %.601.us.prol.i.us.i = fcmp ogt float %.595.us.prol.i.us.i, %best.4.1451.us.i.us.i
+  %column.4.3.us.prol.i.us.i = select i1 %.601.us.prol.i.us.i, i64 %.250502542.i.us.i, i64 %column.2.1449.us.i.us.i
+  %row.4.3.us.prol.i.us.i = select i1 %.601.us.prol.i.us.i, i64 %.394441447.us.i.us.i, i64 %row.2.1450.us.i.us.i
+  %best.3.3.us.prol.i.us.i = select i1 %.601.us.prol.i.us.i, float %.595.us.prol.i.us.i, float %best.4.1451.us.i.us.i
+  br label %B274.us.i.us.i.preheader
+
+B274.us.i.us.i.preheader:                         ; preds = %B274.us.prol.i.us.i, %B238.endif.us.i.us.i
+  %best.2.2434.us.i.us.i.ph = phi float [ %best.4.1451.us.i.us.i, %B238.endif.us.i.us.i ], [ %best.3.3.us.prol.i.us.i, %B274.us.prol.i.us.i ]
+  %row.3.2433.us.i.us.i.ph = phi i64 [ %row.2.1450.us.i.us.i, %B238.endif.us.i.us.i ], [ %row.4.3.us.prol.i.us.i, %B274.us.prol.i.us.i ]
+  %column.3.2432.us.i.us.i.ph = phi i64 [ %column.2.1449.us.i.us.i, %B238.endif.us.i.us.i ], [ %column.4.3.us.prol.i.us.i, %B274.us.prol.i.us.i ]
+  %.534428430.us.i.us.i.ph = phi i64 [ %.250502542.i.us.i, %B238.endif.us.i.us.i ], [ %.541.us.prol.i.us.i, %B274.us.prol.i.us.i ]
+  br label %B274.us.i.us.i
+
+B274.us.i.us.i:                                   ; preds = %B274.us.i.us.i.preheader, %B274.us.i.us.i
+  %best.2.2434.us.i.us.i = phi float [ %best.3.3.us.1.i.us.i, %B274.us.i.us.i ], [ %best.2.2434.us.i.us.i.ph, %B274.us.i.us.i.preheader ]
+  %row.3.2433.us.i.us.i = phi i64 [ %row.4.3.us.1.i.us.i, %B274.us.i.us.i ], [ %row.3.2433.us.i.us.i.ph, %B274.us.i.us.i.preheader ]
+  %column.3.2432.us.i.us.i = phi i64 [ %column.4.3.us.1.i.us.i, %B274.us.i.us.i ], [ %column.3.2432.us.i.us.i.ph, %B274.us.i.us.i.preheader ]
+  %.534428430.us.i.us.i = phi i64 [ %203, %B274.us.i.us.i ], [ %.534428430.us.i.us.i.ph, %B274.us.i.us.i.preheader ]
+  %200 = shl i64 %.534428430.us.i.us.i, 2
+  %scevgep18.i26.us.i = getelementptr i8, ptr %lsr.iv16.i.us.i, i64 %200
+  %.594.us.i.us.i = load float, ptr %scevgep18.i26.us.i, align 4
+  %.595.us.i.us.i = tail call float @llvm.fabs.f32(float %.594.us.i.us.i)
+  %.601.us.i.us.i = fcmp ogt float %.595.us.i.us.i, %best.2.2434.us.i.us.i
+  %column.4.3.us.i.us.i = select i1 %.601.us.i.us.i, i64 %.534428430.us.i.us.i, i64 %column.3.2432.us.i.us.i
+  %best.3.3.us.i.us.i = select i1 %.601.us.i.us.i, float %.595.us.i.us.i, float %best.2.2434.us.i.us.i
+  %scevgep470.i = getelementptr i8, ptr %scevgep18.i26.us.i, i64 4
+  %.594.us.1.i.us.i = load float, ptr %scevgep470.i, align 4
+  %.595.us.1.i.us.i = tail call float @llvm.fabs.f32(float %.594.us.1.i.us.i)
+  %.601.us.1.i.us.i = fcmp ogt float %.595.us.1.i.us.i, %best.3.3.us.i.us.i
+  %201 = add i64 %.534428430.us.i.us.i, 1
+  %column.4.3.us.1.i.us.i = select i1 %.601.us.1.i.us.i, i64 %201, i64 %column.4.3.us.i.us.i
+  %202 = or i1 %.601.us.i.us.i, %.601.us.1.i.us.i
+  %row.4.3.us.1.i.us.i = select i1 %202, i64 %.394441447.us.i.us.i, i64 %row.3.2433.us.i.us.i
+  %best.3.3.us.1.i.us.i = select i1 %.601.us.1.i.us.i, float %.595.us.1.i.us.i, float %best.3.3.us.i.us.i
+  %203 = add i64 %.534428430.us.i.us.i, 2
+  %exitcond560.not.1.i.us.i = icmp eq i64 %203, %.24.fr.i
+  br i1 %exitcond560.not.1.i.us.i, label %B272.B236.loopexit_crit_edge.us.i.us.i, label %B274.us.i.us.i
+
+B272.B236.loopexit_crit_edge.us.i.us.i:           ; preds = %B274.us.i.us.i
+  %.401.us.i.us.i = add nuw i64 %.394441447.us.i.us.i, 1
+  %scevgep17.i29.us.i = getelementptr i8, ptr %lsr.iv16.i.us.i, i64 %79
+  %exitcond561.not.i.us.i = icmp eq i64 %.401.us.i.us.i, %197
+  br i1 %exitcond561.not.i.us.i, label %B364.i.us.i, label %B238.endif.us.i.us.i
+
+B364.i.us.i:                                      ; preds = %B272.B236.loopexit_crit_edge.us.i.us.i
+  %204 = sub i64 %77, %.250502542.i.us.i
+  %.243501544.i.us.i = add i64 %.243501544.in.i.us.i, -1
+  %.669.not.i.us.i = icmp eq i64 %row.4.3.us.1.i.us.i, %.250502542.i.us.i
+  br i1 %.669.not.i.us.i, label %B574.i.us.i, label %B408.lr.ph.i.us.i
+
+B408.lr.ph.i.us.i:                                ; preds = %B364.i.us.i
+  %.797.i.us.i = mul nsw i64 %row.4.3.us.1.i.us.i, %.24.fr.i
+  br i1 %176, label %B408.epil.i.us.i, label %B408.preheader.i.us.i
+
+B408.preheader.i.us.i:                            ; preds = %B408.lr.ph.i.us.i
+  %205 = mul i64 %row.4.3.us.1.i.us.i, %79
+  %scevgep22.i30.us.i = getelementptr i8, ptr %gep351.us.i, i64 %205
+  br i1 %177, label %B502.unr-lcssa.i.us.unr-lcssa.i, label %B408.i.us.preheader.i
+
+B408.i.us.preheader.i:                            ; preds = %B408.preheader.i.us.i
+  %scevgep473.i = getelementptr i8, ptr %lsr.iv435.i, i64 %205
+  br label %B408.i.us.i
+
+B408.i.us.i:                                      ; preds = %B408.i.us.i, %B408.i.us.preheader.i
+  %lsr.iv474.i = phi i64 [ 0, %B408.i.us.preheader.i ], [ %lsr.iv.next475.i, %B408.i.us.i ]
+  %lsr.iv471.i = phi i64 [ %unroll_iter410.i, %B408.i.us.preheader.i ], [ %lsr.iv.next472.i, %B408.i.us.i ]
+  %scevgep480.i = getelementptr i8, ptr %scevgep473.i, i64 %lsr.iv474.i
+  %scevgep481.i = getelementptr i8, ptr %scevgep480.i, i64 4
+  %.803.i.us.i = load float, ptr %scevgep480.i, align 4
+  %scevgep488.i = getelementptr i8, ptr %lsr.iv.i25.us.i, i64 %lsr.iv474.i
+  %.806.i.us.i = load float, ptr %scevgep488.i, align 4
+  store float %.803.i.us.i, ptr %scevgep488.i, align 4
+  store float %.806.i.us.i, ptr %scevgep480.i, align 4
+  %.803.1.i.us.i = load float, ptr %scevgep481.i, align 4
+  %scevgep487.i = getelementptr i8, ptr %scevgep488.i, i64 4
+  %.806.1.i.us.i = load float, ptr %scevgep487.i, align 4
+  store float %.803.1.i.us.i, ptr %scevgep487.i, align 4
+  store float %.806.1.i.us.i, ptr %scevgep481.i, align 4
+  %scevgep478.i = getelementptr i8, ptr %scevgep480.i, i64 12
+  %scevgep479.i = getelementptr i8, ptr %scevgep480.i, i64 8
+  %.803.i.us.1.i = load float, ptr %scevgep479.i, align 4
+  %scevgep485.i = getelementptr i8, ptr %scevgep488.i, i64 8
+  %.806.i.us.1.i = load float, ptr %scevgep485.i, align 4
+  store float %.803.i.us.1.i, ptr %scevgep485.i, align 4
+  store float %.806.i.us.1.i, ptr %scevgep479.i, align 4
+  %.803.1.i.us.1.i = load float, ptr %scevgep478.i, align 4
+  %scevgep483.i = getelementptr i8, ptr %scevgep488.i, i64 12
+  %.806.1.i.us.1.i = load float, ptr %scevgep483.i, align 4
+  store float %.803.1.i.us.1.i, ptr %scevgep483.i, align 4
+  store float %.806.1.i.us.1.i, ptr %scevgep478.i, align 4
+  %lsr.iv.next472.i = add i64 %lsr.iv471.i, -2
+  %lsr.iv.next475.i = add i64 %lsr.iv474.i, 16
+  %niter406.ncmp.1.i = icmp eq i64 %lsr.iv.next472.i, 0
+  br i1 %niter406.ncmp.1.i, label %B502.unr-lcssa.i.us.unr-lcssa.i, label %B408.i.us.i
+
+B502.unr-lcssa.i.us.unr-lcssa.i:                  ; preds = %B408.i.us.i, %B408.preheader.i.us.i
+  %.757464466.i.us.unr.i = phi i64 [ 0, %B408.preheader.i.us.i ], [ %lsr.iv.next475.i, %B408.i.us.i ]
+  br i1 %179, label %B408.i.us.epil.i, label %B502.unr-lcssa.i.us.i
+
+B408.i.us.epil.i:                                 ; preds = %B502.unr-lcssa.i.us.unr-lcssa.i
+  %scevgep24.i31.us.epil.i = getelementptr i8, ptr %scevgep22.i30.us.i, i64 %.757464466.i.us.unr.i
+  %scevgep25.i32.us.epil.i = getelementptr i8, ptr %scevgep24.i31.us.epil.i, i64 -4
+  %.803.i.us.epil.i = load float, ptr %scevgep25.i32.us.epil.i, align 4
+  %scevgep28.i33.us.epil.i = getelementptr i8, ptr %lsr.iv.i25.us.i, i64 %.757464466.i.us.unr.i
+  %.806.i.us.epil.i = load float, ptr %scevgep28.i33.us.epil.i, align 4
+  store float %.803.i.us.epil.i, ptr %scevgep28.i33.us.epil.i, align 4
+  store float %.806.i.us.epil.i, ptr %scevgep25.i32.us.epil.i, align 4
+  %.803.1.i.us.epil.i = load float, ptr %scevgep24.i31.us.epil.i, align 4
+  %scevgep27.i36.us.epil.i = getelementptr i8, ptr %scevgep28.i33.us.epil.i, i64 4
+  %.806.1.i.us.epil.i = load float, ptr %scevgep27.i36.us.epil.i, align 4
+  store float %.803.1.i.us.epil.i, ptr %scevgep27.i36.us.epil.i, align 4
+  store float %.806.1.i.us.epil.i, ptr %scevgep24.i31.us.epil.i, align 4
+  br label %B502.unr-lcssa.i.us.i
+
+B502.unr-lcssa.i.us.i:                            ; preds = %B408.i.us.epil.i, %B502.unr-lcssa.i.us.unr-lcssa.i
+  br i1 %181, label %B502.i.us.i, label %B408.epil.i.us.i
+
+B408.epil.i.us.i:                                 ; preds = %B502.unr-lcssa.i.us.i, %B408.lr.ph.i.us.i
+  %gep370.i = getelementptr float, ptr %invariant.gep369.i, i64 %.797.i.us.i
+  %.803.epil.i.us.i = load float, ptr %gep370.i, align 4
+  %.805.epil.i.us.i = getelementptr float, ptr %gep568.i.us.i, i64 %unroll_iter6.i.i
+  %.806.epil.i.us.i = load float, ptr %.805.epil.i.us.i, align 4
+  store float %.803.epil.i.us.i, ptr %.805.epil.i.us.i, align 4
+  store float %.806.epil.i.us.i, ptr %gep370.i, align 4
+  br label %B502.i.us.i
+
+B502.i.us.i:                                      ; preds = %B408.epil.i.us.i, %B502.unr-lcssa.i.us.i
+  %.822.i.us.i = getelementptr i64, ptr %.372.us.us.i, i64 %row.4.3.us.1.i.us.i
+  %.823.i.us.i = load i64, ptr %.822.i.us.i, align 8
+  %.824.i.us.i = sub i64 0, %.823.i.us.i
+  %.829.i.us.i = getelementptr i64, ptr %.372.us.us.i, i64 %.250502542.i.us.i
+  %.830.i.us.i = load i64, ptr %.829.i.us.i, align 8
+  store i64 %.824.i.us.i, ptr %.829.i.us.i, align 8
+  store i64 %.830.i.us.i, ptr %.822.i.us.i, align 8
+  br label %B574.i.us.i
+
+B574.i.us.i:                                      ; preds = %B502.i.us.i, %B364.i.us.i
+  %.850.not.i.us.i = icmp eq i64 %column.4.3.us.1.i.us.i, %.250502542.i.us.i
+  br i1 %.850.not.i.us.i, label %B784.i.us.i, label %B618.preheader.i.us.i
+
+B618.preheader.i.us.i:                            ; preds = %B574.i.us.i
+  br i1 %176, label %B618.epil.i.us.i, label %B618.preheader15.i.us.i
+
+B618.preheader15.i.us.i:                          ; preds = %B618.preheader.i.us.i
+  %206 = shl i64 %column.4.3.us.1.i.us.i, 2
+  br i1 %177, label %B712.unr-lcssa.i.us.unr-lcssa.i, label %B618.i.us.preheader.i
+
+B618.i.us.preheader.i:                            ; preds = %B618.preheader15.i.us.i
+  %scevgep498.i = getelementptr i8, ptr %lsr.iv493.i, i64 %206
+  %scevgep506.i = getelementptr i8, ptr %lsr.iv501.i, i64 %206
+  %scevgep514.i = getelementptr i8, ptr %lsr.iv509.i, i64 %206
+  %scevgep519.i = getelementptr i8, ptr %lsr.iv435.i, i64 %206
+  br label %B618.i.us.i
+
+B618.i.us.i:                                      ; preds = %B618.i.us.i, %B618.i.us.preheader.i
+  %lsr.iv521.i = phi i64 [ %unroll_iter410.i, %B618.i.us.preheader.i ], [ %lsr.iv.next522.i, %B618.i.us.i ]
+  %lsr.iv489.i = phi i64 [ 0, %B618.i.us.preheader.i ], [ %lsr.iv.next490.i, %B618.i.us.i ]
+  %scevgep520.i = getelementptr i8, ptr %scevgep519.i, i64 %lsr.iv489.i
+  %.984.i.us.i = load float, ptr %scevgep520.i, align 4
+  %scevgep518.i = getelementptr i8, ptr %lsr.iv516.i, i64 %lsr.iv489.i
+  %.987.i.us.i = load float, ptr %scevgep518.i, align 4
+  store float %.984.i.us.i, ptr %scevgep518.i, align 4
+  store float %.987.i.us.i, ptr %scevgep520.i, align 4
+  %scevgep515.i = getelementptr i8, ptr %scevgep514.i, i64 %lsr.iv489.i
+  %.984.1.i.us.i = load float, ptr %scevgep515.i, align 4
+  %scevgep513.i = getelementptr i8, ptr %lsr.iv511.i, i64 %lsr.iv489.i
+  %.987.1.i.us.i = load float, ptr %scevgep513.i, align 4
+  store float %.984.1.i.us.i, ptr %scevgep513.i, align 4
+  store float %.987.1.i.us.i, ptr %scevgep515.i, align 4
+  %scevgep507.i = getelementptr i8, ptr %scevgep506.i, i64 %lsr.iv489.i
+  %.984.i.us.1.i = load float, ptr %scevgep507.i, align 4
+  %scevgep505.i = getelementptr i8, ptr %lsr.iv503.i, i64 %lsr.iv489.i
+  %.987.i.us.1.i = load float, ptr %scevgep505.i, align 4
+  store float %.984.i.us.1.i, ptr %scevgep505.i, align 4
+  store float %.987.i.us.1.i, ptr %scevgep507.i, align 4
+  %scevgep499.i = getelementptr i8, ptr %scevgep498.i, i64 %lsr.iv489.i
+  %.984.1.i.us.1.i = load float, ptr %scevgep499.i, align 4
+  %scevgep497.i = getelementptr i8, ptr %lsr.iv495.i, i64 %lsr.iv489.i
+  %.987.1.i.us.1.i = load float, ptr %scevgep497.i, align 4
+  store float %.984.1.i.us.1.i, ptr %scevgep497.i, align 4
+  store float %.987.1.i.us.1.i, ptr %scevgep499.i, align 4
+  %lsr.iv.next490.i = add i64 %lsr.iv489.i, %165
+  %lsr.iv.next522.i = add i64 %lsr.iv521.i, -2
+  %niter411.ncmp.1.i = icmp eq i64 %lsr.iv.next522.i, 0
+  br i1 %niter411.ncmp.1.i, label %B712.unr-lcssa.i.us.unr-lcssa.loopexit.i, label %B618.i.us.i
+
+B712.unr-lcssa.i.us.unr-lcssa.loopexit.i:         ; preds = %B618.i.us.i
+  %scevgep491.i = getelementptr i8, ptr %a1, i64 %lsr.iv.next490.i
+  br label %B712.unr-lcssa.i.us.unr-lcssa.i
+
+B712.unr-lcssa.i.us.unr-lcssa.i:                  ; preds = %B712.unr-lcssa.i.us.unr-lcssa.loopexit.i, %B618.preheader15.i.us.i
+  %lsr.iv30.i.us.unr.i = phi ptr [ %scevgep491.i, %B712.unr-lcssa.i.us.unr-lcssa.loopexit.i ], [ %a1, %B618.preheader15.i.us.i ]
+  br i1 %179, label %B618.i.us.epil.i, label %B712.unr-lcssa.i.us.i
+
+B618.i.us.epil.i:                                 ; preds = %B712.unr-lcssa.i.us.unr-lcssa.i
+  %207 = getelementptr i8, ptr %lsr.iv30.i.us.unr.i, i64 %193
+  %scevgep37.i.us.epil.i = getelementptr i8, ptr %207, i64 %206
+  %.984.i.us.epil.i = load float, ptr %scevgep37.i.us.epil.i, align 4
+  %scevgep36.i.us.epil.i = getelementptr i8, ptr %lsr.iv30.i.us.unr.i, i64 %lsr.iv34.i.us.i
+  %.987.i.us.epil.i = load float, ptr %scevgep36.i.us.epil.i, align 4
+  store float %.984.i.us.epil.i, ptr %scevgep36.i.us.epil.i, align 4
+  store float %.987.i.us.epil.i, ptr %scevgep37.i.us.epil.i, align 4
+  %208 = getelementptr i8, ptr %lsr.iv30.i.us.unr.i, i64 %196
+  %scevgep33.i37.us.epil.i = getelementptr i8, ptr %208, i64 %206
+  %.984.1.i.us.epil.i = load float, ptr %scevgep33.i37.us.epil.i, align 4
+  %scevgep32.i38.us.epil.i = getelementptr i8, ptr %lsr.iv30.i.us.unr.i, i64 %lsr.iv29.i.us.i
+  %.987.1.i.us.epil.i = load float, ptr %scevgep32.i38.us.epil.i, align 4
+  store float %.984.1.i.us.epil.i, ptr %scevgep32.i38.us.epil.i, align 4
+  store float %.987.1.i.us.epil.i, ptr %scevgep33.i37.us.epil.i, align 4
+  br label %B712.unr-lcssa.i.us.i
+
+B712.unr-lcssa.i.us.i:                            ; preds = %B618.i.us.epil.i, %B712.unr-lcssa.i.us.unr-lcssa.i
+  br i1 %181, label %B712.i.us.i, label %B618.epil.i.us.i
+
+B618.epil.i.us.i:                                 ; preds = %B712.unr-lcssa.i.us.i, %B618.preheader.i.us.i
+  %gep372.i = getelementptr float, ptr %invariant.gep371.i, i64 %column.4.3.us.1.i.us.i
+  %.984.epil.i.us.i = load float, ptr %gep372.i, align 4
+  %gep374.i = getelementptr float, ptr %invariant.gep371.i, i64 %.250502542.i.us.i
+  %.987.epil.i.us.i = load float, ptr %gep374.i, align 4
+  store float %.984.epil.i.us.i, ptr %gep374.i, align 4
+  store float %.987.epil.i.us.i, ptr %gep372.i, align 4
+  br label %B712.i.us.i
+
+B712.i.us.i:                                      ; preds = %B618.epil.i.us.i, %B712.unr-lcssa.i.us.i
+  %.1003.i.us.i = getelementptr i64, ptr %185, i64 %column.4.3.us.1.i.us.i
+  %.1004.i.us.i = load i64, ptr %.1003.i.us.i, align 8
+  %.1005.i.us.i = sub i64 0, %.1004.i.us.i
+  %.1010.i.us.i = getelementptr i64, ptr %185, i64 %.250502542.i.us.i
+  %.1011.i.us.i = load i64, ptr %.1010.i.us.i, align 8
+  store i64 %.1005.i.us.i, ptr %.1010.i.us.i, align 8
+  store i64 %.1011.i.us.i, ptr %.1003.i.us.i, align 8
+  br label %B784.i.us.i
+
+B784.i.us.i:                                      ; preds = %B712.i.us.i, %B574.i.us.i
+  %sunkaddr.i40.us.i = shl i64 %.250502542.i.us.i, 2
+  %sunkaddr73.i.us.i = getelementptr i8, ptr %gep568.i.us.i, i64 %sunkaddr.i40.us.i
+  %.1038.i.us.i = load float, ptr %sunkaddr73.i.us.i, align 4
+  %.1045.i.us.i = fcmp une float %.1038.i.us.i, 0.000000e+00
+  br i1 %.1045.i.us.i, label %B870.lr.ph.i.us.i, label %B1044.i.us.i
+
+B870.lr.ph.i.us.i:                                ; preds = %B784.i.us.i
+  %invariant.gep486.i.us.i = getelementptr float, ptr %a1, i64 %.250502542.i.us.i
+  %.1086.i.us.i = sub nsw i64 %.24.fr.i, %.541.us.prol.i.us.i
+  %..1086420.i.us.i = tail call i64 @llvm.smax.i64(i64 %.1086.i.us.i, i64 0)
+  %.1283.prol.i.us.i = add nuw i64 %.250502542.i.us.i, 2
+  %invariant.gep348.us.i = getelementptr float, ptr %a1, i64 %.541.us.prol.i.us.i
+  %209 = and i64 %204, 1
+  %210 = icmp eq i64 %209, 0
+  %211 = icmp eq i64 %78, %.250502542.i.us.i
+  %sunkaddr759.i = shl i64 %.541.us.prol.i.us.i, 2
+  %sunkaddr760.i = getelementptr i8, ptr %gep568.i.us.i, i64 %sunkaddr759.i
+  br label %B952.lr.ph.i.us.i
+
+B952.lr.ph.i.us.i:                                ; preds = %B868.loopexit.i.us.i, %B870.lr.ph.i.us.i
+  %lsr.iv44.i.us.i = phi ptr [ %scevgep45.i52.us.i, %B868.loopexit.i.us.i ], [ %lsr.iv42.i.us.i, %B870.lr.ph.i.us.i ]
+  %.1128488496.i.us.i = phi i64 [ %.1138.i.us.i, %B868.loopexit.i.us.i ], [ %..1086420.i.us.i, %B870.lr.ph.i.us.i ]
+  %.1135489495.i.us.i = phi i64 [ %.1142.i.us.i, %B868.loopexit.i.us.i ], [ %.541.us.prol.i.us.i, %B870.lr.ph.i.us.i ]
+  %.1138.i.us.i = add nsw i64 %.1128488496.i.us.i, -1
+  %.1172.i.us.i = mul nsw i64 %.1135489495.i.us.i, %.24.fr.i
+  %.1174.i.us.i = add nsw i64 %.1172.i.us.i, %.507.us.us.i
+  %gep487.i.us.i = getelementptr float, ptr %invariant.gep486.i.us.i, i64 %.1174.i.us.i
+  %.1179.i.us.i = load float, ptr %gep487.i.us.i, align 4
+  %.1184.i.us.i = fdiv float %.1179.i.us.i, %.1038.i.us.i
+  br i1 %210, label %B952.prol.loopexit.i.us.i, label %B952.prol.i.us.i
+
+B952.prol.i.us.i:                                 ; preds = %B952.lr.ph.i.us.i
+  %gep349.us.i = getelementptr float, ptr %invariant.gep348.us.i, i64 %.1174.i.us.i
+  %.1316.prol.i.us.i = load float, ptr %gep349.us.i, align 4
+  %.1325.prol.i.us.i = load float, ptr %sunkaddr760.i, align 4
+  %.1327.prol.i.us.i = fmul float %.1184.i.us.i, %.1325.prol.i.us.i
+  %.1328.prol.i.us.i = fsub float %.1316.prol.i.us.i, %.1327.prol.i.us.i
+  store float %.1328.prol.i.us.i, ptr %gep349.us.i, align 4
+  br label %B952.prol.loopexit.i.us.i
+
+B952.prol.loopexit.i.us.i:                        ; preds = %B952.prol.i.us.i, %B952.lr.ph.i.us.i
+  %.1276480482.unr.i.us.i = phi i64 [ %.541.us.prol.i.us.i, %B952.lr.ph.i.us.i ], [ %.1283.prol.i.us.i, %B952.prol.i.us.i ]
+  br i1 %211, label %B868.loopexit.i.us.i, label %B952.i.us.i
+
+B952.i.us.i:                                      ; preds = %B952.prol.loopexit.i.us.i, %B952.i.us.i
+  %.1276480482.i.us.i = phi i64 [ %.1283.1.i.us.i, %B952.i.us.i ], [ %.1276480482.unr.i.us.i, %B952.prol.loopexit.i.us.i ]
+  %212 = shl i64 %.1276480482.i.us.i, 2
+  %scevgep46.i46.us.i = getelementptr i8, ptr %lsr.iv44.i.us.i, i64 %212
+  %.1316.i.us.i = load float, ptr %scevgep46.i46.us.i, align 4
+  %scevgep40.i47.us.i = getelementptr i8, ptr %lsr.iv.i25.us.i, i64 %212
+  %.1325.i.us.i = load float, ptr %scevgep40.i47.us.i, align 4
+  %.1327.i.us.i = fmul float %.1184.i.us.i, %.1325.i.us.i
+  %.1328.i.us.i = fsub float %.1316.i.us.i, %.1327.i.us.i
+  store float %.1328.i.us.i, ptr %scevgep46.i46.us.i, align 4
+  %.1283.1.i.us.i = add nuw i64 %.1276480482.i.us.i, 2
+  %scevgep524.i = getelementptr i8, ptr %scevgep46.i46.us.i, i64 4
+  %.1316.1.i.us.i = load float, ptr %scevgep524.i, align 4
+  %scevgep526.i = getelementptr i8, ptr %scevgep40.i47.us.i, i64 4
+  %.1325.1.i.us.i = load float, ptr %scevgep526.i, align 4
+  %.1327.1.i.us.i = fmul float %.1184.i.us.i, %.1325.1.i.us.i
+  %.1328.1.i.us.i = fsub float %.1316.1.i.us.i, %.1327.1.i.us.i
+  store float %.1328.1.i.us.i, ptr %scevgep524.i, align 4
+  %exitcond564.not.1.i.us.i = icmp eq i64 %.24.fr.i, %.1283.1.i.us.i
+  br i1 %exitcond564.not.1.i.us.i, label %B868.loopexit.i.us.i, label %B952.i.us.i
+
+B868.loopexit.i.us.i:                             ; preds = %B952.i.us.i, %B952.prol.loopexit.i.us.i
+  %.1142.i.us.i = add nuw i64 %.1135489495.i.us.i, 1
+  %scevgep45.i52.us.i = getelementptr i8, ptr %lsr.iv44.i.us.i, i64 %79
+  %.1129.i.us.i = icmp sgt i64 %.1128488496.i.us.i, 1
+  br i1 %.1129.i.us.i, label %B952.lr.ph.i.us.i, label %B1044.i.us.i
+
+B1044.i.us.i:                                     ; preds = %B868.loopexit.i.us.i, %B784.i.us.i
+  %scevgep.i41.us.i = getelementptr i8, ptr %lsr.iv.i25.us.i, i64 %79
+  %lsr.iv.next.i42.us.i = add i64 %lsr.iv29.i.us.i, 4
+  %lsr.iv.next35.i.us.i = add i64 %lsr.iv34.i.us.i, 4
+  %scevgep43.i43.us.i = getelementptr i8, ptr %lsr.iv42.i.us.i, i64 %79
+  %scevgep496.i = getelementptr i8, ptr %lsr.iv495.i, i64 4
+  %scevgep504.i = getelementptr i8, ptr %lsr.iv503.i, i64 4
+  %scevgep512.i = getelementptr i8, ptr %lsr.iv511.i, i64 4
+  %scevgep517.i = getelementptr i8, ptr %lsr.iv516.i, i64 4
+  %exitcond565.not.i.us.i = icmp eq i64 %.250502542.i.us.i, %78
+  br i1 %exitcond565.not.i.us.i, label %B546.us.us.i, label %B238.endif.us.preheader.i.us.i
+
+B546.us.us.i:                                     ; preds = %B1044.i.us.i, %B94.endif.i.us.i, %B358.us.us.i
+  %scevgep416.i = getelementptr i8, ptr %lsr.iv.i, i64 %155
+  %scevgep426.i = getelementptr i8, ptr %lsr.iv425.i, i64 %160
+  %scevgep436.i = getelementptr i8, ptr %lsr.iv435.i, i64 %160
+  %scevgep441.i = getelementptr i8, ptr %lsr.iv440.i, i64 %155
+  %scevgep447.i = getelementptr i8, ptr %lsr.iv446.i, i64 %165
+  %scevgep457.i = getelementptr i8, ptr %lsr.iv456.i, i64 %165
+  %scevgep494.i = getelementptr i8, ptr %lsr.iv493.i, i64 %160
+  %scevgep502.i = getelementptr i8, ptr %lsr.iv501.i, i64 %160
+  %scevgep510.i = getelementptr i8, ptr %lsr.iv509.i, i64 %160
+  %.326.us.us.i = icmp sgt i64 %.325177189.us.us.i, 1
+  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+
+B358.us.i:                                        ; preds = %B546.us.i, %B358.us.preheader379.i
+  %lsr.iv553.i = phi ptr [ %139, %B358.us.preheader379.i ], [ %scevgep554.i, %B546.us.i ]
+  %lsr.iv548.i = phi ptr [ %143, %B358.us.preheader379.i ], [ %scevgep549.i, %B546.us.i ]
+  %lsr.iv538.i = phi ptr [ %scevgep537.i, %B358.us.preheader379.i ], [ %scevgep539.i, %B546.us.i ]
+  %lsr.iv528.i = phi ptr [ %scevgep527.i, %B358.us.preheader379.i ], [ %scevgep529.i, %B546.us.i ]
+  %.325177189.us.i = phi i64 [ %.283.i, %B358.us.preheader379.i ], [ %.335.us.i, %B546.us.i ]
+  %.332178188.us.i = phi i64 [ %.235.i, %B358.us.preheader379.i ], [ %.339.us.i, %B546.us.i ]
+  %.335.us.i = add nsw i64 %.325177189.us.i, -1
+  %.339.us.i = add i64 %.332178188.us.i, 1
+  %.370.us.i = mul i64 %.368.us.i, %.332178188.us.i
+  %.372.us.i = getelementptr i64, ptr %a2, i64 %.370.us.i
+  %.373.us.i = load i64, ptr %.372.us.i, align 8
+  %.374.us.i = icmp eq i64 %.373.us.i, 0
+  br i1 %.374.us.i, label %B396.endif.us.i, label %B546.us.i
+
+B396.endif.us.i:                                  ; preds = %B358.us.i
+  br i1 %146, label %B546.us.loopexit.unr-lcssa.i, label %B434.us.i
+
+B546.us.loopexit.unr-lcssa.i:                     ; preds = %B434.us.i, %B396.endif.us.i
+  %.464170172.us.unr.i = phi i64 [ 0, %B396.endif.us.i ], [ %148, %B434.us.i ]
+  br i1 %147, label %B546.us.i, label %B434.us.epil.i
+
+B434.us.epil.i:                                   ; preds = %B546.us.loopexit.unr-lcssa.i
+  %scevgep555.i = getelementptr i8, ptr %lsr.iv553.i, i64 %.464170172.us.unr.i
+  %scevgep550.i = getelementptr i8, ptr %lsr.iv548.i, i64 %.464170172.us.unr.i
+  %.504.us.epil.i = load float, ptr %scevgep555.i, align 4
+  store float %.504.us.epil.i, ptr %scevgep550.i, align 4
+  br label %B546.us.i
+
+B546.us.i:                                        ; preds = %B434.us.epil.i, %B546.us.loopexit.unr-lcssa.i, %B358.us.i
+  %scevgep529.i = getelementptr i8, ptr %lsr.iv528.i, i64 %140
+  %scevgep539.i = getelementptr i8, ptr %lsr.iv538.i, i64 %145
+  %scevgep549.i = getelementptr i8, ptr %lsr.iv548.i, i64 %145
+  %scevgep554.i = getelementptr i8, ptr %lsr.iv553.i, i64 %140
+  %.326.us.i = icmp sgt i64 %.325177189.us.i, 1
+  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+
+B434.us.i:                                        ; preds = %B396.endif.us.i, %B434.us.i
+  %.464170172.us.i = phi i64 [ %.471.us.3.i, %B434.us.i ], [ 0, %B396.endif.us.i ]
+  %213 = shl i64 %.464170172.us.i, 2
+  %scevgep535.i = getelementptr i8, ptr %lsr.iv528.i, i64 %213
+  %scevgep536.i = getelementptr i8, ptr %scevgep535.i, i64 -12
+  %.504.us.i = load float, ptr %scevgep536.i, align 4
+  %scevgep545.i = getelementptr i8, ptr %lsr.iv538.i, i64 %213
+  %scevgep546.i = getelementptr i8, ptr %scevgep545.i, i64 -12
+  store float %.504.us.i, ptr %scevgep546.i, align 4
+  %scevgep534.i = getelementptr i8, ptr %scevgep535.i, i64 -8
+  %.504.us.1.i = load float, ptr %scevgep534.i, align 4
+  %scevgep544.i = getelementptr i8, ptr %scevgep545.i, i64 -8
+  store float %.504.us.1.i, ptr %scevgep544.i, align 4
+  %scevgep532.i = getelementptr i8, ptr %scevgep535.i, i64 -4
+  %.504.us.2.i = load float, ptr %scevgep532.i, align 4
+  %scevgep542.i = getelementptr i8, ptr %scevgep545.i, i64 -4
+  store float %.504.us.2.i, ptr %scevgep542.i, align 4
+  %.471.us.3.i = add nuw i64 %.464170172.us.i, 4
+  %.504.us.3.i = load float, ptr %scevgep535.i, align 4
+  store float %.504.us.3.i, ptr %scevgep545.i, align 4
+  %niter396.ncmp.3.i = icmp eq i64 %unroll_iter395.i, %.471.us.3.i
+  br i1 %niter396.ncmp.3.i, label %B546.us.loopexit.unr-lcssa.i, label %B434.us.i
+
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float64,*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -36275,331 +36281,320 @@ declare i64 @llvm.abs.i64(i64, i1 immarg)
 
 declare double @llvm.fabs.f64(double)
 
+declare void @llvm.memset.p0.i64(ptr nocapture writeonly, i8, i64, i1 immarg)
+
 declare i64 @llvm.smax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.19.i = getelementptr i8, ptr %a3, i64 8
-  %.20.i = load i64, ptr %.19.i, align 8
-  %.25.i = getelementptr i8, ptr %a3, i64 16
-  %.26.i = load i64, ptr %.25.i, align 8
-  %.31147.i = sub i64 %a5, %a4
-  %.68.i = mul i64 %.26.i, %.31147.i
-  %factor.op.mul167.i = mul i64 %.20.i, %.20.i
-  %.156.fr.i = freeze i64 %factor.op.mul167.i
-  %.113186.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.113186.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B120.endif.lr.ph.i
+  %.23.i = getelementptr i8, ptr %a3, i64 8
+  %.24.i = load i64, ptr %.23.i, align 8
+  %.24.fr.i = freeze i64 %.24.i
+  %.30.i = mul i64 %.24.fr.i, %.24.fr.i
+  %.32154.i = add i64 %.24.fr.i, 4
+  %.33.i = mul i64 %.32154.i, %.24.fr.i
+  %.34.i = add i64 %.33.i, 2
+  %.39.i = getelementptr i8, ptr %a3, i64 16
+  %.40.i = load i64, ptr %.39.i, align 8
+  %.47155.i = sub i64 %a5, %a4
+  %.84.i = mul i64 %.40.i, %.47155.i
+  %.129161.not.i = icmp slt i64 %.84.i, 1
+  br i1 %.129161.not.i, label %B268.endif.i, label %B148.lr.ph.i
 
-B120.endif.lr.ph.i:                               ; preds = %0
-  %.27.i = mul i64 %.26.i, %a4
-  %.158148.i = add i64 %.20.i, 4
-  %.159.i = mul i64 %.158148.i, %.20.i
-  %.160.i = add i64 %.159.i, 2
-  %.255155.i = icmp sgt i64 %.156.fr.i, 0
+B148.lr.ph.i:                                     ; preds = %0
+  %.42.i = mul i64 %.40.i, %a4
+  %.178.i = icmp sgt i64 %.24.fr.i, 16
+  br i1 %.178.i, label %B148.us.preheader.i, label %B148.preheader.i
+
+B148.preheader.i:                                 ; preds = %B148.lr.ph.i
+  %xtraiter.i = and i64 %.84.i, 3
+  %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
+  br i1 %lcmp.mod.not.i, label %B148.prol.loopexit.i, label %B148.prol.preheader.i
+
+B148.prol.preheader.i:                            ; preds = %B148.preheader.i
+  %1 = shl i64 %.24.fr.i, 4
+  %2 = mul i64 %1, %.42.i
+  %scevgep748.i = getelementptr i8, ptr %a2, i64 %2
+  br label %B148.prol.i
+
+B148.prol.i:                                      ; preds = %B148.prol.i, %B148.prol.preheader.i
+  %lsr.iv749.i = phi ptr [ %scevgep748.i, %B148.prol.preheader.i ], [ %scevgep750.i, %B148.prol.i ]
+  %prol.iter.i = phi i64 [ 0, %B148.prol.preheader.i ], [ %prol.iter.next.i, %B148.prol.i ]
+  store i64 0, ptr %lsr.iv749.i, align 8
+  %prol.iter.next.i = add nuw nsw i64 %prol.iter.i, 1
+  %scevgep750.i = getelementptr i8, ptr %lsr.iv749.i, i64 %1
+  %prol.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %prol.iter.next.i
+  br i1 %prol.iter.cmp.not.i, label %B148.prol.loopexit.loopexit.i, label %B148.prol.i
+
+B148.prol.loopexit.loopexit.i:                    ; preds = %B148.prol.i
+  %3 = and i64 %.84.i, 9223372036854775804
+  %4 = add i64 %xtraiter.i, %.42.i
+  br label %B148.prol.loopexit.i
+
+B148.prol.loopexit.i:                             ; preds = %B148.prol.loopexit.loopexit.i, %B148.preheader.i
+  %.128159163.unr.i = phi i64 [ %.84.i, %B148.preheader.i ], [ %3, %B148.prol.loopexit.loopexit.i ]
+  %.135160162.unr.i = phi i64 [ %.42.i, %B148.preheader.i ], [ %4, %B148.prol.loopexit.loopexit.i ]
+  %5 = icmp ult i64 %.84.i, 4
+  br i1 %5, label %B268.endif.i, label %B148.preheader414.i
+
+B148.preheader414.i:                              ; preds = %B148.prol.loopexit.i
+  %6 = add nsw i64 %.128159163.unr.i, -1
+  %7 = add i64 %.135160162.unr.i, 3
+  %8 = shl i64 %.24.fr.i, 4
+  %9 = mul i64 %7, %8
+  %10 = shl i64 %.24.fr.i, 6
+  %11 = add i64 %.135160162.unr.i, 2
+  %12 = mul i64 %11, %8
+  %13 = mul i64 %.135160162.unr.i, %8
+  %14 = add i64 %.135160162.unr.i, 1
+  %15 = mul i64 %14, %8
+  br label %B148.i
+
+B148.us.preheader.i:                              ; preds = %B148.lr.ph.i
   %.29.i.i = getelementptr i8, ptr %a3, i64 40
-  %invariant.gep492.i = getelementptr i8, ptr %a1, i64 8
-  %invariant.gep167.i.i = getelementptr i8, ptr %a0, i64 -8
-  %.474.i.i = getelementptr i8, ptr %a3, i64 32
-  %1 = getelementptr i64, ptr %a2, i64 %.20.i
-  %2 = add nsw i64 %.20.i, -1
-  %xtraiter.i.i = and i64 %.20.i, 3
-  %3 = add nsw i64 %.20.i, -2
-  %unroll_iter6.i.i = and i64 %.20.i, 9223372036854775806
-  %4 = shl i64 %.20.i, 3
-  %5 = shl i64 %.20.i, 4
-  %.971.epil.i.i = mul nuw nsw i64 %unroll_iter6.i.i, %.20.i
-  %6 = add nsw i64 %unroll_iter6.i.i, -2
-  %7 = lshr exact i64 %6, 1
-  %8 = add nuw i64 %7, 1
-  br i1 %.255155.i, label %B120.endif.us.us.preheader.i, label %B120.endif.preheader.i
+  %invariant.gep311.i = getelementptr i8, ptr %a0, i64 24
+  %invariant.gep313.i = getelementptr i8, ptr %a1, i64 24
+  %invariant.gep315.i = getelementptr i8, ptr %a0, i64 -8
+  %.605.i.i = getelementptr i8, ptr %a3, i64 32
+  %16 = shl i64 %.42.i, 3
+  %17 = mul i64 %16, %.30.i
+  %18 = getelementptr i8, ptr %a0, i64 %17
+  %scevgep644.i = getelementptr i8, ptr %18, i64 56
+  %19 = shl i64 %.30.i, 3
+  %20 = mul i64 %.34.i, %16
+  %21 = getelementptr i8, ptr %a1, i64 %20
+  %scevgep662.i = getelementptr i8, ptr %21, i64 56
+  %22 = shl i64 %.33.i, 3
+  %23 = add i64 %22, 16
+  %24 = shl i64 %.42.i, 4
+  %25 = mul i64 %24, %.24.fr.i
+  %scevgep690.i = getelementptr i8, ptr %a2, i64 %25
+  %26 = shl i64 %.24.fr.i, 4
+  %scevgep709.i = getelementptr i8, ptr %scevgep690.i, i64 -8
+  %27 = or disjoint i64 %25, 8
+  %scevgep716.i = getelementptr i8, ptr %a2, i64 %27
+  %sunkaddr754.i = getelementptr i8, ptr %a3, i64 24
+  %sunkaddr755.i = getelementptr i8, ptr %a3, i64 48
+  br label %B148.us.i
 
-B120.endif.preheader.i:                           ; preds = %B120.endif.lr.ph.i
-  %unroll_iter514.i = and i64 %8, -2
-  %9 = shl i64 %.27.i, 4
-  %10 = mul i64 %9, %.20.i
-  %scevgep712.i = getelementptr i8, ptr %a2, i64 %10
-  %scevgep731.i = getelementptr i8, ptr %scevgep712.i, i64 -8
-  %11 = or disjoint i64 %10, 8
-  %scevgep738.i = getelementptr i8, ptr %a2, i64 %11
-  %12 = and i64 %.20.i, -4
-  %13 = or disjoint i64 %9, 8
-  %14 = mul i64 %13, %.20.i
-  %scevgep764.i = getelementptr i8, ptr %a2, i64 %14
-  %15 = mul i64 %.160.i, %.27.i
-  %16 = shl i64 %15, 3
-  %scevgep788.i = getelementptr i8, ptr %a1, i64 %16
-  %17 = shl i64 %.159.i, 3
-  %18 = add i64 %17, 16
-  %scevgep807.i = getelementptr i8, ptr %scevgep788.i, i64 %4
-  %19 = shl i64 %.20.i, 5
-  %20 = mul i64 %.20.i, 24
-  %scevgep817.i = getelementptr i8, ptr %scevgep788.i, i64 %20
-  %scevgep825.i = getelementptr i8, ptr %scevgep788.i, i64 %5
-  %sunkaddr856.i = getelementptr i8, ptr %a3, i64 24
-  %21 = icmp sgt i64 %.20.i, 0
-  %sunkaddr857.i = getelementptr i8, ptr %a3, i64 48
-  %22 = icmp samesign ult i64 %.20.i, 4
-  %23 = icmp eq i64 %xtraiter.i.i, 0
-  %24 = icmp eq i64 %.20.i, 1
-  %25 = getelementptr double, ptr %a1, i64 %.971.epil.i.i
-  %26 = icmp eq i64 %2, 0
-  %27 = icmp eq i64 %6, 0
-  %28 = and i64 %6, 2
-  %29 = icmp eq i64 %28, 0
-  %30 = and i64 %.20.i, 1
-  %31 = icmp eq i64 %30, 0
-  br label %B120.endif.i
-
-B120.endif.us.us.preheader.i:                     ; preds = %B120.endif.lr.ph.i
-  %xtraiter516.i = and i64 %.156.fr.i, 3
-  %unroll_iter518.i = and i64 %.156.fr.i, 9223372036854775804
-  %unroll_iter533.i = and i64 %8, -2
-  %32 = shl i64 %.27.i, 3
-  %33 = mul i64 %32, %.156.fr.i
-  %34 = getelementptr i8, ptr %a0, i64 %33
-  %scevgep.i = getelementptr i8, ptr %34, i64 24
-  %35 = shl i64 %.156.fr.i, 3
-  %36 = mul i64 %.160.i, %.27.i
-  %37 = shl i64 %36, 3
-  %38 = getelementptr i8, ptr %a1, i64 %37
-  %scevgep545.i = getelementptr i8, ptr %38, i64 24
-  %39 = shl i64 %.159.i, 3
-  %40 = add i64 %39, 16
-  %41 = shl i64 %.27.i, 4
-  %42 = mul i64 %41, %.20.i
-  %scevgep565.i = getelementptr i8, ptr %a2, i64 %42
-  %scevgep584.i = getelementptr i8, ptr %scevgep565.i, i64 -8
-  %43 = or disjoint i64 %42, 8
-  %scevgep591.i = getelementptr i8, ptr %a2, i64 %43
-  %44 = and i64 %.20.i, -4
-  %45 = or disjoint i64 %41, 8
-  %46 = mul i64 %45, %.20.i
-  %scevgep634.i = getelementptr i8, ptr %a2, i64 %46
-  %scevgep674.i = getelementptr i8, ptr %38, i64 %4
-  %47 = shl i64 %.20.i, 5
-  %48 = mul i64 %.20.i, 24
-  %scevgep684.i = getelementptr i8, ptr %38, i64 %48
-  %scevgep692.i = getelementptr i8, ptr %38, i64 %5
-  %49 = icmp samesign ult i64 %.156.fr.i, 4
-  %50 = icmp eq i64 %xtraiter516.i, 0
-  %sunkaddr849.i = getelementptr i8, ptr %a3, i64 24
-  %sunkaddr.i = getelementptr i8, ptr %a3, i64 48
-  %51 = icmp sgt i64 %.20.i, 0
-  %52 = icmp samesign ult i64 %2, 3
-  %53 = icmp eq i64 %xtraiter.i.i, 0
-  %54 = icmp eq i64 %.20.i, 1
-  %55 = getelementptr double, ptr %a1, i64 %.971.epil.i.i
-  %56 = icmp eq i64 %2, 0
-  %57 = icmp eq i64 %6, 0
-  %58 = and i64 %6, 2
-  %59 = icmp eq i64 %58, 0
-  %60 = and i64 %.20.i, 1
-  %61 = icmp eq i64 %60, 0
-  %62 = shl i64 %unroll_iter518.i, 3
-  br label %B120.endif.us.us.i
-
-B120.endif.us.us.i:                               ; preds = %B428.us.us.i, %B120.endif.us.us.preheader.i
-  %lsr.iv693.i = phi ptr [ %scevgep692.i, %B120.endif.us.us.preheader.i ], [ %scevgep694.i, %B428.us.us.i ]
-  %lsr.iv685.i = phi ptr [ %scevgep684.i, %B120.endif.us.us.preheader.i ], [ %scevgep686.i, %B428.us.us.i ]
-  %lsr.iv675.i = phi ptr [ %scevgep674.i, %B120.endif.us.us.preheader.i ], [ %scevgep676.i, %B428.us.us.i ]
-  %lsr.iv635.i = phi ptr [ %scevgep634.i, %B120.endif.us.us.preheader.i ], [ %scevgep636.i, %B428.us.us.i ]
-  %lsr.iv592.i = phi ptr [ %scevgep591.i, %B120.endif.us.us.preheader.i ], [ %scevgep593.i, %B428.us.us.i ]
-  %lsr.iv585.i = phi ptr [ %scevgep584.i, %B120.endif.us.us.preheader.i ], [ %scevgep586.i, %B428.us.us.i ]
-  %lsr.iv566.i = phi ptr [ %scevgep565.i, %B120.endif.us.us.preheader.i ], [ %scevgep567.i, %B428.us.us.i ]
-  %lsr.iv561.i = phi ptr [ %34, %B120.endif.us.us.preheader.i ], [ %scevgep562.i, %B428.us.us.i ]
-  %lsr.iv556.i = phi ptr [ %38, %B120.endif.us.us.preheader.i ], [ %scevgep557.i, %B428.us.us.i ]
-  %lsr.iv546.i = phi ptr [ %scevgep545.i, %B120.endif.us.us.preheader.i ], [ %scevgep547.i, %B428.us.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B120.endif.us.us.preheader.i ], [ %scevgep537.i, %B428.us.us.i ]
-  %.112168190.us.us.i = phi i64 [ %.68.i, %B120.endif.us.us.preheader.i ], [ %.122.us.us.i, %B428.us.us.i ]
-  %.119170189.us.us.i = phi i64 [ %.27.i, %B120.endif.us.us.preheader.i ], [ %.126.us.us.i, %B428.us.us.i ]
-  %.162.us.us.i = mul nsw i64 %.119170189.us.us.i, %.160.i
-  %63 = getelementptr double, ptr %a1, i64 %.162.us.us.i
-  br i1 %49, label %B208.B260_crit_edge.us.us.unr-lcssa.i, label %B210.us.us.i
-
-B260.endif.us.us.i:                               ; preds = %B976.epil.i.i, %B554.endif.i.i, %common.ret.loopexit.unr-lcssa.i.i
-  %.697.i.i = load double, ptr %.437.i.i, align 8
-  %.703.i.i = load i64, ptr %sunkaddr.i, align 8
-  %.706.i.i = sitofp i64 %.703.i.i to double
-  %.707.i.i = fmul double %.697.i.i, %.706.i.i
-  %.709.i.i = fcmp ule double %.707.i.i, 1.000000e+00
-  br i1 %.709.i.i, label %B340.us.us.preheader.i, label %B428.us.us.i
-
-B340.us.us.preheader.i:                           ; preds = %B260.endif.us.us.i
-  br i1 %49, label %B338.B390_crit_edge.us.us.unr-lcssa.i, label %B340.us.us.i
-
-B428.us.us.i:                                     ; preds = %B1044.i.i, %B94.endif.i.i, %B338.B390_crit_edge.us.us.i, %B260.endif.us.us.i
-  %scevgep537.i = getelementptr i8, ptr %lsr.iv.i, i64 %35
-  %scevgep547.i = getelementptr i8, ptr %lsr.iv546.i, i64 %40
-  %scevgep557.i = getelementptr i8, ptr %lsr.iv556.i, i64 %40
-  %scevgep562.i = getelementptr i8, ptr %lsr.iv561.i, i64 %35
-  %scevgep567.i = getelementptr i8, ptr %lsr.iv566.i, i64 %5
-  %scevgep586.i = getelementptr i8, ptr %lsr.iv585.i, i64 %5
-  %scevgep593.i = getelementptr i8, ptr %lsr.iv592.i, i64 %5
-  %scevgep636.i = getelementptr i8, ptr %lsr.iv635.i, i64 %5
-  %scevgep676.i = getelementptr i8, ptr %lsr.iv675.i, i64 %40
-  %scevgep686.i = getelementptr i8, ptr %lsr.iv685.i, i64 %40
-  %scevgep694.i = getelementptr i8, ptr %lsr.iv693.i, i64 %40
-  %.113.us.us.i = icmp sgt i64 %.112168190.us.us.i, 1
-  br i1 %.113.us.us.i, label %B120.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
-
-B340.us.us.i:                                     ; preds = %B340.us.us.preheader.i, %B340.us.us.i
-  %.434161163.us.us.i = phi i64 [ %.441.us.us.3.i, %B340.us.us.i ], [ 0, %B340.us.us.preheader.i ]
-  %64 = shl i64 %.434161163.us.us.i, 3
-  %scevgep619.i = getelementptr i8, ptr %lsr.iv.i, i64 %64
-  %scevgep620.i = getelementptr i8, ptr %scevgep619.i, i64 -24
-  %.474.us.us.i = load double, ptr %scevgep620.i, align 8
-  %scevgep626.i = getelementptr i8, ptr %lsr.iv546.i, i64 %64
-  %scevgep627.i = getelementptr i8, ptr %scevgep626.i, i64 -24
-  store double %.474.us.us.i, ptr %scevgep627.i, align 8
-  %scevgep618.i = getelementptr i8, ptr %scevgep619.i, i64 -16
-  %.474.us.us.1.i = load double, ptr %scevgep618.i, align 8
-  %scevgep625.i = getelementptr i8, ptr %scevgep626.i, i64 -16
-  store double %.474.us.us.1.i, ptr %scevgep625.i, align 8
-  %scevgep616.i = getelementptr i8, ptr %scevgep619.i, i64 -8
-  %.474.us.us.2.i = load double, ptr %scevgep616.i, align 8
-  %scevgep623.i = getelementptr i8, ptr %scevgep626.i, i64 -8
-  store double %.474.us.us.2.i, ptr %scevgep623.i, align 8
-  %.441.us.us.3.i = add nuw nsw i64 %.434161163.us.us.i, 4
-  %.474.us.us.3.i = load double, ptr %scevgep619.i, align 8
-  store double %.474.us.us.3.i, ptr %scevgep626.i, align 8
-  %niter524.ncmp.3.i = icmp eq i64 %unroll_iter518.i, %.441.us.us.3.i
-  br i1 %niter524.ncmp.3.i, label %B338.B390_crit_edge.us.us.unr-lcssa.i, label %B340.us.us.i
-
-B210.us.us.i:                                     ; preds = %B120.endif.us.us.i, %B210.us.us.i
-  %.261154156.us.us.i = phi i64 [ %.268.us.us.3.i, %B210.us.us.i ], [ 0, %B120.endif.us.us.i ]
-  %65 = shl i64 %.261154156.us.us.i, 3
-  %scevgep543.i = getelementptr i8, ptr %lsr.iv.i, i64 %65
-  %scevgep544.i = getelementptr i8, ptr %scevgep543.i, i64 -24
-  %.301.us.us.i = load double, ptr %scevgep544.i, align 8
-  %scevgep553.i = getelementptr i8, ptr %lsr.iv546.i, i64 %65
-  %scevgep554.i = getelementptr i8, ptr %scevgep553.i, i64 -24
-  store double %.301.us.us.i, ptr %scevgep554.i, align 8
-  %scevgep542.i = getelementptr i8, ptr %scevgep543.i, i64 -16
-  %.301.us.us.1.i = load double, ptr %scevgep542.i, align 8
-  %scevgep552.i = getelementptr i8, ptr %scevgep553.i, i64 -16
-  store double %.301.us.us.1.i, ptr %scevgep552.i, align 8
-  %scevgep540.i = getelementptr i8, ptr %scevgep543.i, i64 -8
-  %.301.us.us.2.i = load double, ptr %scevgep540.i, align 8
-  %scevgep550.i = getelementptr i8, ptr %scevgep553.i, i64 -8
-  store double %.301.us.us.2.i, ptr %scevgep550.i, align 8
-  %.268.us.us.3.i = add nuw nsw i64 %.261154156.us.us.i, 4
-  %.301.us.us.3.i = load double, ptr %scevgep543.i, align 8
-  store double %.301.us.us.3.i, ptr %scevgep553.i, align 8
-  %niter519.ncmp.3.i = icmp eq i64 %unroll_iter518.i, %.268.us.us.3.i
-  br i1 %niter519.ncmp.3.i, label %B208.B260_crit_edge.us.us.unr-lcssa.i, label %B210.us.us.i
-
-B208.B260_crit_edge.us.us.unr-lcssa.i:            ; preds = %B210.us.us.i, %B120.endif.us.us.i
-  %.261154156.us.us.unr.i = phi i64 [ 0, %B120.endif.us.us.i ], [ %62, %B210.us.us.i ]
-  br i1 %50, label %B208.B260_crit_edge.us.us.i, label %B210.us.us.epil.preheader.i
-
-B210.us.us.epil.preheader.i:                      ; preds = %B208.B260_crit_edge.us.us.unr-lcssa.i
-  %scevgep558.i = getelementptr i8, ptr %lsr.iv556.i, i64 %.261154156.us.us.unr.i
-  %scevgep563.i = getelementptr i8, ptr %lsr.iv561.i, i64 %.261154156.us.us.unr.i
-  br label %B210.us.us.epil.i
-
-B210.us.us.epil.i:                                ; preds = %B210.us.us.epil.i, %B210.us.us.epil.preheader.i
-  %epil.iter.i = phi i64 [ %epil.iter.next.i, %B210.us.us.epil.i ], [ 0, %B210.us.us.epil.preheader.i ]
-  %66 = shl nuw nsw i64 %epil.iter.i, 3
-  %scevgep564.i = getelementptr i8, ptr %scevgep563.i, i64 %66
-  %.301.us.us.epil.i = load double, ptr %scevgep564.i, align 8
-  %scevgep559.i = getelementptr i8, ptr %scevgep558.i, i64 %66
-  store double %.301.us.us.epil.i, ptr %scevgep559.i, align 8
-  %epil.iter.next.i = add nuw nsw i64 %epil.iter.i, 1
-  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter516.i, %epil.iter.next.i
-  br i1 %epil.iter.cmp.not.i, label %B208.B260_crit_edge.us.us.i, label %B210.us.us.epil.i
-
-B208.B260_crit_edge.us.us.i:                      ; preds = %B210.us.us.epil.i, %B208.B260_crit_edge.us.us.unr-lcssa.i
-  %.122.us.us.i = add nsw i64 %.112168190.us.us.i, -1
-  %.167.us.us.i = shl nsw i64 %.119170189.us.us.i, 1
-  %.126.us.us.i = add i64 %.119170189.us.us.i, 1
-  %.169.us.us.i = mul nsw i64 %.167.us.us.i, %.20.i
-  %.27.i.i = load i64, ptr %.19.i, align 8
+B148.us.i:                                        ; preds = %B266.us.i, %B148.us.preheader.i
+  %lsr.iv717.i = phi ptr [ %scevgep716.i, %B148.us.preheader.i ], [ %scevgep718.i, %B266.us.i ]
+  %lsr.iv710.i = phi ptr [ %scevgep709.i, %B148.us.preheader.i ], [ %scevgep711.i, %B266.us.i ]
+  %lsr.iv691.i = phi ptr [ %scevgep690.i, %B148.us.preheader.i ], [ %scevgep692.i, %B266.us.i ]
+  %lsr.iv686.i = phi ptr [ %18, %B148.us.preheader.i ], [ %scevgep687.i, %B266.us.i ]
+  %lsr.iv681.i = phi ptr [ %21, %B148.us.preheader.i ], [ %scevgep682.i, %B266.us.i ]
+  %lsr.iv663.i = phi ptr [ %scevgep662.i, %B148.us.preheader.i ], [ %scevgep664.i, %B266.us.i ]
+  %lsr.iv645.i = phi ptr [ %scevgep644.i, %B148.us.preheader.i ], [ %scevgep646.i, %B266.us.i ]
+  %.128159163.us.i = phi i64 [ %.84.i, %B148.us.preheader.i ], [ %.138.us.i, %B266.us.i ]
+  %.135160162.us.i = phi i64 [ %.42.i, %B148.us.preheader.i ], [ %.142.us.i, %B266.us.i ]
+  %.171.us.i = shl nsw i64 %.135160162.us.i, 1
+  %.173.us.i = mul nsw i64 %.171.us.i, %.24.fr.i
+  %.175.us.i = getelementptr i64, ptr %a2, i64 %.173.us.i
+  store i64 0, ptr %.175.us.i, align 8
+  %.185.us.i = mul i64 %.135160162.us.i, %.30.i
+  %.188.us.i = mul nsw i64 %.135160162.us.i, %.34.i
+  %.27.i.i = load i64, ptr %.23.i, align 8
   %.30.i.i = load i64, ptr %.29.i.i, align 8
-  %.42.i.i = mul nsw i64 %.27.i.i, %.27.i.i
-  %.58.i.i = load i64, ptr %a3, align 8
-  %.64.i.i = getelementptr i64, ptr %a2, i64 %.169.us.us.i
-  %67 = getelementptr i64, ptr %a2, i64 %.27.i.i
-  %68 = getelementptr i64, ptr %67, i64 %.169.us.us.i
-  %69 = getelementptr i64, ptr %68, i64 %.27.i.i
-  %.70.i.i = getelementptr i8, ptr %69, i64 -8
-  %.92.i.i = inttoptr i64 %.58.i.i to ptr
-  tail call void %.92.i.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %63, ptr nonnull %.19.i, ptr %.64.i.i, ptr %.70.i.i)
-  %.57.i.i.i = icmp sgt i64 %.27.i.i, 0
-  br i1 %.57.i.i.i, label %B36.lr.ph.i.i.i, label %B0.endif.endif.i.i
+  %.42.i.i = mul i64 %.27.i.i, %.27.i.i
+  %.135204.i.i = icmp sgt i64 %.42.i.i, 0
+  br i1 %.135204.i.i, label %B120.lr.ph.i.i, label %B158.i.i
 
-B36.lr.ph.i.i.i:                                  ; preds = %B208.B260_crit_edge.us.us.i
+B120.lr.ph.i.i:                                   ; preds = %B148.us.i
+  %xtraiter.i.i = and i64 %.42.i.i, 3
+  %28 = icmp samesign ult i64 %.42.i.i, 4
+  br i1 %28, label %B158.loopexit.unr-lcssa.i.i, label %B120.lr.ph.new.i.i
+
+B120.lr.ph.new.i.i:                               ; preds = %B120.lr.ph.i.i
+  %29 = shl i64 %.185.us.i, 3
+  %gep312.i = getelementptr i8, ptr %invariant.gep311.i, i64 %29
+  %30 = shl i64 %.188.us.i, 3
+  %gep314.i = getelementptr i8, ptr %invariant.gep313.i, i64 %30
+  %31 = add nsw i64 %.42.i.i, -4
+  %32 = icmp samesign ult i64 %31, 4
+  br i1 %32, label %B158.loopexit.unr-lcssa.i.loopexit.unr-lcssa.i, label %B120.lr.ph.new.i.new.i
+
+B120.lr.ph.new.i.new.i:                           ; preds = %B120.lr.ph.new.i.i
+  %33 = lshr i64 %31, 2
+  %34 = add nuw nsw i64 %33, 1
+  %unroll_iter.i = and i64 %34, 9223372036854775806
+  br label %B120.i.i
+
+B120.i.i:                                         ; preds = %B120.i.i, %B120.lr.ph.new.i.new.i
+  %lsr.iv678.i = phi i64 [ %lsr.iv.next679.i, %B120.i.i ], [ %unroll_iter.i, %B120.lr.ph.new.i.new.i ]
+  %lsr.iv647.i = phi i64 [ %lsr.iv.next648.i, %B120.i.i ], [ 0, %B120.lr.ph.new.i.new.i ]
+  %scevgep655.i = getelementptr i8, ptr %lsr.iv645.i, i64 %lsr.iv647.i
+  %scevgep656.i = getelementptr i8, ptr %scevgep655.i, i64 -32
+  %scevgep661.i = getelementptr i8, ptr %scevgep655.i, i64 -56
+  %.177.i.i = load double, ptr %scevgep661.i, align 8
+  %scevgep671.i = getelementptr i8, ptr %lsr.iv663.i, i64 %lsr.iv647.i
+  %scevgep672.i = getelementptr i8, ptr %scevgep671.i, i64 -32
+  %scevgep677.i = getelementptr i8, ptr %scevgep671.i, i64 -56
+  store double %.177.i.i, ptr %scevgep677.i, align 8
+  %scevgep660.i = getelementptr i8, ptr %scevgep655.i, i64 -48
+  %.177.1.i.i = load double, ptr %scevgep660.i, align 8
+  %scevgep676.i = getelementptr i8, ptr %scevgep671.i, i64 -48
+  store double %.177.1.i.i, ptr %scevgep676.i, align 8
+  %scevgep658.i = getelementptr i8, ptr %scevgep655.i, i64 -40
+  %.177.2.i.i = load double, ptr %scevgep658.i, align 8
+  %scevgep674.i = getelementptr i8, ptr %scevgep671.i, i64 -40
+  store double %.177.2.i.i, ptr %scevgep674.i, align 8
+  %.177.3.i.i = load double, ptr %scevgep656.i, align 8
+  store double %.177.3.i.i, ptr %scevgep672.i, align 8
+  %scevgep654.i = getelementptr i8, ptr %scevgep655.i, i64 -24
+  %.177.i.1.i = load double, ptr %scevgep654.i, align 8
+  %scevgep670.i = getelementptr i8, ptr %scevgep671.i, i64 -24
+  store double %.177.i.1.i, ptr %scevgep670.i, align 8
+  %scevgep653.i = getelementptr i8, ptr %scevgep655.i, i64 -16
+  %.177.1.i.1.i = load double, ptr %scevgep653.i, align 8
+  %scevgep669.i = getelementptr i8, ptr %scevgep671.i, i64 -16
+  store double %.177.1.i.1.i, ptr %scevgep669.i, align 8
+  %scevgep651.i = getelementptr i8, ptr %scevgep655.i, i64 -8
+  %.177.2.i.1.i = load double, ptr %scevgep651.i, align 8
+  %scevgep667.i = getelementptr i8, ptr %scevgep671.i, i64 -8
+  store double %.177.2.i.1.i, ptr %scevgep667.i, align 8
+  %.177.3.i.1.i = load double, ptr %scevgep655.i, align 8
+  store double %.177.3.i.1.i, ptr %scevgep671.i, align 8
+  %lsr.iv.next648.i = add i64 %lsr.iv647.i, 64
+  %lsr.iv.next679.i = add i64 %lsr.iv678.i, -2
+  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next679.i, 0
+  br i1 %niter.ncmp.1.i, label %B158.loopexit.unr-lcssa.i.loopexit.unr-lcssa.i, label %B120.i.i
+
+B158.loopexit.unr-lcssa.i.loopexit.unr-lcssa.i:   ; preds = %B120.i.i, %B120.lr.ph.new.i.i
+  %.141203205.i.unr.i = phi i64 [ 0, %B120.lr.ph.new.i.i ], [ %lsr.iv.next648.i, %B120.i.i ]
+  %35 = and i64 %31, 4
+  %lcmp.mod384.not.not.i = icmp eq i64 %35, 0
+  br i1 %lcmp.mod384.not.not.i, label %B120.i.epil.i, label %B158.loopexit.unr-lcssa.i.loopexit.i
+
+B120.i.epil.i:                                    ; preds = %B158.loopexit.unr-lcssa.i.loopexit.unr-lcssa.i
+  %scevgep63.i.epil.i = getelementptr i8, ptr %gep312.i, i64 %.141203205.i.unr.i
+  %scevgep64.i.epil.i = getelementptr i8, ptr %scevgep63.i.epil.i, i64 -24
+  %.177.i.epil.i = load double, ptr %scevgep64.i.epil.i, align 8
+  %scevgep71.i.epil.i = getelementptr i8, ptr %gep314.i, i64 %.141203205.i.unr.i
+  %scevgep72.i.epil.i = getelementptr i8, ptr %scevgep71.i.epil.i, i64 -24
+  store double %.177.i.epil.i, ptr %scevgep72.i.epil.i, align 8
+  %scevgep62.i.epil.i = getelementptr i8, ptr %scevgep63.i.epil.i, i64 -16
+  %.177.1.i.epil.i = load double, ptr %scevgep62.i.epil.i, align 8
+  %scevgep70.i.epil.i = getelementptr i8, ptr %scevgep71.i.epil.i, i64 -16
+  store double %.177.1.i.epil.i, ptr %scevgep70.i.epil.i, align 8
+  %scevgep60.i.epil.i = getelementptr i8, ptr %scevgep63.i.epil.i, i64 -8
+  %.177.2.i.epil.i = load double, ptr %scevgep60.i.epil.i, align 8
+  %scevgep68.i.epil.i = getelementptr i8, ptr %scevgep71.i.epil.i, i64 -8
+  store double %.177.2.i.epil.i, ptr %scevgep68.i.epil.i, align 8
+  %.177.3.i.epil.i = load double, ptr %scevgep63.i.epil.i, align 8
+  store double %.177.3.i.epil.i, ptr %scevgep71.i.epil.i, align 8
+  br label %B158.loopexit.unr-lcssa.i.loopexit.i
+
+B158.loopexit.unr-lcssa.i.loopexit.i:             ; preds = %B120.i.epil.i, %B158.loopexit.unr-lcssa.i.loopexit.unr-lcssa.i
+  %unroll_iter.i.i = shl i64 %.42.i.i, 3
+  %36 = and i64 %unroll_iter.i.i, -32
+  br label %B158.loopexit.unr-lcssa.i.i
+
+B158.loopexit.unr-lcssa.i.i:                      ; preds = %B158.loopexit.unr-lcssa.i.loopexit.i, %B120.lr.ph.i.i
+  %.141203205.unr.i.i = phi i64 [ 0, %B120.lr.ph.i.i ], [ %36, %B158.loopexit.unr-lcssa.i.loopexit.i ]
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B158.i.i, label %B120.epil.preheader.i.i
+
+B120.epil.preheader.i.i:                          ; preds = %B158.loopexit.unr-lcssa.i.i
+  %scevgep683.i = getelementptr i8, ptr %lsr.iv681.i, i64 %.141203205.unr.i.i
+  %scevgep688.i = getelementptr i8, ptr %lsr.iv686.i, i64 %.141203205.unr.i.i
+  br label %B120.epil.i.i
+
+B120.epil.i.i:                                    ; preds = %B120.epil.i.i, %B120.epil.preheader.i.i
+  %epil.iter.i.i = phi i64 [ %epil.iter.next.i.i, %B120.epil.i.i ], [ 0, %B120.epil.preheader.i.i ]
+  %37 = shl nuw nsw i64 %epil.iter.i.i, 3
+  %scevgep689.i = getelementptr i8, ptr %scevgep688.i, i64 %37
+  %.177.epil.i.i = load double, ptr %scevgep689.i, align 8
+  %scevgep684.i = getelementptr i8, ptr %scevgep683.i, i64 %37
+  store double %.177.epil.i.i, ptr %scevgep684.i, align 8
+  %epil.iter.next.i.i = add nuw nsw i64 %epil.iter.i.i, 1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i.i, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B158.i.i, label %B120.epil.i.i
+
+B158.i.i:                                         ; preds = %B120.epil.i.i, %B158.loopexit.unr-lcssa.i.i, %B148.us.i
+  %.195.i.i = load i64, ptr %a3, align 8
+  %.198.i.i = getelementptr double, ptr %a1, i64 %.188.us.i
+  %38 = getelementptr i64, ptr %a2, i64 %.27.i.i
+  %39 = getelementptr i64, ptr %38, i64 %.173.us.i
+  %40 = getelementptr i64, ptr %39, i64 %.27.i.i
+  %.207.i.i = getelementptr i8, ptr %40, i64 -8
+  %.229.i.i = inttoptr i64 %.195.i.i to ptr
+  tail call void %.229.i.i(ptr nonnull %.23.i, ptr nonnull %.23.i, ptr %.198.i.i, ptr nonnull %.23.i, ptr nonnull %.175.us.i, ptr %.207.i.i)
+  %.57.i.i.i = icmp sgt i64 %.27.i.i, 0
+  br i1 %.57.i.i.i, label %B36.lr.ph.i.i.i, label %B158.endif.endif.i.i
+
+B36.lr.ph.i.i.i:                                  ; preds = %B158.i.i
   %xtraiter.i.i.i = and i64 %.27.i.i, 7
-  %70 = icmp samesign ult i64 %.27.i.i, 8
-  br i1 %70, label %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge, label %B36.lr.ph.new.i.i.i
+  %41 = icmp samesign ult i64 %.27.i.i, 8
+  br i1 %41, label %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge, label %B36.lr.ph.new.i.i.i
 
 B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge: ; preds = %B36.lr.ph.i.i.i
   %.pre = shl nuw nsw i64 %.27.i.i, 3
   br label %B94.else.if.lr.ph.unr-lcssa.i.i.i
 
 B36.lr.ph.new.i.i.i:                              ; preds = %B36.lr.ph.i.i.i
-  %71 = and i64 %.27.i.i, 9223372036854775800
-  %72 = shl i64 %.27.i.i, 3
-  %scevgep568.i = getelementptr i8, ptr %lsr.iv566.i, i64 %72
+  %42 = and i64 %.27.i.i, 9223372036854775800
+  %43 = shl i64 %.27.i.i, 3
+  %scevgep693.i = getelementptr i8, ptr %lsr.iv691.i, i64 %43
   br label %B36.i.i.i
 
 B36.i.i.i:                                        ; preds = %B36.i.i.i, %B36.lr.ph.new.i.i.i
-  %lsr.iv30.i.i = phi i64 [ %lsr.iv.next31.i.i, %B36.i.i.i ], [ 8, %B36.lr.ph.new.i.i.i ]
-  %73 = add nsw i64 %lsr.iv30.i.i, -4
-  %74 = add nsw i64 %lsr.iv30.i.i, -7
-  %75 = shl i64 %lsr.iv30.i.i, 3
-  %scevgep575.i = getelementptr i8, ptr %scevgep568.i, i64 %75
-  %scevgep576.i = getelementptr i8, ptr %scevgep575.i, i64 -32
-  %scevgep570.i = getelementptr i8, ptr %scevgep575.i, i64 -64
-  store i64 %74, ptr %scevgep570.i, align 8
-  %76 = add nsw i64 %lsr.iv30.i.i, -6
-  %scevgep580.i = getelementptr i8, ptr %scevgep575.i, i64 -56
-  store i64 %76, ptr %scevgep580.i, align 8
-  %77 = add nsw i64 %lsr.iv30.i.i, -5
-  %scevgep582.i = getelementptr i8, ptr %scevgep575.i, i64 -48
-  store i64 %77, ptr %scevgep582.i, align 8
-  %scevgep583.i = getelementptr i8, ptr %scevgep575.i, i64 -40
-  store i64 %73, ptr %scevgep583.i, align 8
-  %78 = add nsw i64 %lsr.iv30.i.i, -3
-  store i64 %78, ptr %scevgep576.i, align 8
-  %79 = add nsw i64 %lsr.iv30.i.i, -2
-  %scevgep578.i = getelementptr i8, ptr %scevgep575.i, i64 -24
-  store i64 %79, ptr %scevgep578.i, align 8
-  %80 = add nsw i64 %lsr.iv30.i.i, -1
-  %scevgep574.i = getelementptr i8, ptr %scevgep575.i, i64 -16
-  store i64 %80, ptr %scevgep574.i, align 8
-  %scevgep572.i = getelementptr i8, ptr %scevgep575.i, i64 -8
-  store i64 %lsr.iv30.i.i, ptr %scevgep572.i, align 8
-  %lsr.iv.next31.i.i = add nuw i64 %lsr.iv30.i.i, 8
-  %81 = sub i64 %lsr.iv.next31.i.i, %71
-  %niter.ncmp.7.i.i.i = icmp eq i64 %81, 8
+  %lsr.iv36.i.i = phi i64 [ %lsr.iv.next37.i.i, %B36.i.i.i ], [ 8, %B36.lr.ph.new.i.i.i ]
+  %44 = add nsw i64 %lsr.iv36.i.i, -4
+  %45 = add nsw i64 %lsr.iv36.i.i, -7
+  %46 = shl i64 %lsr.iv36.i.i, 3
+  %scevgep700.i = getelementptr i8, ptr %scevgep693.i, i64 %46
+  %scevgep701.i = getelementptr i8, ptr %scevgep700.i, i64 -32
+  %scevgep695.i = getelementptr i8, ptr %scevgep700.i, i64 -64
+  store i64 %45, ptr %scevgep695.i, align 8
+  %47 = add nsw i64 %lsr.iv36.i.i, -6
+  %scevgep705.i = getelementptr i8, ptr %scevgep700.i, i64 -56
+  store i64 %47, ptr %scevgep705.i, align 8
+  %48 = add nsw i64 %lsr.iv36.i.i, -5
+  %scevgep707.i = getelementptr i8, ptr %scevgep700.i, i64 -48
+  store i64 %48, ptr %scevgep707.i, align 8
+  %scevgep708.i = getelementptr i8, ptr %scevgep700.i, i64 -40
+  store i64 %44, ptr %scevgep708.i, align 8
+  %49 = add nsw i64 %lsr.iv36.i.i, -3
+  store i64 %49, ptr %scevgep701.i, align 8
+  %50 = add nsw i64 %lsr.iv36.i.i, -2
+  %scevgep703.i = getelementptr i8, ptr %scevgep700.i, i64 -24
+  store i64 %50, ptr %scevgep703.i, align 8
+  %51 = add nsw i64 %lsr.iv36.i.i, -1
+  %scevgep699.i = getelementptr i8, ptr %scevgep700.i, i64 -16
+  store i64 %51, ptr %scevgep699.i, align 8
+  %scevgep697.i = getelementptr i8, ptr %scevgep700.i, i64 -8
+  store i64 %lsr.iv36.i.i, ptr %scevgep697.i, align 8
+  %lsr.iv.next37.i.i = add nuw i64 %lsr.iv36.i.i, 8
+  %52 = sub i64 %lsr.iv.next37.i.i, %42
+  %niter.ncmp.7.i.i.i = icmp eq i64 %52, 8
   br i1 %niter.ncmp.7.i.i.i, label %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i, label %B36.i.i.i
 
 B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i:       ; preds = %B36.i.i.i
-  %82 = or disjoint i64 %lsr.iv30.i.i, 1
+  %53 = or disjoint i64 %lsr.iv36.i.i, 1
   br label %B94.else.if.lr.ph.unr-lcssa.i.i.i
 
 B94.else.if.lr.ph.unr-lcssa.i.i.i:                ; preds = %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i
-  %.pre.i.pre-phi = phi i64 [ %.pre, %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge ], [ %72, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i ]
-  %.107101103.unr.i.i.i = phi i64 [ 1, %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge ], [ %82, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i ]
+  %.pre.i.pre-phi = phi i64 [ %.pre, %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge ], [ %43, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i ]
+  %.107101103.unr.i.i.i = phi i64 [ 1, %B36.lr.ph.i.i.i.B94.else.if.lr.ph.unr-lcssa.i.i.i_crit_edge ], [ %53, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i.i ]
   %lcmp.mod.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, 0
   br i1 %lcmp.mod.not.i.i.i, label %B94.else.if.i.i.preheader.i, label %B36.epil.i.i.preheader.i
 
 B36.epil.i.i.preheader.i:                         ; preds = %B94.else.if.lr.ph.unr-lcssa.i.i.i
-  %scevgep587.i = getelementptr i8, ptr %lsr.iv585.i, i64 %.pre.i.pre-phi
+  %scevgep712.i = getelementptr i8, ptr %lsr.iv710.i, i64 %.pre.i.pre-phi
   br label %B36.epil.i.i.i
 
 B36.epil.i.i.i:                                   ; preds = %B36.epil.i.i.i, %B36.epil.i.i.preheader.i
   %lsr.iv5.i.i.i = phi i64 [ %lsr.iv.next6.i.i.i, %B36.epil.i.i.i ], [ %xtraiter.i.i.i, %B36.epil.i.i.preheader.i ]
   %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B36.epil.i.i.i ], [ %.107101103.unr.i.i.i, %B36.epil.i.i.preheader.i ]
   %sunkaddr.i.i = shl i64 %lsr.iv1.i.i.i, 3
-  %scevgep588.i = getelementptr i8, ptr %scevgep587.i, i64 %sunkaddr.i.i
-  store i64 %lsr.iv1.i.i.i, ptr %scevgep588.i, align 8
+  %scevgep713.i = getelementptr i8, ptr %scevgep712.i, i64 %sunkaddr.i.i
+  store i64 %lsr.iv1.i.i.i, ptr %scevgep713.i, align 8
   %lsr.iv.next2.i.i.i = add nuw i64 %lsr.iv1.i.i.i, 1
   %lsr.iv.next6.i.i.i = add nsw i64 %lsr.iv5.i.i.i, -1
   %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next6.i.i.i, 0
   br i1 %epil.iter.cmp.not.i.i.i, label %B94.else.if.i.i.preheader.i, label %B36.epil.i.i.i
 
 B94.else.if.i.i.preheader.i:                      ; preds = %B36.epil.i.i.i, %B94.else.if.lr.ph.unr-lcssa.i.i.i
-  %scevgep589.i = getelementptr i8, ptr %lsr.iv566.i, i64 %.pre.i.pre-phi
+  %scevgep714.i = getelementptr i8, ptr %lsr.iv691.i, i64 %.pre.i.pre-phi
   br label %B94.else.if.i.i.i
 
 B94.else.if.i.i.i:                                ; preds = %B94.else.if.i.i.i, %B94.else.if.i.i.preheader.i
@@ -36607,1335 +36602,1360 @@ B94.else.if.i.i.i:                                ; preds = %B94.else.if.i.i.i, 
   %.238107109.i.i.i = phi i64 [ %.245.i.i.i, %B94.else.if.i.i.i ], [ 0, %B94.else.if.i.i.preheader.i ]
   %.245.i.i.i = add nuw nsw i64 %.238107109.i.i.i, 1
   %.281.1.i.i.i = lshr i64 %.238107109.i.i.i, 1
-  %.317.i.i.i = getelementptr i64, ptr %.64.i.i, i64 %.281.1.i.i.i
+  %.317.i.i.i = getelementptr i64, ptr %.175.us.i, i64 %.281.1.i.i.i
   %.318.i.i.i = load i64, ptr %.317.i.i.i, align 8
   %.360.i.i.i = and i64 %lsr.iv.i.i.i, 32
   %.361.i.i.i = ashr i64 %.318.i.i.i, %.360.i.i.i
   %.362.i.i.i = and i64 %.361.i.i.i, 4294967295
   %.363.i.i.i = add nsw i64 %.362.i.i.i, -1
-  %.367.i.i.i = getelementptr i64, ptr %68, i64 %.363.i.i.i
+  %.367.i.i.i = getelementptr i64, ptr %39, i64 %.363.i.i.i
   %.368.i.i.i = load i64, ptr %.367.i.i.i, align 8
-  %83 = shl i64 %.238107109.i.i.i, 3
-  %scevgep590.i = getelementptr i8, ptr %scevgep589.i, i64 %83
-  %.377.i.i.i = load i64, ptr %scevgep590.i, align 8
+  %54 = shl i64 %.238107109.i.i.i, 3
+  %scevgep715.i = getelementptr i8, ptr %scevgep714.i, i64 %54
+  %.377.i.i.i = load i64, ptr %scevgep715.i, align 8
   store i64 %.377.i.i.i, ptr %.367.i.i.i, align 8
   %.384.i.i.i = icmp eq i64 %.238107109.i.i.i, %.363.i.i.i
   %.394.i.i.i = sub i64 0, %.368.i.i.i
   %"$phi230.1.2.1.i.i.i" = select i1 %.384.i.i.i, i64 %.368.i.i.i, i64 %.394.i.i.i
-  store i64 %"$phi230.1.2.1.i.i.i", ptr %scevgep590.i, align 8
+  store i64 %"$phi230.1.2.1.i.i.i", ptr %scevgep715.i, align 8
   %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, 32
   %exitcond113.not.i.i.i = icmp eq i64 %.27.i.i, %.245.i.i.i
-  br i1 %exitcond113.not.i.i.i, label %B0.endif.endif.i.i, label %B94.else.if.i.i.i
+  br i1 %exitcond113.not.i.i.i, label %B158.endif.endif.i.i, label %B94.else.if.i.i.i
 
-B976.i.i:                                         ; preds = %B976.preheader.new.i.i, %B976.i.i
-  %lsr.iv597.i = phi i64 [ 8, %B976.preheader.new.i.i ], [ %lsr.iv.next.i, %B976.i.i ]
-  %84 = add nsw i64 %lsr.iv597.i, -4
-  %85 = add nsw i64 %lsr.iv597.i, -7
-  %86 = shl i64 %lsr.iv597.i, 3
-  %scevgep604.i = getelementptr i8, ptr %lsr.iv566.i, i64 %86
-  %scevgep605.i = getelementptr i8, ptr %scevgep604.i, i64 -32
-  %scevgep612.i = getelementptr i8, ptr %scevgep604.i, i64 -64
-  store i64 %85, ptr %scevgep612.i, align 8
-  %87 = add nsw i64 %lsr.iv597.i, -6
-  %scevgep611.i = getelementptr i8, ptr %scevgep604.i, i64 -56
-  store i64 %87, ptr %scevgep611.i, align 8
-  %88 = add nsw i64 %lsr.iv597.i, -5
-  %scevgep609.i = getelementptr i8, ptr %scevgep604.i, i64 -48
-  store i64 %88, ptr %scevgep609.i, align 8
-  %scevgep607.i = getelementptr i8, ptr %scevgep604.i, i64 -40
-  store i64 %84, ptr %scevgep607.i, align 8
-  %89 = add nsw i64 %lsr.iv597.i, -3
-  store i64 %89, ptr %scevgep605.i, align 8
-  %90 = add nsw i64 %lsr.iv597.i, -2
-  %scevgep603.i = getelementptr i8, ptr %scevgep604.i, i64 -24
-  store i64 %90, ptr %scevgep603.i, align 8
-  %91 = add nsw i64 %lsr.iv597.i, -1
-  %scevgep601.i = getelementptr i8, ptr %scevgep604.i, i64 -16
-  store i64 %91, ptr %scevgep601.i, align 8
-  %scevgep599.i = getelementptr i8, ptr %scevgep604.i, i64 -8
-  store i64 %lsr.iv597.i, ptr %scevgep599.i, align 8
-  %lsr.iv.next.i = add nuw i64 %lsr.iv597.i, 8
-  %92 = sub i64 %lsr.iv.next.i, %102
-  %niter5.ncmp.7.i.i = icmp eq i64 %92, 8
-  br i1 %niter5.ncmp.7.i.i, label %common.ret.loopexit.unr-lcssa.loopexit.i.i, label %B976.i.i
-
-common.ret.loopexit.unr-lcssa.loopexit.i.i:       ; preds = %B976.i.i
-  %93 = or disjoint i64 %lsr.iv597.i, 1
+common.ret.loopexit.unr-lcssa.loopexit.i.i:       ; preds = %B1104.us.i.i
+  %55 = or disjoint i64 %lsr.iv722.i, 1
   br label %common.ret.loopexit.unr-lcssa.i.i
 
-common.ret.loopexit.unr-lcssa.i.i:                ; preds = %B976.preheader.i.i, %common.ret.loopexit.unr-lcssa.loopexit.i.i
-  %.644189191.unr.i.i = phi i64 [ 1, %B976.preheader.i.i ], [ %93, %common.ret.loopexit.unr-lcssa.loopexit.i.i ]
-  %lcmp.mod3.not.i.i = icmp eq i64 %xtraiter2.i.i, 0
-  br i1 %lcmp.mod3.not.i.i, label %B260.endif.us.us.i, label %B976.epil.i.i
+common.ret.loopexit.unr-lcssa.i.i:                ; preds = %B1104.us.preheader.i.i, %common.ret.loopexit.unr-lcssa.loopexit.i.i
+  %.797239241.us.unr.i.i = phi i64 [ 1, %B1104.us.preheader.i.i ], [ %55, %common.ret.loopexit.unr-lcssa.loopexit.i.i ]
+  %lcmp.mod9.not.i.i = icmp eq i64 %xtraiter7.i.i, 0
+  br i1 %lcmp.mod9.not.i.i, label %B266.us.i, label %B1104.us.epil.i.i
 
-B976.epil.i.i:                                    ; preds = %common.ret.loopexit.unr-lcssa.i.i, %B976.epil.i.i
-  %lsr.iv7.i.i = phi i64 [ %lsr.iv.next8.i.i, %B976.epil.i.i ], [ %xtraiter2.i.i, %common.ret.loopexit.unr-lcssa.i.i ]
-  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B976.epil.i.i ], [ %.644189191.unr.i.i, %common.ret.loopexit.unr-lcssa.i.i ]
-  %94 = shl i64 %lsr.iv.i.i, 3
-  %scevgep613.i = getelementptr i8, ptr %lsr.iv585.i, i64 %94
-  store i64 %lsr.iv.i.i, ptr %scevgep613.i, align 8
+B1104.us.epil.i.i:                                ; preds = %common.ret.loopexit.unr-lcssa.i.i, %B1104.us.epil.i.i
+  %lsr.iv13.i.i = phi i64 [ %lsr.iv.next14.i.i, %B1104.us.epil.i.i ], [ %xtraiter7.i.i, %common.ret.loopexit.unr-lcssa.i.i ]
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B1104.us.epil.i.i ], [ %.797239241.us.unr.i.i, %common.ret.loopexit.unr-lcssa.i.i ]
+  %56 = shl i64 %lsr.iv.i.i, 3
+  %scevgep739.i = getelementptr i8, ptr %lsr.iv710.i, i64 %56
+  store i64 %lsr.iv.i.i, ptr %scevgep739.i, align 8
   %lsr.iv.next.i.i = add nuw i64 %lsr.iv.i.i, 1
-  %lsr.iv.next8.i.i = add nsw i64 %lsr.iv7.i.i, -1
-  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next8.i.i, 0
-  br i1 %epil.iter.cmp.not.i.i, label %B260.endif.us.us.i, label %B976.epil.i.i
-
-B0.endif.endif.i.i:                               ; preds = %B94.else.if.i.i.i, %B208.B260_crit_edge.us.us.i
-  %.167.i.i = icmp sgt i64 %.30.i.i, 0
-  br i1 %.167.i.i, label %B350.endif.us.preheader.i.i, label %B554.endif.i.i
-
-B350.endif.us.preheader.i.i:                      ; preds = %B0.endif.endif.i.i
-  %.373.i.i = mul nsw i64 %.27.i.i, %.119170189.us.us.i
-  %unroll_iter.i.i = and i64 %.30.i.i, 9223372036854775806
-  %95 = shl i64 %.27.i.i, 3
-  %scevgep594.i = getelementptr i8, ptr %lsr.iv592.i, i64 %95
-  %96 = icmp eq i64 %.30.i.i, 1
-  %97 = and i64 %.30.i.i, 1
-  %98 = icmp eq i64 %97, 0
-  %sunkaddr847.i = shl i64 %unroll_iter.i.i, 3
-  %sunkaddr848.i = getelementptr i8, ptr %68, i64 %sunkaddr847.i
-  br label %B350.endif.us.i.i
-
-B350.endif.us.i.i:                                ; preds = %B386.B520_crit_edge.us.i.i, %B350.endif.us.preheader.i.i
-  %largest.2.0178.us.i.i = phi double [ %.408.us.i.i, %B386.B520_crit_edge.us.i.i ], [ 0.000000e+00, %B350.endif.us.preheader.i.i ]
-  %.215170176.us.i.i = phi i64 [ %.222.us.i.i, %B386.B520_crit_edge.us.i.i ], [ 0, %B350.endif.us.preheader.i.i ]
-  %.375157.us.i.i = add i64 %.215170176.us.i.i, %.373.i.i
-  %.379.us.i.i = mul i64 %.375157.us.i.i, %.27.i.i
-  %gep168.us.i.i = getelementptr double, ptr %invariant.gep167.i.i, i64 %.379.us.i.i
-  br i1 %96, label %B388.us.epil.i.i, label %B388.us.i.i
-
-B388.us.i.i:                                      ; preds = %B350.endif.us.i.i, %B388.us.i.i
-  %total.2.1164.us.i.i = phi double [ %.395.us.1.i.i, %B388.us.i.i ], [ 0.000000e+00, %B350.endif.us.i.i ]
-  %.339160162.us.i.i = phi i64 [ %.346.us.1.i.i, %B388.us.i.i ], [ 0, %B350.endif.us.i.i ]
-  %99 = shl i64 %.339160162.us.i.i, 3
-  %scevgep595.i = getelementptr i8, ptr %scevgep594.i, i64 %99
-  %scevgep596.i = getelementptr i8, ptr %scevgep595.i, i64 -8
-  %.384.us.i.i = load i64, ptr %scevgep596.i, align 8
-  %.387.us.i.i = tail call i64 @llvm.abs.i64(i64 %.384.us.i.i, i1 false)
-  %gep.us.i.i = getelementptr double, ptr %gep168.us.i.i, i64 %.387.us.i.i
-  %.392.us.i.i = load double, ptr %gep.us.i.i, align 8
-  %.393.us.i.i = tail call double @llvm.fabs.f64(double %.392.us.i.i)
-  %.395.us.i.i = fadd double %total.2.1164.us.i.i, %.393.us.i.i
-  %.346.us.1.i.i = add nuw i64 %.339160162.us.i.i, 2
-  %.384.us.1.i.i = load i64, ptr %scevgep595.i, align 8
-  %.387.us.1.i.i = tail call i64 @llvm.abs.i64(i64 %.384.us.1.i.i, i1 false)
-  %gep.us.1.i.i = getelementptr double, ptr %gep168.us.i.i, i64 %.387.us.1.i.i
-  %.392.us.1.i.i = load double, ptr %gep.us.1.i.i, align 8
-  %.393.us.1.i.i = tail call double @llvm.fabs.f64(double %.392.us.1.i.i)
-  %.395.us.1.i.i = fadd double %.395.us.i.i, %.393.us.1.i.i
-  %niter.ncmp.1.i.i = icmp eq i64 %unroll_iter.i.i, %.346.us.1.i.i
-  br i1 %niter.ncmp.1.i.i, label %B386.B520_crit_edge.us.unr-lcssa.i.i, label %B388.us.i.i
-
-B386.B520_crit_edge.us.unr-lcssa.i.i:             ; preds = %B388.us.i.i
-  br i1 %98, label %B386.B520_crit_edge.us.i.i, label %B388.us.epil.i.i
-
-B388.us.epil.i.i:                                 ; preds = %B386.B520_crit_edge.us.unr-lcssa.i.i, %B350.endif.us.i.i
-  %total.2.1164.us.unr.i448.i = phi double [ %.395.us.1.i.i, %B386.B520_crit_edge.us.unr-lcssa.i.i ], [ 0.000000e+00, %B350.endif.us.i.i ]
-  %.384.us.epil.i.i = load i64, ptr %sunkaddr848.i, align 8
-  %.387.us.epil.i.i = tail call i64 @llvm.abs.i64(i64 %.384.us.epil.i.i, i1 false)
-  %gep.us.epil.i.i = getelementptr double, ptr %gep168.us.i.i, i64 %.387.us.epil.i.i
-  %.392.us.epil.i.i = load double, ptr %gep.us.epil.i.i, align 8
-  %.393.us.epil.i.i = tail call double @llvm.fabs.f64(double %.392.us.epil.i.i)
-  %.395.us.epil.i.i = fadd double %total.2.1164.us.unr.i448.i, %.393.us.epil.i.i
-  br label %B386.B520_crit_edge.us.i.i
-
-B386.B520_crit_edge.us.i.i:                       ; preds = %B388.us.epil.i.i, %B386.B520_crit_edge.us.unr-lcssa.i.i
-  %.395.us.lcssa.i.i = phi double [ %.395.us.1.i.i, %B386.B520_crit_edge.us.unr-lcssa.i.i ], [ %.395.us.epil.i.i, %B388.us.epil.i.i ]
-  %.222.us.i.i = add nuw nsw i64 %.215170176.us.i.i, 1
-  %.407.us.i.i = fcmp ogt double %.395.us.lcssa.i.i, %largest.2.0178.us.i.i
-  %.408.us.i.i = select i1 %.407.us.i.i, double %.395.us.lcssa.i.i, double %largest.2.0178.us.i.i
-  %exitcond195.not.i.i = icmp eq i64 %.222.us.i.i, %.30.i.i
-  br i1 %exitcond195.not.i.i, label %B554.endif.i.i, label %B350.endif.us.i.i
-
-B554.endif.i.i:                                   ; preds = %B386.B520_crit_edge.us.i.i, %B0.endif.endif.i.i
-  %largest.2.0.lcssa.i.i = phi double [ 0.000000e+00, %B0.endif.endif.i.i ], [ %.408.us.i.i, %B386.B520_crit_edge.us.i.i ]
-  %100 = getelementptr double, ptr %a1, i64 %.42.i.i
-  %.429.i.i = getelementptr double, ptr %100, i64 %.162.us.us.i
-  store double %largest.2.0.lcssa.i.i, ptr %.429.i.i, align 8
-  %.437.i.i = getelementptr i8, ptr %.429.i.i, i64 8
-  store double 0.000000e+00, ptr %.437.i.i, align 8
-  %.449.i.i = getelementptr i8, ptr %.429.i.i, i64 16
-  %.464.i.i = getelementptr i8, ptr %68, i64 -8
-  %.471.i.i = load i64, ptr %sunkaddr849.i, align 8
-  %.554.i.i = inttoptr i64 %.471.i.i to ptr
-  tail call void %.554.i.i(ptr %.474.i.i, ptr nonnull %.29.i.i, ptr %63, ptr nonnull %.19.i, ptr nonnull %.429.i.i, ptr nonnull %.437.i.i, ptr %.449.i.i, ptr %.64.i.i, ptr %.464.i.i)
-  %.638190.not.i.i = icmp slt i64 %.27.i.i, 1
-  br i1 %.638190.not.i.i, label %B260.endif.us.us.i, label %B976.preheader.i.i
-
-B976.preheader.i.i:                               ; preds = %B554.endif.i.i
-  %xtraiter2.i.i = and i64 %.27.i.i, 7
-  %101 = icmp samesign ult i64 %.27.i.i, 8
-  br i1 %101, label %common.ret.loopexit.unr-lcssa.i.i, label %B976.preheader.new.i.i
-
-B976.preheader.new.i.i:                           ; preds = %B976.preheader.i.i
-  %102 = and i64 %.27.i.i, 9223372036854775800
-  br label %B976.i.i
-
-B338.B390_crit_edge.us.us.unr-lcssa.i:            ; preds = %B340.us.us.i, %B340.us.us.preheader.i
-  %.434161163.us.us.unr.i = phi i64 [ 0, %B340.us.us.preheader.i ], [ %62, %B340.us.us.i ]
-  br i1 %50, label %B338.B390_crit_edge.us.us.i, label %B340.us.us.epil.preheader.i
-
-B340.us.us.epil.preheader.i:                      ; preds = %B338.B390_crit_edge.us.us.unr-lcssa.i
-  %scevgep628.i = getelementptr i8, ptr %lsr.iv556.i, i64 %.434161163.us.us.unr.i
-  %scevgep630.i = getelementptr i8, ptr %lsr.iv561.i, i64 %.434161163.us.us.unr.i
-  br label %B340.us.us.epil.i
-
-B340.us.us.epil.i:                                ; preds = %B340.us.us.epil.i, %B340.us.us.epil.preheader.i
-  %epil.iter521.i = phi i64 [ %epil.iter521.next.i, %B340.us.us.epil.i ], [ 0, %B340.us.us.epil.preheader.i ]
-  %103 = shl nuw nsw i64 %epil.iter521.i, 3
-  %scevgep631.i = getelementptr i8, ptr %scevgep630.i, i64 %103
-  %.474.us.us.epil.i = load double, ptr %scevgep631.i, align 8
-  %scevgep629.i = getelementptr i8, ptr %scevgep628.i, i64 %103
-  store double %.474.us.us.epil.i, ptr %scevgep629.i, align 8
-  %epil.iter521.next.i = add nuw nsw i64 %epil.iter521.i, 1
-  %epil.iter521.cmp.not.i = icmp eq i64 %xtraiter516.i, %epil.iter521.next.i
-  br i1 %epil.iter521.cmp.not.i, label %B338.B390_crit_edge.us.us.i, label %B340.us.us.epil.i
-
-B338.B390_crit_edge.us.us.i:                      ; preds = %B340.us.us.epil.i, %B338.B390_crit_edge.us.us.unr-lcssa.i
-  br i1 %51, label %B46.lr.ph.i.i, label %B428.us.us.i
-
-B46.lr.ph.i.i:                                    ; preds = %B338.B390_crit_edge.us.us.i
-  %104 = getelementptr i64, ptr %1, i64 %.169.us.us.i
-  br i1 %52, label %B94.endif.unr-lcssa.i.i, label %B46.i.i
-
-B46.i.i:                                          ; preds = %B46.lr.ph.i.i, %B46.i.i
-  %lsr.iv632.i = phi i64 [ %lsr.iv.next633.i, %B46.i.i ], [ 4, %B46.lr.ph.i.i ]
-  %105 = add i64 %lsr.iv632.i, -2
-  %106 = add i64 %lsr.iv632.i, -3
-  %107 = shl i64 %lsr.iv632.i, 3
-  %scevgep646.i = getelementptr i8, ptr %lsr.iv566.i, i64 %107
-  %scevgep647.i = getelementptr i8, ptr %scevgep646.i, i64 -16
-  %scevgep650.i = getelementptr i8, ptr %scevgep646.i, i64 -32
-  store i64 %106, ptr %scevgep650.i, align 8
-  %scevgep639.i = getelementptr i8, ptr %lsr.iv635.i, i64 %107
-  %scevgep640.i = getelementptr i8, ptr %scevgep639.i, i64 -16
-  %scevgep643.i = getelementptr i8, ptr %scevgep639.i, i64 -32
-  store i64 %106, ptr %scevgep643.i, align 8
-  %scevgep649.i = getelementptr i8, ptr %scevgep646.i, i64 -24
-  store i64 %105, ptr %scevgep649.i, align 8
-  %scevgep642.i = getelementptr i8, ptr %scevgep639.i, i64 -24
-  store i64 %105, ptr %scevgep642.i, align 8
-  %108 = add i64 %lsr.iv632.i, -1
-  store i64 %108, ptr %scevgep647.i, align 8
-  store i64 %108, ptr %scevgep640.i, align 8
-  %scevgep645.i = getelementptr i8, ptr %scevgep646.i, i64 -8
-  store i64 %lsr.iv632.i, ptr %scevgep645.i, align 8
-  %scevgep638.i = getelementptr i8, ptr %scevgep639.i, i64 -8
-  store i64 %lsr.iv632.i, ptr %scevgep638.i, align 8
-  %lsr.iv.next633.i = add i64 %lsr.iv632.i, 4
-  %109 = sub i64 %lsr.iv.next633.i, %44
-  %niter.ncmp.3.i.i = icmp eq i64 %109, 4
-  br i1 %niter.ncmp.3.i.i, label %B94.endif.unr-lcssa.loopexit.i.i, label %B46.i.i
-
-B364.i.i:                                         ; preds = %B272.B236.loopexit_crit_edge.us.i.i
-  %110 = sub i64 %2, %.250502542.i.i
-  %.243501544.i.i = add i64 %.243501544.in.i.i, -1
-  %.669.not.i.i = icmp eq i64 %row.4.3.us.1.i.i, %.250502542.i.i
-  br i1 %.669.not.i.i, label %B574.i.i, label %B408.lr.ph.i.i
-
-B408.i.i:                                         ; preds = %B408.i.preheader.i, %B408.i.i
-  %lsr.iv659.i = phi i64 [ 0, %B408.i.preheader.i ], [ %lsr.iv.next660.i, %B408.i.i ]
-  %lsr.iv656.i = phi i64 [ %unroll_iter533.i, %B408.i.preheader.i ], [ %lsr.iv.next657.i, %B408.i.i ]
-  %scevgep665.i = getelementptr i8, ptr %scevgep658.i, i64 %lsr.iv659.i
-  %scevgep666.i = getelementptr i8, ptr %scevgep665.i, i64 8
-  %.803.i.i = load double, ptr %scevgep665.i, align 8
-  %scevgep673.i = getelementptr i8, ptr %lsr.iv.i178.i, i64 %lsr.iv659.i
-  %.806.i.i = load double, ptr %scevgep673.i, align 8
-  store double %.803.i.i, ptr %scevgep673.i, align 8
-  store double %.806.i.i, ptr %scevgep665.i, align 8
-  %.803.1.i.i = load double, ptr %scevgep666.i, align 8
-  %scevgep672.i = getelementptr i8, ptr %scevgep673.i, i64 8
-  %.806.1.i.i = load double, ptr %scevgep672.i, align 8
-  store double %.803.1.i.i, ptr %scevgep672.i, align 8
-  store double %.806.1.i.i, ptr %scevgep666.i, align 8
-  %scevgep663.i = getelementptr i8, ptr %scevgep665.i, i64 24
-  %scevgep664.i = getelementptr i8, ptr %scevgep665.i, i64 16
-  %.803.i.1.i = load double, ptr %scevgep664.i, align 8
-  %scevgep670.i = getelementptr i8, ptr %scevgep673.i, i64 16
-  %.806.i.1.i = load double, ptr %scevgep670.i, align 8
-  store double %.803.i.1.i, ptr %scevgep670.i, align 8
-  store double %.806.i.1.i, ptr %scevgep664.i, align 8
-  %.803.1.i.1.i = load double, ptr %scevgep663.i, align 8
-  %scevgep668.i = getelementptr i8, ptr %scevgep673.i, i64 24
-  %.806.1.i.1.i = load double, ptr %scevgep668.i, align 8
-  store double %.803.1.i.1.i, ptr %scevgep668.i, align 8
-  store double %.806.1.i.1.i, ptr %scevgep663.i, align 8
-  %lsr.iv.next657.i = add i64 %lsr.iv656.i, -2
-  %lsr.iv.next660.i = add i64 %lsr.iv659.i, 32
-  %niter529.ncmp.1.i = icmp eq i64 %lsr.iv.next657.i, 0
-  br i1 %niter529.ncmp.1.i, label %B502.unr-lcssa.i.unr-lcssa.i, label %B408.i.i
-
-B502.unr-lcssa.i.unr-lcssa.i:                     ; preds = %B408.i.i
-  br i1 %59, label %B408.i.epil.i, label %B502.unr-lcssa.i.i
-
-B408.i.epil.i:                                    ; preds = %B408.preheader.i.i, %B502.unr-lcssa.i.unr-lcssa.i
-  %.757464466.i.unr2.i = phi i64 [ %lsr.iv.next660.i, %B502.unr-lcssa.i.unr-lcssa.i ], [ 0, %B408.preheader.i.i ]
-  %scevgep24.i184.epil.i = getelementptr i8, ptr %scevgep22.i183.i, i64 %.757464466.i.unr2.i
-  %scevgep25.i185.epil.i = getelementptr i8, ptr %scevgep24.i184.epil.i, i64 -8
-  %.803.i.epil.i = load double, ptr %scevgep25.i185.epil.i, align 8
-  %scevgep28.i186.epil.i = getelementptr i8, ptr %lsr.iv.i178.i, i64 %.757464466.i.unr2.i
-  %.806.i.epil.i = load double, ptr %scevgep28.i186.epil.i, align 8
-  store double %.803.i.epil.i, ptr %scevgep28.i186.epil.i, align 8
-  store double %.806.i.epil.i, ptr %scevgep25.i185.epil.i, align 8
-  %.803.1.i.epil.i = load double, ptr %scevgep24.i184.epil.i, align 8
-  %scevgep27.i189.epil.i = getelementptr i8, ptr %scevgep28.i186.epil.i, i64 8
-  %.806.1.i.epil.i = load double, ptr %scevgep27.i189.epil.i, align 8
-  store double %.803.1.i.epil.i, ptr %scevgep27.i189.epil.i, align 8
-  store double %.806.1.i.epil.i, ptr %scevgep24.i184.epil.i, align 8
-  br label %B502.unr-lcssa.i.i
-
-B502.unr-lcssa.i.i:                               ; preds = %B408.i.epil.i, %B502.unr-lcssa.i.unr-lcssa.i
-  br i1 %61, label %B502.i.i, label %B408.epil.i.i
-
-B408.epil.i.i:                                    ; preds = %B408.lr.ph.i.i, %B502.unr-lcssa.i.i
-  %gep505.i = getelementptr double, ptr %invariant.gep504.i, i64 %.797.i.i
-  %.803.epil.i.i = load double, ptr %gep505.i, align 8
-  %.805.epil.i.i = getelementptr double, ptr %gep568.i.i, i64 %unroll_iter6.i.i
-  %.806.epil.i.i = load double, ptr %.805.epil.i.i, align 8
-  store double %.803.epil.i.i, ptr %.805.epil.i.i, align 8
-  store double %.806.epil.i.i, ptr %gep505.i, align 8
-  br label %B502.i.i
-
-B502.i.i:                                         ; preds = %B408.epil.i.i, %B502.unr-lcssa.i.i
-  %.822.i.i = getelementptr i64, ptr %.64.i.i, i64 %row.4.3.us.1.i.i
-  %.823.i.i = load i64, ptr %.822.i.i, align 8
-  %.824.i.i = sub i64 0, %.823.i.i
-  %.829.i.i = getelementptr i64, ptr %.64.i.i, i64 %.250502542.i.i
-  %.830.i.i = load i64, ptr %.829.i.i, align 8
-  store i64 %.824.i.i, ptr %.829.i.i, align 8
-  store i64 %.830.i.i, ptr %.822.i.i, align 8
-  br label %B574.i.i
-
-B574.i.i:                                         ; preds = %B502.i.i, %B364.i.i
-  %.850.not.i.i = icmp eq i64 %column.4.3.us.1.i.i, %.250502542.i.i
-  br i1 %.850.not.i.i, label %B784.i.i, label %B618.preheader.i.i
-
-B618.i.i:                                         ; preds = %B618.i.preheader.i, %B618.i.i
-  %lsr.iv706.i = phi i64 [ %unroll_iter533.i, %B618.i.preheader.i ], [ %lsr.iv.next707.i, %B618.i.i ]
-  %lsr.iv678.i = phi i64 [ 0, %B618.i.preheader.i ], [ %lsr.iv.next679.i, %B618.i.i ]
-  %scevgep682.i = getelementptr i8, ptr %scevgep681.i, i64 %lsr.iv678.i
-  %.984.i.i = load double, ptr %scevgep682.i, align 8
-  %scevgep705.i = getelementptr i8, ptr %lsr.iv703.i, i64 %lsr.iv678.i
-  %.987.i.i = load double, ptr %scevgep705.i, align 8
-  store double %.984.i.i, ptr %scevgep705.i, align 8
-  store double %.987.i.i, ptr %scevgep682.i, align 8
-  %scevgep680.i = getelementptr i8, ptr %scevgep677.i, i64 %lsr.iv678.i
-  %.984.1.i.i = load double, ptr %scevgep680.i, align 8
-  %scevgep702.i = getelementptr i8, ptr %lsr.iv700.i, i64 %lsr.iv678.i
-  %.987.1.i.i = load double, ptr %scevgep702.i, align 8
-  store double %.984.1.i.i, ptr %scevgep702.i, align 8
-  store double %.987.1.i.i, ptr %scevgep680.i, align 8
-  %scevgep699.i = getelementptr i8, ptr %scevgep698.i, i64 %lsr.iv678.i
-  %.984.i.1.i = load double, ptr %scevgep699.i, align 8
-  %scevgep697.i = getelementptr i8, ptr %lsr.iv695.i, i64 %lsr.iv678.i
-  %.987.i.1.i = load double, ptr %scevgep697.i, align 8
-  store double %.984.i.1.i, ptr %scevgep697.i, align 8
-  store double %.987.i.1.i, ptr %scevgep699.i, align 8
-  %scevgep691.i = getelementptr i8, ptr %scevgep690.i, i64 %lsr.iv678.i
-  %.984.1.i.1.i = load double, ptr %scevgep691.i, align 8
-  %scevgep689.i = getelementptr i8, ptr %lsr.iv687.i, i64 %lsr.iv678.i
-  %.987.1.i.1.i = load double, ptr %scevgep689.i, align 8
-  store double %.984.1.i.1.i, ptr %scevgep689.i, align 8
-  store double %.987.1.i.1.i, ptr %scevgep691.i, align 8
-  %lsr.iv.next679.i = add i64 %lsr.iv678.i, %47
-  %lsr.iv.next707.i = add i64 %lsr.iv706.i, -2
-  %niter534.ncmp.1.i = icmp eq i64 %lsr.iv.next707.i, 0
-  br i1 %niter534.ncmp.1.i, label %B712.unr-lcssa.i.unr-lcssa.i, label %B618.i.i
-
-B712.unr-lcssa.i.unr-lcssa.i:                     ; preds = %B618.i.i
-  %scevgep683.i = getelementptr i8, ptr %a1, i64 %lsr.iv.next679.i
-  br i1 %59, label %B618.i.epil.i, label %B712.unr-lcssa.i.i
-
-B618.i.epil.i:                                    ; preds = %B618.preheader15.i.i, %B712.unr-lcssa.i.unr-lcssa.i
-  %lsr.iv30.i190.unr4.i = phi ptr [ %scevgep683.i, %B712.unr-lcssa.i.unr-lcssa.i ], [ %a1, %B618.preheader15.i.i ]
-  %111 = getelementptr i8, ptr %lsr.iv30.i190.unr4.i, i64 %116
-  %scevgep37.i191.epil.i = getelementptr i8, ptr %111, i64 %128
-  %.984.i.epil.i = load double, ptr %scevgep37.i191.epil.i, align 8
-  %scevgep36.i192.epil.i = getelementptr i8, ptr %lsr.iv30.i190.unr4.i, i64 %lsr.iv34.i.i
-  %.987.i.epil.i = load double, ptr %scevgep36.i192.epil.i, align 8
-  store double %.984.i.epil.i, ptr %scevgep36.i192.epil.i, align 8
-  store double %.987.i.epil.i, ptr %scevgep37.i191.epil.i, align 8
-  %112 = getelementptr i8, ptr %lsr.iv30.i190.unr4.i, i64 %119
-  %scevgep33.i193.epil.i = getelementptr i8, ptr %112, i64 %128
-  %.984.1.i.epil.i = load double, ptr %scevgep33.i193.epil.i, align 8
-  %scevgep32.i194.epil.i = getelementptr i8, ptr %lsr.iv30.i190.unr4.i, i64 %lsr.iv29.i.i
-  %.987.1.i.epil.i = load double, ptr %scevgep32.i194.epil.i, align 8
-  store double %.984.1.i.epil.i, ptr %scevgep32.i194.epil.i, align 8
-  store double %.987.1.i.epil.i, ptr %scevgep33.i193.epil.i, align 8
-  br label %B712.unr-lcssa.i.i
-
-B712.unr-lcssa.i.i:                               ; preds = %B618.i.epil.i, %B712.unr-lcssa.i.unr-lcssa.i
-  br i1 %61, label %B712.i.i, label %B618.epil.i.i
-
-B618.epil.i.i:                                    ; preds = %B618.preheader.i.i, %B712.unr-lcssa.i.i
-  %gep507.i = getelementptr double, ptr %invariant.gep506.i, i64 %column.4.3.us.1.i.i
-  %.984.epil.i.i = load double, ptr %gep507.i, align 8
-  %gep509.i = getelementptr double, ptr %invariant.gep506.i, i64 %.250502542.i.i
-  %.987.epil.i.i = load double, ptr %gep509.i, align 8
-  store double %.984.epil.i.i, ptr %gep509.i, align 8
-  store double %.987.epil.i.i, ptr %gep507.i, align 8
-  br label %B712.i.i
-
-B712.i.i:                                         ; preds = %B618.epil.i.i, %B712.unr-lcssa.i.i
-  %.1003.i.i = getelementptr i64, ptr %104, i64 %column.4.3.us.1.i.i
-  %.1004.i.i = load i64, ptr %.1003.i.i, align 8
-  %.1005.i.i = sub i64 0, %.1004.i.i
-  %.1010.i.i = getelementptr i64, ptr %104, i64 %.250502542.i.i
-  %.1011.i.i = load i64, ptr %.1010.i.i, align 8
-  store i64 %.1005.i.i, ptr %.1010.i.i, align 8
-  store i64 %.1011.i.i, ptr %.1003.i.i, align 8
-  br label %B784.i.i
-
-B784.i.i:                                         ; preds = %B712.i.i, %B574.i.i
-  %sunkaddr.i195.i = shl i64 %.250502542.i.i, 3
-  %sunkaddr73.i.i = getelementptr i8, ptr %gep568.i.i, i64 %sunkaddr.i195.i
-  %.1038.i.i = load double, ptr %sunkaddr73.i.i, align 8
-  %.1044.i.i = fcmp une double %.1038.i.i, 0.000000e+00
-  br i1 %.1044.i.i, label %B870.lr.ph.i.i, label %B1044.i.i
-
-B868.loopexit.i.i:                                ; preds = %B952.i.i, %B952.prol.loopexit.i.i
-  %.1141.i.i = add nuw i64 %.1134489495.i.i, 1
-  %scevgep45.i203.i = getelementptr i8, ptr %lsr.iv44.i.i, i64 %4
-  %.1128.i.i = icmp sgt i64 %.1127488496.i.i, 1
-  br i1 %.1128.i.i, label %B952.lr.ph.i.i, label %B1044.i.i
-
-B952.lr.ph.i.i:                                   ; preds = %B870.lr.ph.i.i, %B868.loopexit.i.i
-  %lsr.iv44.i.i = phi ptr [ %scevgep45.i203.i, %B868.loopexit.i.i ], [ %lsr.iv42.i.i, %B870.lr.ph.i.i ]
-  %.1127488496.i.i = phi i64 [ %.1137.i.i, %B868.loopexit.i.i ], [ %..1085420.i.i, %B870.lr.ph.i.i ]
-  %.1134489495.i.i = phi i64 [ %.1141.i.i, %B868.loopexit.i.i ], [ %.541.us.prol.i.i, %B870.lr.ph.i.i ]
-  %.1137.i.i = add nsw i64 %.1127488496.i.i, -1
-  %.1171.i.i = mul nsw i64 %.1134489495.i.i, %.20.i
-  %.1173.i.i = add nsw i64 %.1171.i.i, %.162.us.us.i
-  %gep487.i.i = getelementptr double, ptr %invariant.gep486.i.i, i64 %.1173.i.i
-  %.1178.i.i = load double, ptr %gep487.i.i, align 8
-  %.1183.i.i = fdiv double %.1178.i.i, %.1038.i.i
-  br i1 %130, label %B952.prol.loopexit.i.i, label %B952.prol.i.i
-
-B952.prol.i.i:                                    ; preds = %B952.lr.ph.i.i
-  %gep489.i = getelementptr double, ptr %invariant.gep488.i, i64 %.1173.i.i
-  %.1315.prol.i.i = load double, ptr %gep489.i, align 8
-  %.1324.prol.i.i = load double, ptr %sunkaddr851.i, align 8
-  %.1326.prol.i.i = fmul double %.1183.i.i, %.1324.prol.i.i
-  %.1327.prol.i.i = fsub double %.1315.prol.i.i, %.1326.prol.i.i
-  store double %.1327.prol.i.i, ptr %gep489.i, align 8
-  br label %B952.prol.loopexit.i.i
-
-B952.prol.loopexit.i.i:                           ; preds = %B952.prol.i.i, %B952.lr.ph.i.i
-  %.1275480482.unr.i.i = phi i64 [ %.541.us.prol.i.i, %B952.lr.ph.i.i ], [ %.1282.prol.i.i, %B952.prol.i.i ]
-  br i1 %131, label %B868.loopexit.i.i, label %B952.i.i
-
-B952.i.i:                                         ; preds = %B952.prol.loopexit.i.i, %B952.i.i
-  %.1275480482.i.i = phi i64 [ %.1282.1.i.i, %B952.i.i ], [ %.1275480482.unr.i.i, %B952.prol.loopexit.i.i ]
-  %113 = shl i64 %.1275480482.i.i, 3
-  %scevgep46.i199.i = getelementptr i8, ptr %lsr.iv44.i.i, i64 %113
-  %.1315.i.i = load double, ptr %scevgep46.i199.i, align 8
-  %scevgep40.i200.i = getelementptr i8, ptr %lsr.iv.i178.i, i64 %113
-  %.1324.i.i = load double, ptr %scevgep40.i200.i, align 8
-  %.1326.i.i = fmul double %.1183.i.i, %.1324.i.i
-  %.1327.i.i = fsub double %.1315.i.i, %.1326.i.i
-  store double %.1327.i.i, ptr %scevgep46.i199.i, align 8
-  %.1282.1.i.i = add nuw i64 %.1275480482.i.i, 2
-  %scevgep709.i = getelementptr i8, ptr %scevgep46.i199.i, i64 8
-  %.1315.1.i.i = load double, ptr %scevgep709.i, align 8
-  %scevgep711.i = getelementptr i8, ptr %scevgep40.i200.i, i64 8
-  %.1324.1.i.i = load double, ptr %scevgep711.i, align 8
-  %.1326.1.i.i = fmul double %.1183.i.i, %.1324.1.i.i
-  %.1327.1.i.i = fsub double %.1315.1.i.i, %.1326.1.i.i
-  store double %.1327.1.i.i, ptr %scevgep709.i, align 8
-  %exitcond564.not.1.i.i = icmp eq i64 %.20.i, %.1282.1.i.i
-  br i1 %exitcond564.not.1.i.i, label %B868.loopexit.i.i, label %B952.i.i
-
-B1044.i.i:                                        ; preds = %B868.loopexit.i.i, %B784.i.i
-  %scevgep.i196.i = getelementptr i8, ptr %lsr.iv.i178.i, i64 %4
-  %lsr.iv.next.i197.i = add i64 %lsr.iv29.i.i, 8
-  %lsr.iv.next35.i.i = add i64 %lsr.iv34.i.i, 8
-  %scevgep43.i198.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %4
-  %scevgep688.i = getelementptr i8, ptr %lsr.iv687.i, i64 8
-  %scevgep696.i = getelementptr i8, ptr %lsr.iv695.i, i64 8
-  %scevgep701.i = getelementptr i8, ptr %lsr.iv700.i, i64 8
-  %scevgep704.i = getelementptr i8, ptr %lsr.iv703.i, i64 8
-  %exitcond565.not.i.i = icmp eq i64 %.250502542.i.i, %3
-  br i1 %exitcond565.not.i.i, label %B428.us.us.i, label %B238.endif.us.preheader.i.i
-
-B94.endif.unr-lcssa.loopexit.i.i:                 ; preds = %B46.i.i
-  %114 = or disjoint i64 %lsr.iv632.i, 1
-  br label %B94.endif.unr-lcssa.i.i
-
-B94.endif.unr-lcssa.i.i:                          ; preds = %B94.endif.unr-lcssa.loopexit.i.i, %B46.lr.ph.i.i
-  %.113422424.unr.i.i = phi i64 [ 1, %B46.lr.ph.i.i ], [ %114, %B94.endif.unr-lcssa.loopexit.i.i ]
-  br i1 %53, label %B94.endif.i.i, label %B46.epil.i.preheader.i
-
-B46.epil.i.preheader.i:                           ; preds = %B94.endif.unr-lcssa.i.i
-  %invariant.gep11.i = getelementptr i8, ptr %lsr.iv635.i, i64 -8
-  br label %B46.epil.i.i
-
-B46.epil.i.i:                                     ; preds = %B46.epil.i.i, %B46.epil.i.preheader.i
-  %lsr.iv55.i.i = phi i64 [ %lsr.iv.next56.i.i, %B46.epil.i.i ], [ %xtraiter.i.i, %B46.epil.i.preheader.i ]
-  %lsr.iv49.i.i = phi i64 [ %lsr.iv.next50.i.i, %B46.epil.i.i ], [ %.113422424.unr.i.i, %B46.epil.i.preheader.i ]
-  %115 = shl i64 %lsr.iv49.i.i, 3
-  %scevgep653.i = getelementptr i8, ptr %lsr.iv585.i, i64 %115
-  store i64 %lsr.iv49.i.i, ptr %scevgep653.i, align 8
-  %gep12.i = getelementptr i8, ptr %invariant.gep11.i, i64 %115
-  store i64 %lsr.iv49.i.i, ptr %gep12.i, align 8
-  %lsr.iv.next50.i.i = add i64 %lsr.iv49.i.i, 1
-  %lsr.iv.next56.i.i = add nsw i64 %lsr.iv55.i.i, -1
-  %epil.iter.cmp.not.i175.i = icmp eq i64 %lsr.iv.next56.i.i, 0
-  br i1 %epil.iter.cmp.not.i175.i, label %B94.endif.i.i, label %B46.epil.i.i
-
-B94.endif.i.i:                                    ; preds = %B46.epil.i.i, %B94.endif.unr-lcssa.i.i
-  br i1 %54, label %B428.us.us.i, label %B134.endif.lr.ph.i.i
-
-B134.endif.lr.ph.i.i:                             ; preds = %B94.endif.i.i
-  %116 = shl i64 %.162.us.us.i, 3
-  %gep493.i = getelementptr i8, ptr %invariant.gep492.i, i64 %116
-  %117 = add i64 %116, %4
-  %118 = add i64 %.162.us.us.i, %.20.i
-  %119 = shl i64 %118, 3
-  %scevgep41.i177.i = getelementptr i8, ptr %a1, i64 %119
-  %invariant.gep504.i = getelementptr double, ptr %63, i64 %unroll_iter6.i.i
-  %invariant.gep506.i = getelementptr double, ptr %55, i64 %.162.us.us.i
-  br label %B238.endif.us.preheader.i.i
-
-B238.endif.us.preheader.i.i:                      ; preds = %B134.endif.lr.ph.i.i, %B1044.i.i
-  %lsr.iv703.i = phi ptr [ %lsr.iv556.i, %B134.endif.lr.ph.i.i ], [ %scevgep704.i, %B1044.i.i ]
-  %lsr.iv700.i = phi ptr [ %lsr.iv675.i, %B134.endif.lr.ph.i.i ], [ %scevgep701.i, %B1044.i.i ]
-  %lsr.iv695.i = phi ptr [ %lsr.iv693.i, %B134.endif.lr.ph.i.i ], [ %scevgep696.i, %B1044.i.i ]
-  %lsr.iv687.i = phi ptr [ %lsr.iv685.i, %B134.endif.lr.ph.i.i ], [ %scevgep688.i, %B1044.i.i ]
-  %lsr.iv42.i.i = phi ptr [ %scevgep41.i177.i, %B134.endif.lr.ph.i.i ], [ %scevgep43.i198.i, %B1044.i.i ]
-  %lsr.iv34.i.i = phi i64 [ %116, %B134.endif.lr.ph.i.i ], [ %lsr.iv.next35.i.i, %B1044.i.i ]
-  %lsr.iv29.i.i = phi i64 [ %117, %B134.endif.lr.ph.i.i ], [ %lsr.iv.next.i197.i, %B1044.i.i ]
-  %lsr.iv.i178.i = phi ptr [ %63, %B134.endif.lr.ph.i.i ], [ %scevgep.i196.i, %B1044.i.i ]
-  %.243501544.in.i.i = phi i64 [ %.20.i, %B134.endif.lr.ph.i.i ], [ %.243501544.i.i, %B1044.i.i ]
-  %.250502542.i.i = phi i64 [ 0, %B134.endif.lr.ph.i.i ], [ %.541.us.prol.i.i, %B1044.i.i ]
-  %smax.i.i = tail call i64 @llvm.smax.i64(i64 %.243501544.in.i.i, i64 0)
-  %120 = add nuw i64 %smax.i.i, %.250502542.i.i
-  %.287.i.i = mul nuw nsw i64 %.250502542.i.i, %.20.i
-  %gep568.i.i = getelementptr double, ptr %63, i64 %.287.i.i
-  %.293.i.i = getelementptr double, ptr %gep568.i.i, i64 %.250502542.i.i
-  %.294.i.i = load double, ptr %.293.i.i, align 8
-  %.295.i.i = tail call double @llvm.fabs.f64(double %.294.i.i)
-  %.541.us.prol.i.i = add nuw i64 %.250502542.i.i, 1
-  %invariant.gep486.i = getelementptr double, ptr %63, i64 %.250502542.i.i
-  %121 = and i64 %.243501544.in.i.i, 1
-  %122 = icmp eq i64 %121, 0
-  br label %B238.endif.us.i.i
-
-B238.endif.us.i.i:                                ; preds = %B272.B236.loopexit_crit_edge.us.i.i, %B238.endif.us.preheader.i.i
-  %lsr.iv16.i.i = phi ptr [ %lsr.iv.i178.i, %B238.endif.us.preheader.i.i ], [ %scevgep17.i182.i, %B272.B236.loopexit_crit_edge.us.i.i ]
-  %best.4.1451.us.i.i = phi double [ %.295.i.i, %B238.endif.us.preheader.i.i ], [ %best.3.3.us.1.i.i, %B272.B236.loopexit_crit_edge.us.i.i ]
-  %row.2.1450.us.i.i = phi i64 [ %.250502542.i.i, %B238.endif.us.preheader.i.i ], [ %row.4.3.us.1.i.i, %B272.B236.loopexit_crit_edge.us.i.i ]
-  %column.2.1449.us.i.i = phi i64 [ %.250502542.i.i, %B238.endif.us.preheader.i.i ], [ %column.4.3.us.1.i.i, %B272.B236.loopexit_crit_edge.us.i.i ]
-  %.394441447.us.i.i = phi i64 [ %.250502542.i.i, %B238.endif.us.preheader.i.i ], [ %.401.us.i.i, %B272.B236.loopexit_crit_edge.us.i.i ]
-  br i1 %122, label %B274.us.i.i.preheader, label %B274.us.prol.i.i
-
-B274.us.prol.i.i:                                 ; preds = %B238.endif.us.i.i
-  %.587.us.i.i = mul nsw i64 %.394441447.us.i.i, %.20.i
-  %gep487.i = getelementptr double, ptr %invariant.gep486.i, i64 %.587.us.i.i
-  %.594.us.prol.i.i = load double, ptr %gep487.i, align 8
-  %.595.us.prol.i.i = tail call double @llvm.fabs.f64(double %.594.us.prol.i.i)
-  %.601.us.prol.i.i = fcmp ogt double %.595.us.prol.i.i, %best.4.1451.us.i.i
-  %column.4.3.us.prol.i.i = select i1 %.601.us.prol.i.i, i64 %.250502542.i.i, i64 %column.2.1449.us.i.i
-  %row.4.3.us.prol.i.i = select i1 %.601.us.prol.i.i, i64 %.394441447.us.i.i, i64 %row.2.1450.us.i.i
-  %best.3.3.us.prol.i.i = select i1 %.601.us.prol.i.i, double %.595.us.prol.i.i, double %best.4.1451.us.i.i
-  br label %B274.us.i.i.preheader
-
-B274.us.i.i.preheader:                            ; preds = %B274.us.prol.i.i, %B238.endif.us.i.i
-  %best.2.2434.us.i.i.ph = phi double [ %best.4.1451.us.i.i, %B238.endif.us.i.i ], [ %best.3.3.us.prol.i.i, %B274.us.prol.i.i ]
-  %row.3.2433.us.i.i.ph = phi i64 [ %row.2.1450.us.i.i, %B238.endif.us.i.i ], [ %row.4.3.us.prol.i.i, %B274.us.prol.i.i ]
-  %column.3.2432.us.i.i.ph = phi i64 [ %column.2.1449.us.i.i, %B238.endif.us.i.i ], [ %column.4.3.us.prol.i.i, %B274.us.prol.i.i ]
-  %.534428430.us.i.i.ph = phi i64 [ %.250502542.i.i, %B238.endif.us.i.i ], [ %.541.us.prol.i.i, %B274.us.prol.i.i ]
-  br label %B274.us.i.i
-
-B274.us.i.i:                                      ; preds = %B274.us.i.i.preheader, %B274.us.i.i
-  %best.2.2434.us.i.i = phi double [ %best.3.3.us.1.i.i, %B274.us.i.i ], [ %best.2.2434.us.i.i.ph, %B274.us.i.i.preheader ]
-  %row.3.2433.us.i.i = phi i64 [ %row.4.3.us.1.i.i, %B274.us.i.i ], [ %row.3.2433.us.i.i.ph, %B274.us.i.i.preheader ]
-  %column.3.2432.us.i.i = phi i64 [ %column.4.3.us.1.i.i, %B274.us.i.i ], [ %column.3.2432.us.i.i.ph, %B274.us.i.i.preheader ]
-  %.534428430.us.i.i = phi i64 [ %126, %B274.us.i.i ], [ %.534428430.us.i.i.ph, %B274.us.i.i.preheader ]
-  %123 = shl i64 %.534428430.us.i.i, 3
-  %scevgep18.i179.i = getelementptr i8, ptr %lsr.iv16.i.i, i64 %123
-  %.594.us.i.i = load double, ptr %scevgep18.i179.i, align 8
-  %.595.us.i.i = tail call double @llvm.fabs.f64(double %.594.us.i.i)
-  %.601.us.i.i = fcmp ogt double %.595.us.i.i, %best.2.2434.us.i.i
-  %column.4.3.us.i.i = select i1 %.601.us.i.i, i64 %.534428430.us.i.i, i64 %column.3.2432.us.i.i
-  %best.3.3.us.i.i = select i1 %.601.us.i.i, double %.595.us.i.i, double %best.2.2434.us.i.i
-  %scevgep655.i = getelementptr i8, ptr %scevgep18.i179.i, i64 8
-  %.594.us.1.i.i = load double, ptr %scevgep655.i, align 8
-  %.595.us.1.i.i = tail call double @llvm.fabs.f64(double %.594.us.1.i.i)
-  %.601.us.1.i.i = fcmp ogt double %.595.us.1.i.i, %best.3.3.us.i.i
-  %124 = add i64 %.534428430.us.i.i, 1
-  %column.4.3.us.1.i.i = select i1 %.601.us.1.i.i, i64 %124, i64 %column.4.3.us.i.i
-  %125 = or i1 %.601.us.i.i, %.601.us.1.i.i
-  %row.4.3.us.1.i.i = select i1 %125, i64 %.394441447.us.i.i, i64 %row.3.2433.us.i.i
-  %best.3.3.us.1.i.i = select i1 %.601.us.1.i.i, double %.595.us.1.i.i, double %best.3.3.us.i.i
-  %126 = add i64 %.534428430.us.i.i, 2
-  %exitcond560.not.1.i.i = icmp eq i64 %126, %.20.i
-  br i1 %exitcond560.not.1.i.i, label %B272.B236.loopexit_crit_edge.us.i.i, label %B274.us.i.i
-
-B272.B236.loopexit_crit_edge.us.i.i:              ; preds = %B274.us.i.i
-  %.401.us.i.i = add nuw i64 %.394441447.us.i.i, 1
-  %scevgep17.i182.i = getelementptr i8, ptr %lsr.iv16.i.i, i64 %4
-  %exitcond561.not.i.i = icmp eq i64 %.401.us.i.i, %120
-  br i1 %exitcond561.not.i.i, label %B364.i.i, label %B238.endif.us.i.i
-
-B408.lr.ph.i.i:                                   ; preds = %B364.i.i
-  %.797.i.i = mul nsw i64 %row.4.3.us.1.i.i, %.20.i
-  br i1 %56, label %B408.epil.i.i, label %B408.preheader.i.i
-
-B408.preheader.i.i:                               ; preds = %B408.lr.ph.i.i
-  %127 = mul i64 %row.4.3.us.1.i.i, %4
-  %scevgep22.i183.i = getelementptr i8, ptr %gep493.i, i64 %127
-  br i1 %57, label %B408.i.epil.i, label %B408.i.preheader.i
-
-B408.i.preheader.i:                               ; preds = %B408.preheader.i.i
-  %scevgep658.i = getelementptr i8, ptr %lsr.iv556.i, i64 %127
-  br label %B408.i.i
-
-B618.preheader.i.i:                               ; preds = %B574.i.i
-  br i1 %56, label %B618.epil.i.i, label %B618.preheader15.i.i
-
-B618.preheader15.i.i:                             ; preds = %B618.preheader.i.i
-  %128 = shl i64 %column.4.3.us.1.i.i, 3
-  br i1 %57, label %B618.i.epil.i, label %B618.i.preheader.i
-
-B618.i.preheader.i:                               ; preds = %B618.preheader15.i.i
-  %scevgep677.i = getelementptr i8, ptr %lsr.iv675.i, i64 %128
-  %scevgep681.i = getelementptr i8, ptr %lsr.iv556.i, i64 %128
-  %scevgep690.i = getelementptr i8, ptr %lsr.iv685.i, i64 %128
-  %scevgep698.i = getelementptr i8, ptr %lsr.iv693.i, i64 %128
-  br label %B618.i.i
-
-B870.lr.ph.i.i:                                   ; preds = %B784.i.i
-  %invariant.gep486.i.i = getelementptr double, ptr %a1, i64 %.250502542.i.i
-  %.1085.i.i = sub nsw i64 %.20.i, %.541.us.prol.i.i
-  %..1085420.i.i = tail call i64 @llvm.smax.i64(i64 %.1085.i.i, i64 0)
-  %.1282.prol.i.i = add nuw i64 %.250502542.i.i, 2
-  %invariant.gep488.i = getelementptr double, ptr %a1, i64 %.541.us.prol.i.i
-  %129 = and i64 %110, 1
-  %130 = icmp eq i64 %129, 0
-  %131 = icmp eq i64 %3, %.250502542.i.i
-  %sunkaddr850.i = shl i64 %.541.us.prol.i.i, 3
-  %sunkaddr851.i = getelementptr i8, ptr %gep568.i.i, i64 %sunkaddr850.i
-  br label %B952.lr.ph.i.i
-
-B428.i:                                           ; preds = %B1044.i387.i, %B94.endif.i241.i, %B260.endif.i
-  %scevgep714.i = getelementptr i8, ptr %lsr.iv713.i, i64 %5
-  %scevgep733.i = getelementptr i8, ptr %lsr.iv732.i, i64 %5
-  %scevgep740.i = getelementptr i8, ptr %lsr.iv739.i, i64 %5
-  %scevgep766.i = getelementptr i8, ptr %lsr.iv765.i, i64 %5
-  %scevgep790.i = getelementptr i8, ptr %lsr.iv789.i, i64 %18
-  %scevgep809.i = getelementptr i8, ptr %lsr.iv808.i, i64 %18
-  %scevgep819.i = getelementptr i8, ptr %lsr.iv818.i, i64 %18
-  %scevgep827.i = getelementptr i8, ptr %lsr.iv826.i, i64 %18
-  %.113.i = icmp samesign ugt i64 %.112168190.i, 1
-  br i1 %.113.i, label %B120.endif.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
-
-B120.endif.i:                                     ; preds = %B428.i, %B120.endif.preheader.i
-  %lsr.iv826.i = phi ptr [ %scevgep825.i, %B120.endif.preheader.i ], [ %scevgep827.i, %B428.i ]
-  %lsr.iv818.i = phi ptr [ %scevgep817.i, %B120.endif.preheader.i ], [ %scevgep819.i, %B428.i ]
-  %lsr.iv808.i = phi ptr [ %scevgep807.i, %B120.endif.preheader.i ], [ %scevgep809.i, %B428.i ]
-  %lsr.iv789.i = phi ptr [ %scevgep788.i, %B120.endif.preheader.i ], [ %scevgep790.i, %B428.i ]
-  %lsr.iv765.i = phi ptr [ %scevgep764.i, %B120.endif.preheader.i ], [ %scevgep766.i, %B428.i ]
-  %lsr.iv739.i = phi ptr [ %scevgep738.i, %B120.endif.preheader.i ], [ %scevgep740.i, %B428.i ]
-  %lsr.iv732.i = phi ptr [ %scevgep731.i, %B120.endif.preheader.i ], [ %scevgep733.i, %B428.i ]
-  %lsr.iv713.i = phi ptr [ %scevgep712.i, %B120.endif.preheader.i ], [ %scevgep714.i, %B428.i ]
-  %.112168190.i = phi i64 [ %.68.i, %B120.endif.preheader.i ], [ %.122.i, %B428.i ]
-  %.119170189.i = phi i64 [ %.27.i, %B120.endif.preheader.i ], [ %.126.i, %B428.i ]
-  %.122.i = add nsw i64 %.112168190.i, -1
-  %.126.i = add i64 %.119170189.i, 1
-  %.162.i = mul nsw i64 %.119170189.i, %.160.i
-  %.167.i = shl nsw i64 %.119170189.i, 1
-  %.169.i = mul nsw i64 %.167.i, %.20.i
-  %.27.i2.i = load i64, ptr %.19.i, align 8
-  %.30.i4.i = load i64, ptr %.29.i.i, align 8
-  %.42.i5.i = mul nsw i64 %.27.i2.i, %.27.i2.i
-  %.58.i6.i = load i64, ptr %a3, align 8
-  %.61.i7.i = getelementptr double, ptr %a1, i64 %.162.i
-  %.64.i8.i = getelementptr i64, ptr %a2, i64 %.169.i
-  %132 = getelementptr i64, ptr %a2, i64 %.27.i2.i
-  %133 = getelementptr i64, ptr %132, i64 %.169.i
-  %134 = getelementptr i64, ptr %133, i64 %.27.i2.i
-  %.70.i9.i = getelementptr i8, ptr %134, i64 -8
-  %.92.i10.i = inttoptr i64 %.58.i6.i to ptr
-  tail call void %.92.i10.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %.61.i7.i, ptr nonnull %.19.i, ptr %.64.i8.i, ptr %.70.i9.i)
-  %.57.i.i11.i = icmp sgt i64 %.27.i2.i, 0
-  br i1 %.57.i.i11.i, label %B36.lr.ph.i.i117.i, label %B0.endif.endif.i12.i
-
-B36.lr.ph.i.i117.i:                               ; preds = %B120.endif.i
-  %xtraiter.i.i118.i = and i64 %.27.i2.i, 7
-  %135 = icmp samesign ult i64 %.27.i2.i, 8
-  br i1 %135, label %B36.lr.ph.i.i117.i.B94.else.if.lr.ph.unr-lcssa.i.i140.i_crit_edge, label %B36.lr.ph.new.i.i119.i
-
-B36.lr.ph.i.i117.i.B94.else.if.lr.ph.unr-lcssa.i.i140.i_crit_edge: ; preds = %B36.lr.ph.i.i117.i
-  %.pre3 = shl nuw nsw i64 %.27.i2.i, 3
-  br label %B94.else.if.lr.ph.unr-lcssa.i.i140.i
-
-B36.lr.ph.new.i.i119.i:                           ; preds = %B36.lr.ph.i.i117.i
-  %136 = and i64 %.27.i2.i, 9223372036854775800
-  %137 = shl i64 %.27.i2.i, 3
-  %scevgep715.i = getelementptr i8, ptr %lsr.iv713.i, i64 %137
-  br label %B36.i.i120.i
-
-B36.i.i120.i:                                     ; preds = %B36.i.i120.i, %B36.lr.ph.new.i.i119.i
-  %lsr.iv30.i121.i = phi i64 [ %lsr.iv.next31.i137.i, %B36.i.i120.i ], [ 8, %B36.lr.ph.new.i.i119.i ]
-  %138 = add nsw i64 %lsr.iv30.i121.i, -4
-  %139 = add nsw i64 %lsr.iv30.i121.i, -7
-  %140 = shl i64 %lsr.iv30.i121.i, 3
-  %scevgep722.i = getelementptr i8, ptr %scevgep715.i, i64 %140
-  %scevgep723.i = getelementptr i8, ptr %scevgep722.i, i64 -32
-  %scevgep717.i = getelementptr i8, ptr %scevgep722.i, i64 -64
-  store i64 %139, ptr %scevgep717.i, align 8
-  %141 = add nsw i64 %lsr.iv30.i121.i, -6
-  %scevgep727.i = getelementptr i8, ptr %scevgep722.i, i64 -56
-  store i64 %141, ptr %scevgep727.i, align 8
-  %142 = add nsw i64 %lsr.iv30.i121.i, -5
-  %scevgep729.i = getelementptr i8, ptr %scevgep722.i, i64 -48
-  store i64 %142, ptr %scevgep729.i, align 8
-  %scevgep730.i = getelementptr i8, ptr %scevgep722.i, i64 -40
-  store i64 %138, ptr %scevgep730.i, align 8
-  %143 = add nsw i64 %lsr.iv30.i121.i, -3
-  store i64 %143, ptr %scevgep723.i, align 8
-  %144 = add nsw i64 %lsr.iv30.i121.i, -2
-  %scevgep725.i = getelementptr i8, ptr %scevgep722.i, i64 -24
-  store i64 %144, ptr %scevgep725.i, align 8
-  %145 = add nsw i64 %lsr.iv30.i121.i, -1
-  %scevgep721.i = getelementptr i8, ptr %scevgep722.i, i64 -16
-  store i64 %145, ptr %scevgep721.i, align 8
-  %scevgep719.i = getelementptr i8, ptr %scevgep722.i, i64 -8
-  store i64 %lsr.iv30.i121.i, ptr %scevgep719.i, align 8
-  %lsr.iv.next31.i137.i = add nuw i64 %lsr.iv30.i121.i, 8
-  %146 = sub i64 %lsr.iv.next31.i137.i, %136
-  %niter.ncmp.7.i.i138.i = icmp eq i64 %146, 8
-  br i1 %niter.ncmp.7.i.i138.i, label %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i139.i, label %B36.i.i120.i
-
-B94.else.if.lr.ph.unr-lcssa.loopexit.i.i139.i:    ; preds = %B36.i.i120.i
-  %147 = or disjoint i64 %lsr.iv30.i121.i, 1
-  br label %B94.else.if.lr.ph.unr-lcssa.i.i140.i
-
-B94.else.if.lr.ph.unr-lcssa.i.i140.i:             ; preds = %B36.lr.ph.i.i117.i.B94.else.if.lr.ph.unr-lcssa.i.i140.i_crit_edge, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i139.i
-  %.pre15.i.pre-phi = phi i64 [ %.pre3, %B36.lr.ph.i.i117.i.B94.else.if.lr.ph.unr-lcssa.i.i140.i_crit_edge ], [ %137, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i139.i ]
-  %.107101103.unr.i.i141.i = phi i64 [ 1, %B36.lr.ph.i.i117.i.B94.else.if.lr.ph.unr-lcssa.i.i140.i_crit_edge ], [ %147, %B94.else.if.lr.ph.unr-lcssa.loopexit.i.i139.i ]
-  %lcmp.mod.not.i.i142.i = icmp eq i64 %xtraiter.i.i118.i, 0
-  br i1 %lcmp.mod.not.i.i142.i, label %B94.else.if.i.i154.preheader.i, label %B36.epil.i.i144.preheader.i
-
-B36.epil.i.i144.preheader.i:                      ; preds = %B94.else.if.lr.ph.unr-lcssa.i.i140.i
-  %scevgep734.i = getelementptr i8, ptr %lsr.iv732.i, i64 %.pre15.i.pre-phi
-  br label %B36.epil.i.i144.i
-
-B36.epil.i.i144.i:                                ; preds = %B36.epil.i.i144.i, %B36.epil.i.i144.preheader.i
-  %lsr.iv5.i.i145.i = phi i64 [ %lsr.iv.next6.i.i151.i, %B36.epil.i.i144.i ], [ %xtraiter.i.i118.i, %B36.epil.i.i144.preheader.i ]
-  %lsr.iv1.i.i146.i = phi i64 [ %lsr.iv.next2.i.i150.i, %B36.epil.i.i144.i ], [ %.107101103.unr.i.i141.i, %B36.epil.i.i144.preheader.i ]
-  %sunkaddr.i147.i = shl i64 %lsr.iv1.i.i146.i, 3
-  %scevgep735.i = getelementptr i8, ptr %scevgep734.i, i64 %sunkaddr.i147.i
-  store i64 %lsr.iv1.i.i146.i, ptr %scevgep735.i, align 8
-  %lsr.iv.next2.i.i150.i = add nuw i64 %lsr.iv1.i.i146.i, 1
-  %lsr.iv.next6.i.i151.i = add nsw i64 %lsr.iv5.i.i145.i, -1
-  %epil.iter.cmp.not.i.i152.i = icmp eq i64 %lsr.iv.next6.i.i151.i, 0
-  br i1 %epil.iter.cmp.not.i.i152.i, label %B94.else.if.i.i154.preheader.i, label %B36.epil.i.i144.i
-
-B94.else.if.i.i154.preheader.i:                   ; preds = %B36.epil.i.i144.i, %B94.else.if.lr.ph.unr-lcssa.i.i140.i
-  %scevgep736.i = getelementptr i8, ptr %lsr.iv713.i, i64 %.pre15.i.pre-phi
-  br label %B94.else.if.i.i154.i
-
-B94.else.if.i.i154.i:                             ; preds = %B94.else.if.i.i154.i, %B94.else.if.i.i154.preheader.i
-  %lsr.iv.i.i155.i = phi i64 [ %lsr.iv.next.i.i172.i, %B94.else.if.i.i154.i ], [ 0, %B94.else.if.i.i154.preheader.i ]
-  %.238107109.i.i156.i = phi i64 [ %.245.i.i157.i, %B94.else.if.i.i154.i ], [ 0, %B94.else.if.i.i154.preheader.i ]
-  %.245.i.i157.i = add nuw nsw i64 %.238107109.i.i156.i, 1
-  %.281.1.i.i158.i = lshr i64 %.238107109.i.i156.i, 1
-  %.317.i.i159.i = getelementptr i64, ptr %.64.i8.i, i64 %.281.1.i.i158.i
-  %.318.i.i160.i = load i64, ptr %.317.i.i159.i, align 8
-  %.360.i.i161.i = and i64 %lsr.iv.i.i155.i, 32
-  %.361.i.i162.i = ashr i64 %.318.i.i160.i, %.360.i.i161.i
-  %.362.i.i163.i = and i64 %.361.i.i162.i, 4294967295
-  %.363.i.i164.i = add nsw i64 %.362.i.i163.i, -1
-  %.367.i.i165.i = getelementptr i64, ptr %133, i64 %.363.i.i164.i
-  %.368.i.i166.i = load i64, ptr %.367.i.i165.i, align 8
-  %148 = shl i64 %.238107109.i.i156.i, 3
-  %scevgep737.i = getelementptr i8, ptr %scevgep736.i, i64 %148
-  %.377.i.i168.i = load i64, ptr %scevgep737.i, align 8
-  store i64 %.377.i.i168.i, ptr %.367.i.i165.i, align 8
-  %.384.i.i169.i = icmp eq i64 %.238107109.i.i156.i, %.363.i.i164.i
-  %.394.i.i170.i = sub i64 0, %.368.i.i166.i
-  %"$phi230.1.2.1.i.i171.i" = select i1 %.384.i.i169.i, i64 %.368.i.i166.i, i64 %.394.i.i170.i
-  store i64 %"$phi230.1.2.1.i.i171.i", ptr %scevgep737.i, align 8
-  %lsr.iv.next.i.i172.i = add i64 %lsr.iv.i.i155.i, 32
-  %exitcond113.not.i.i173.i = icmp eq i64 %.27.i2.i, %.245.i.i157.i
-  br i1 %exitcond113.not.i.i173.i, label %B0.endif.endif.i12.i, label %B94.else.if.i.i154.i
-
-B976.i29.i:                                       ; preds = %B976.preheader.new.i28.i, %B976.i29.i
-  %lsr.iv744.i = phi i64 [ 8, %B976.preheader.new.i28.i ], [ %lsr.iv.next745.i, %B976.i29.i ]
-  %149 = add nsw i64 %lsr.iv744.i, -4
-  %150 = add nsw i64 %lsr.iv744.i, -7
-  %151 = shl i64 %lsr.iv744.i, 3
-  %scevgep752.i = getelementptr i8, ptr %lsr.iv713.i, i64 %151
-  %scevgep753.i = getelementptr i8, ptr %scevgep752.i, i64 -32
-  %scevgep760.i = getelementptr i8, ptr %scevgep752.i, i64 -64
-  store i64 %150, ptr %scevgep760.i, align 8
-  %152 = add nsw i64 %lsr.iv744.i, -6
-  %scevgep759.i = getelementptr i8, ptr %scevgep752.i, i64 -56
-  store i64 %152, ptr %scevgep759.i, align 8
-  %153 = add nsw i64 %lsr.iv744.i, -5
-  %scevgep757.i = getelementptr i8, ptr %scevgep752.i, i64 -48
-  store i64 %153, ptr %scevgep757.i, align 8
-  %scevgep755.i = getelementptr i8, ptr %scevgep752.i, i64 -40
-  store i64 %149, ptr %scevgep755.i, align 8
-  %154 = add nsw i64 %lsr.iv744.i, -3
-  store i64 %154, ptr %scevgep753.i, align 8
-  %155 = add nsw i64 %lsr.iv744.i, -2
-  %scevgep751.i = getelementptr i8, ptr %scevgep752.i, i64 -24
-  store i64 %155, ptr %scevgep751.i, align 8
-  %156 = add nsw i64 %lsr.iv744.i, -1
-  %scevgep749.i = getelementptr i8, ptr %scevgep752.i, i64 -16
-  store i64 %156, ptr %scevgep749.i, align 8
-  %scevgep747.i = getelementptr i8, ptr %scevgep752.i, i64 -8
-  store i64 %lsr.iv744.i, ptr %scevgep747.i, align 8
-  %lsr.iv.next745.i = add nuw i64 %lsr.iv744.i, 8
-  %157 = sub i64 %lsr.iv.next745.i, %167
-  %niter5.ncmp.7.i47.i = icmp eq i64 %157, 8
-  br i1 %niter5.ncmp.7.i47.i, label %common.ret.loopexit.unr-lcssa.loopexit.i48.i, label %B976.i29.i
-
-common.ret.loopexit.unr-lcssa.loopexit.i48.i:     ; preds = %B976.i29.i
-  %158 = or disjoint i64 %lsr.iv744.i, 1
-  br label %common.ret.loopexit.unr-lcssa.i49.i
-
-common.ret.loopexit.unr-lcssa.i49.i:              ; preds = %B976.preheader.i26.i, %common.ret.loopexit.unr-lcssa.loopexit.i48.i
-  %.644189191.unr.i50.i = phi i64 [ 1, %B976.preheader.i26.i ], [ %158, %common.ret.loopexit.unr-lcssa.loopexit.i48.i ]
-  %lcmp.mod3.not.i51.i = icmp eq i64 %xtraiter2.i27.i, 0
-  br i1 %lcmp.mod3.not.i51.i, label %B260.endif.i, label %B976.epil.i53.i
-
-B976.epil.i53.i:                                  ; preds = %common.ret.loopexit.unr-lcssa.i49.i, %B976.epil.i53.i
-  %lsr.iv7.i54.i = phi i64 [ %lsr.iv.next8.i59.i, %B976.epil.i53.i ], [ %xtraiter2.i27.i, %common.ret.loopexit.unr-lcssa.i49.i ]
-  %lsr.iv.i55.i = phi i64 [ %lsr.iv.next.i58.i, %B976.epil.i53.i ], [ %.644189191.unr.i50.i, %common.ret.loopexit.unr-lcssa.i49.i ]
-  %159 = shl i64 %lsr.iv.i55.i, 3
-  %scevgep761.i = getelementptr i8, ptr %lsr.iv732.i, i64 %159
-  store i64 %lsr.iv.i55.i, ptr %scevgep761.i, align 8
-  %lsr.iv.next.i58.i = add nuw i64 %lsr.iv.i55.i, 1
-  %lsr.iv.next8.i59.i = add nsw i64 %lsr.iv7.i54.i, -1
-  %epil.iter.cmp.not.i60.i = icmp eq i64 %lsr.iv.next8.i59.i, 0
-  br i1 %epil.iter.cmp.not.i60.i, label %B260.endif.i, label %B976.epil.i53.i
-
-B0.endif.endif.i12.i:                             ; preds = %B94.else.if.i.i154.i, %B120.endif.i
-  %.167.i13.i = icmp sgt i64 %.30.i4.i, 0
-  br i1 %.167.i13.i, label %B350.endif.us.preheader.i68.i, label %B554.endif.i15.i
-
-B350.endif.us.preheader.i68.i:                    ; preds = %B0.endif.endif.i12.i
-  %.373.i69.i = mul nsw i64 %.27.i2.i, %.119170189.i
-  %unroll_iter.i70.i = and i64 %.30.i4.i, 9223372036854775806
-  %160 = shl i64 %.27.i2.i, 3
-  %scevgep741.i = getelementptr i8, ptr %lsr.iv739.i, i64 %160
-  %161 = icmp eq i64 %.30.i4.i, 1
-  %162 = and i64 %.30.i4.i, 1
-  %163 = icmp eq i64 %162, 0
-  %sunkaddr854.i = shl i64 %unroll_iter.i70.i, 3
-  %sunkaddr855.i = getelementptr i8, ptr %133, i64 %sunkaddr854.i
-  br label %B350.endif.us.i72.i
-
-B350.endif.us.i72.i:                              ; preds = %B386.B520_crit_edge.us.i111.i, %B350.endif.us.preheader.i68.i
-  %largest.2.0178.us.i73.i = phi double [ %.408.us.i115.i, %B386.B520_crit_edge.us.i111.i ], [ 0.000000e+00, %B350.endif.us.preheader.i68.i ]
-  %.215170176.us.i74.i = phi i64 [ %.222.us.i113.i, %B386.B520_crit_edge.us.i111.i ], [ 0, %B350.endif.us.preheader.i68.i ]
-  %.375157.us.i75.i = add i64 %.215170176.us.i74.i, %.373.i69.i
-  %.379.us.i76.i = mul i64 %.375157.us.i75.i, %.27.i2.i
-  %gep168.us.i77.i = getelementptr double, ptr %invariant.gep167.i.i, i64 %.379.us.i76.i
-  br i1 %161, label %B388.us.epil.i103.i, label %B388.us.i79.i
-
-B388.us.i79.i:                                    ; preds = %B350.endif.us.i72.i, %B388.us.i79.i
-  %total.2.1164.us.i80.i = phi double [ %.395.us.1.i97.i, %B388.us.i79.i ], [ 0.000000e+00, %B350.endif.us.i72.i ]
-  %.339160162.us.i81.i = phi i64 [ %.346.us.1.i90.i, %B388.us.i79.i ], [ 0, %B350.endif.us.i72.i ]
-  %164 = shl i64 %.339160162.us.i81.i, 3
-  %scevgep742.i = getelementptr i8, ptr %scevgep741.i, i64 %164
-  %scevgep743.i = getelementptr i8, ptr %scevgep742.i, i64 -8
-  %.384.us.i84.i = load i64, ptr %scevgep743.i, align 8
-  %.387.us.i85.i = tail call i64 @llvm.abs.i64(i64 %.384.us.i84.i, i1 false)
-  %gep.us.i86.i = getelementptr double, ptr %gep168.us.i77.i, i64 %.387.us.i85.i
-  %.392.us.i87.i = load double, ptr %gep.us.i86.i, align 8
-  %.393.us.i88.i = tail call double @llvm.fabs.f64(double %.392.us.i87.i)
-  %.395.us.i89.i = fadd double %total.2.1164.us.i80.i, %.393.us.i88.i
-  %.346.us.1.i90.i = add nuw i64 %.339160162.us.i81.i, 2
-  %.384.us.1.i92.i = load i64, ptr %scevgep742.i, align 8
-  %.387.us.1.i93.i = tail call i64 @llvm.abs.i64(i64 %.384.us.1.i92.i, i1 false)
-  %gep.us.1.i94.i = getelementptr double, ptr %gep168.us.i77.i, i64 %.387.us.1.i93.i
-  %.392.us.1.i95.i = load double, ptr %gep.us.1.i94.i, align 8
-  %.393.us.1.i96.i = tail call double @llvm.fabs.f64(double %.392.us.1.i95.i)
-  %.395.us.1.i97.i = fadd double %.395.us.i89.i, %.393.us.1.i96.i
-  %niter.ncmp.1.i98.i = icmp eq i64 %unroll_iter.i70.i, %.346.us.1.i90.i
-  br i1 %niter.ncmp.1.i98.i, label %B386.B520_crit_edge.us.unr-lcssa.i99.i, label %B388.us.i79.i
-
-B386.B520_crit_edge.us.unr-lcssa.i99.i:           ; preds = %B388.us.i79.i
-  br i1 %163, label %B386.B520_crit_edge.us.i111.i, label %B388.us.epil.i103.i
-
-B388.us.epil.i103.i:                              ; preds = %B386.B520_crit_edge.us.unr-lcssa.i99.i, %B350.endif.us.i72.i
-  %total.2.1164.us.unr.i101457.i = phi double [ %.395.us.1.i97.i, %B386.B520_crit_edge.us.unr-lcssa.i99.i ], [ 0.000000e+00, %B350.endif.us.i72.i ]
-  %.384.us.epil.i105.i = load i64, ptr %sunkaddr855.i, align 8
-  %.387.us.epil.i106.i = tail call i64 @llvm.abs.i64(i64 %.384.us.epil.i105.i, i1 false)
-  %gep.us.epil.i107.i = getelementptr double, ptr %gep168.us.i77.i, i64 %.387.us.epil.i106.i
-  %.392.us.epil.i108.i = load double, ptr %gep.us.epil.i107.i, align 8
-  %.393.us.epil.i109.i = tail call double @llvm.fabs.f64(double %.392.us.epil.i108.i)
-  %.395.us.epil.i110.i = fadd double %total.2.1164.us.unr.i101457.i, %.393.us.epil.i109.i
-  br label %B386.B520_crit_edge.us.i111.i
-
-B386.B520_crit_edge.us.i111.i:                    ; preds = %B388.us.epil.i103.i, %B386.B520_crit_edge.us.unr-lcssa.i99.i
-  %.395.us.lcssa.i112.i = phi double [ %.395.us.1.i97.i, %B386.B520_crit_edge.us.unr-lcssa.i99.i ], [ %.395.us.epil.i110.i, %B388.us.epil.i103.i ]
-  %.222.us.i113.i = add nuw nsw i64 %.215170176.us.i74.i, 1
-  %.407.us.i114.i = fcmp ogt double %.395.us.lcssa.i112.i, %largest.2.0178.us.i73.i
-  %.408.us.i115.i = select i1 %.407.us.i114.i, double %.395.us.lcssa.i112.i, double %largest.2.0178.us.i73.i
-  %exitcond195.not.i116.i = icmp eq i64 %.222.us.i113.i, %.30.i4.i
-  br i1 %exitcond195.not.i116.i, label %B554.endif.i15.i, label %B350.endif.us.i72.i
-
-B554.endif.i15.i:                                 ; preds = %B386.B520_crit_edge.us.i111.i, %B0.endif.endif.i12.i
-  %largest.2.0.lcssa.i16.i = phi double [ 0.000000e+00, %B0.endif.endif.i12.i ], [ %.408.us.i115.i, %B386.B520_crit_edge.us.i111.i ]
-  %165 = getelementptr double, ptr %a1, i64 %.42.i5.i
-  %.429.i17.i = getelementptr double, ptr %165, i64 %.162.i
-  store double %largest.2.0.lcssa.i16.i, ptr %.429.i17.i, align 8
-  %.437.i18.i = getelementptr i8, ptr %.429.i17.i, i64 8
-  store double 0.000000e+00, ptr %.437.i18.i, align 8
-  %.449.i19.i = getelementptr i8, ptr %.429.i17.i, i64 16
-  %.464.i20.i = getelementptr i8, ptr %133, i64 -8
-  %.471.i22.i = load i64, ptr %sunkaddr856.i, align 8
-  %.554.i24.i = inttoptr i64 %.471.i22.i to ptr
-  tail call void %.554.i24.i(ptr %.474.i.i, ptr nonnull %.29.i.i, ptr %.61.i7.i, ptr nonnull %.19.i, ptr nonnull %.429.i17.i, ptr nonnull %.437.i18.i, ptr %.449.i19.i, ptr %.64.i8.i, ptr %.464.i20.i)
-  %.638190.not.i25.i = icmp slt i64 %.27.i2.i, 1
-  br i1 %.638190.not.i25.i, label %B260.endif.i, label %B976.preheader.i26.i
-
-B976.preheader.i26.i:                             ; preds = %B554.endif.i15.i
-  %xtraiter2.i27.i = and i64 %.27.i2.i, 7
-  %166 = icmp samesign ult i64 %.27.i2.i, 8
-  br i1 %166, label %common.ret.loopexit.unr-lcssa.i49.i, label %B976.preheader.new.i28.i
-
-B976.preheader.new.i28.i:                         ; preds = %B976.preheader.i26.i
-  %167 = and i64 %.27.i2.i, 9223372036854775800
-  br label %B976.i29.i
-
-B260.endif.i:                                     ; preds = %B976.epil.i53.i, %B554.endif.i15.i, %common.ret.loopexit.unr-lcssa.i49.i
-  %.697.i61.i = load double, ptr %.437.i18.i, align 8
-  %.703.i63.i = load i64, ptr %sunkaddr857.i, align 8
-  %.706.i64.i = sitofp i64 %.703.i63.i to double
-  %.707.i65.i = fmul double %.697.i61.i, %.706.i64.i
-  %.709.i66.i = fcmp ule double %.707.i65.i, 1.000000e+00
-  %or.cond.i = select i1 %.709.i66.i, i1 %21, i1 false
-  br i1 %or.cond.i, label %B46.lr.ph.i205.i, label %B428.i
-
-B46.lr.ph.i205.i:                                 ; preds = %B260.endif.i
-  %168 = getelementptr i64, ptr %1, i64 %.169.i
-  br i1 %22, label %B94.endif.unr-lcssa.i227.i, label %B46.i208.i
-
-B46.i208.i:                                       ; preds = %B46.lr.ph.i205.i, %B46.i208.i
-  %lsr.iv762.i = phi i64 [ %lsr.iv.next763.i, %B46.i208.i ], [ 4, %B46.lr.ph.i205.i ]
-  %169 = add nsw i64 %lsr.iv762.i, -2
-  %170 = add nsw i64 %lsr.iv762.i, -3
-  %171 = shl i64 %lsr.iv762.i, 3
-  %scevgep776.i = getelementptr i8, ptr %lsr.iv713.i, i64 %171
-  %scevgep777.i = getelementptr i8, ptr %scevgep776.i, i64 -16
-  %scevgep780.i = getelementptr i8, ptr %scevgep776.i, i64 -32
-  store i64 %170, ptr %scevgep780.i, align 8
-  %scevgep769.i = getelementptr i8, ptr %lsr.iv765.i, i64 %171
-  %scevgep770.i = getelementptr i8, ptr %scevgep769.i, i64 -16
-  %scevgep773.i = getelementptr i8, ptr %scevgep769.i, i64 -32
-  store i64 %170, ptr %scevgep773.i, align 8
-  %scevgep779.i = getelementptr i8, ptr %scevgep776.i, i64 -24
-  store i64 %169, ptr %scevgep779.i, align 8
-  %scevgep772.i = getelementptr i8, ptr %scevgep769.i, i64 -24
-  store i64 %169, ptr %scevgep772.i, align 8
-  %172 = add nsw i64 %lsr.iv762.i, -1
-  store i64 %172, ptr %scevgep777.i, align 8
-  store i64 %172, ptr %scevgep770.i, align 8
-  %scevgep775.i = getelementptr i8, ptr %scevgep776.i, i64 -8
-  store i64 %lsr.iv762.i, ptr %scevgep775.i, align 8
-  %scevgep768.i = getelementptr i8, ptr %scevgep769.i, i64 -8
-  store i64 %lsr.iv762.i, ptr %scevgep768.i, align 8
-  %lsr.iv.next763.i = add nuw i64 %lsr.iv762.i, 4
-  %173 = sub i64 %lsr.iv.next763.i, %12
-  %niter.ncmp.3.i225.i = icmp eq i64 %173, 4
-  br i1 %niter.ncmp.3.i225.i, label %B94.endif.unr-lcssa.loopexit.i226.i, label %B46.i208.i
-
-B364.i313.i:                                      ; preds = %B272.B236.loopexit_crit_edge.us.i306.i
-  %174 = sub i64 %2, %.250502542.i253.i
-  %.243501544.i255.i = add i64 %.243501544.in.i252.i, -1
-  %.669.not.i315.i = icmp eq i64 %row.4.3.us.1.i303.i, %.250502542.i253.i
-  br i1 %.669.not.i315.i, label %B574.i347.i, label %B408.lr.ph.i316.i
-
-B408.i320.i:                                      ; preds = %B408.i320.preheader.i, %B408.i320.i
-  %lsr.iv792.i = phi i64 [ 0, %B408.i320.preheader.i ], [ %lsr.iv.next793.i, %B408.i320.i ]
-  %lsr.iv786.i = phi i64 [ %unroll_iter514.i, %B408.i320.preheader.i ], [ %lsr.iv.next787.i, %B408.i320.i ]
-  %scevgep798.i = getelementptr i8, ptr %scevgep791.i, i64 %lsr.iv792.i
-  %scevgep799.i = getelementptr i8, ptr %scevgep798.i, i64 8
-  %.803.i324.i = load double, ptr %scevgep798.i, align 8
-  %scevgep806.i = getelementptr i8, ptr %lsr.iv.i251.i, i64 %lsr.iv792.i
-  %.806.i326.i = load double, ptr %scevgep806.i, align 8
-  store double %.803.i324.i, ptr %scevgep806.i, align 8
-  store double %.806.i326.i, ptr %scevgep798.i, align 8
-  %.803.1.i329.i = load double, ptr %scevgep799.i, align 8
-  %scevgep805.i = getelementptr i8, ptr %scevgep806.i, i64 8
-  %.806.1.i332.i = load double, ptr %scevgep805.i, align 8
-  store double %.803.1.i329.i, ptr %scevgep805.i, align 8
-  store double %.806.1.i332.i, ptr %scevgep799.i, align 8
-  %scevgep796.i = getelementptr i8, ptr %scevgep798.i, i64 24
-  %scevgep797.i = getelementptr i8, ptr %scevgep798.i, i64 16
-  %.803.i324.1.i = load double, ptr %scevgep797.i, align 8
-  %scevgep803.i = getelementptr i8, ptr %scevgep806.i, i64 16
-  %.806.i326.1.i = load double, ptr %scevgep803.i, align 8
-  store double %.803.i324.1.i, ptr %scevgep803.i, align 8
-  store double %.806.i326.1.i, ptr %scevgep797.i, align 8
-  %.803.1.i329.1.i = load double, ptr %scevgep796.i, align 8
-  %scevgep801.i = getelementptr i8, ptr %scevgep806.i, i64 24
-  %.806.1.i332.1.i = load double, ptr %scevgep801.i, align 8
-  store double %.803.1.i329.1.i, ptr %scevgep801.i, align 8
-  store double %.806.1.i332.1.i, ptr %scevgep796.i, align 8
-  %lsr.iv.next787.i = add i64 %lsr.iv786.i, -2
-  %lsr.iv.next793.i = add i64 %lsr.iv792.i, 32
-  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next787.i, 0
-  br i1 %niter.ncmp.1.i, label %B502.unr-lcssa.i334.unr-lcssa.i, label %B408.i320.i
-
-B502.unr-lcssa.i334.unr-lcssa.i:                  ; preds = %B408.i320.i
-  br i1 %29, label %B408.i320.epil.i, label %B502.unr-lcssa.i334.i
-
-B408.i320.epil.i:                                 ; preds = %B408.preheader.i318.i, %B502.unr-lcssa.i334.unr-lcssa.i
-  %.757464466.i321.unr6.i = phi i64 [ %lsr.iv.next793.i, %B502.unr-lcssa.i334.unr-lcssa.i ], [ 0, %B408.preheader.i318.i ]
-  %scevgep24.i322.epil.i = getelementptr i8, ptr %scevgep22.i319.i, i64 %.757464466.i321.unr6.i
-  %scevgep25.i323.epil.i = getelementptr i8, ptr %scevgep24.i322.epil.i, i64 -8
-  %.803.i324.epil.i = load double, ptr %scevgep25.i323.epil.i, align 8
-  %scevgep28.i325.epil.i = getelementptr i8, ptr %lsr.iv.i251.i, i64 %.757464466.i321.unr6.i
-  %.806.i326.epil.i = load double, ptr %scevgep28.i325.epil.i, align 8
-  store double %.803.i324.epil.i, ptr %scevgep28.i325.epil.i, align 8
-  store double %.806.i326.epil.i, ptr %scevgep25.i323.epil.i, align 8
-  %.803.1.i329.epil.i = load double, ptr %scevgep24.i322.epil.i, align 8
-  %scevgep27.i331.epil.i = getelementptr i8, ptr %scevgep28.i325.epil.i, i64 8
-  %.806.1.i332.epil.i = load double, ptr %scevgep27.i331.epil.i, align 8
-  store double %.803.1.i329.epil.i, ptr %scevgep27.i331.epil.i, align 8
-  store double %.806.1.i332.epil.i, ptr %scevgep24.i322.epil.i, align 8
-  br label %B502.unr-lcssa.i334.i
-
-B502.unr-lcssa.i334.i:                            ; preds = %B408.i320.epil.i, %B502.unr-lcssa.i334.unr-lcssa.i
-  br i1 %31, label %B502.i341.i, label %B408.epil.i336.i
-
-B408.epil.i336.i:                                 ; preds = %B408.lr.ph.i316.i, %B502.unr-lcssa.i334.i
-  %gep499.i = getelementptr double, ptr %invariant.gep498.i, i64 %.797.i317.i
-  %.803.epil.i338.i = load double, ptr %gep499.i, align 8
-  %.805.epil.i339.i = getelementptr double, ptr %gep568.i257.i, i64 %unroll_iter6.i.i
-  %.806.epil.i340.i = load double, ptr %.805.epil.i339.i, align 8
-  store double %.803.epil.i338.i, ptr %.805.epil.i339.i, align 8
-  store double %.806.epil.i340.i, ptr %gep499.i, align 8
-  br label %B502.i341.i
-
-B502.i341.i:                                      ; preds = %B408.epil.i336.i, %B502.unr-lcssa.i334.i
-  %.822.i342.i = getelementptr i64, ptr %.64.i8.i, i64 %row.4.3.us.1.i303.i
-  %.823.i343.i = load i64, ptr %.822.i342.i, align 8
-  %.824.i344.i = sub i64 0, %.823.i343.i
-  %.829.i345.i = getelementptr i64, ptr %.64.i8.i, i64 %.250502542.i253.i
-  %.830.i346.i = load i64, ptr %.829.i345.i, align 8
-  store i64 %.824.i344.i, ptr %.829.i345.i, align 8
-  store i64 %.830.i346.i, ptr %.822.i342.i, align 8
-  br label %B574.i347.i
-
-B574.i347.i:                                      ; preds = %B502.i341.i, %B364.i313.i
-  %.850.not.i348.i = icmp eq i64 %column.4.3.us.1.i302.i, %.250502542.i253.i
-  br i1 %.850.not.i348.i, label %B784.i382.i, label %B618.preheader.i349.i
-
-B618.i353.i:                                      ; preds = %B618.i353.preheader.i, %B618.i353.i
-  %lsr.iv839.i = phi i64 [ %unroll_iter514.i, %B618.i353.preheader.i ], [ %lsr.iv.next840.i, %B618.i353.i ]
-  %lsr.iv811.i = phi i64 [ 0, %B618.i353.preheader.i ], [ %lsr.iv.next812.i, %B618.i353.i ]
-  %scevgep815.i = getelementptr i8, ptr %scevgep814.i, i64 %lsr.iv811.i
-  %.984.i357.i = load double, ptr %scevgep815.i, align 8
-  %scevgep838.i = getelementptr i8, ptr %lsr.iv836.i, i64 %lsr.iv811.i
-  %.987.i359.i = load double, ptr %scevgep838.i, align 8
-  store double %.984.i357.i, ptr %scevgep838.i, align 8
-  store double %.987.i359.i, ptr %scevgep815.i, align 8
-  %scevgep813.i = getelementptr i8, ptr %scevgep810.i, i64 %lsr.iv811.i
-  %.984.1.i362.i = load double, ptr %scevgep813.i, align 8
-  %scevgep835.i = getelementptr i8, ptr %lsr.iv833.i, i64 %lsr.iv811.i
-  %.987.1.i364.i = load double, ptr %scevgep835.i, align 8
-  store double %.984.1.i362.i, ptr %scevgep835.i, align 8
-  store double %.987.1.i364.i, ptr %scevgep813.i, align 8
-  %scevgep832.i = getelementptr i8, ptr %scevgep831.i, i64 %lsr.iv811.i
-  %.984.i357.1.i = load double, ptr %scevgep832.i, align 8
-  %scevgep830.i = getelementptr i8, ptr %lsr.iv828.i, i64 %lsr.iv811.i
-  %.987.i359.1.i = load double, ptr %scevgep830.i, align 8
-  store double %.984.i357.1.i, ptr %scevgep830.i, align 8
-  store double %.987.i359.1.i, ptr %scevgep832.i, align 8
-  %scevgep824.i = getelementptr i8, ptr %scevgep823.i, i64 %lsr.iv811.i
-  %.984.1.i362.1.i = load double, ptr %scevgep824.i, align 8
-  %scevgep822.i = getelementptr i8, ptr %lsr.iv820.i, i64 %lsr.iv811.i
-  %.987.1.i364.1.i = load double, ptr %scevgep822.i, align 8
-  store double %.984.1.i362.1.i, ptr %scevgep822.i, align 8
-  store double %.987.1.i364.1.i, ptr %scevgep824.i, align 8
-  %lsr.iv.next812.i = add i64 %lsr.iv811.i, %19
-  %lsr.iv.next840.i = add i64 %lsr.iv839.i, -2
-  %niter515.ncmp.1.i = icmp eq i64 %lsr.iv.next840.i, 0
-  br i1 %niter515.ncmp.1.i, label %B712.unr-lcssa.i367.unr-lcssa.i, label %B618.i353.i
-
-B712.unr-lcssa.i367.unr-lcssa.i:                  ; preds = %B618.i353.i
-  %scevgep816.i = getelementptr i8, ptr %a1, i64 %lsr.iv.next812.i
-  br i1 %29, label %B618.i353.epil.i, label %B712.unr-lcssa.i367.i
-
-B618.i353.epil.i:                                 ; preds = %B618.preheader15.i352.i, %B712.unr-lcssa.i367.unr-lcssa.i
-  %lsr.iv30.i354.unr8.i = phi ptr [ %scevgep816.i, %B712.unr-lcssa.i367.unr-lcssa.i ], [ %a1, %B618.preheader15.i352.i ]
-  %175 = getelementptr i8, ptr %lsr.iv30.i354.unr8.i, i64 %180
-  %scevgep37.i356.epil.i = getelementptr i8, ptr %175, i64 %192
-  %.984.i357.epil.i = load double, ptr %scevgep37.i356.epil.i, align 8
-  %scevgep36.i358.epil.i = getelementptr i8, ptr %lsr.iv30.i354.unr8.i, i64 %lsr.iv34.i249.i
-  %.987.i359.epil.i = load double, ptr %scevgep36.i358.epil.i, align 8
-  store double %.984.i357.epil.i, ptr %scevgep36.i358.epil.i, align 8
-  store double %.987.i359.epil.i, ptr %scevgep37.i356.epil.i, align 8
-  %176 = getelementptr i8, ptr %lsr.iv30.i354.unr8.i, i64 %183
-  %scevgep33.i361.epil.i = getelementptr i8, ptr %176, i64 %192
-  %.984.1.i362.epil.i = load double, ptr %scevgep33.i361.epil.i, align 8
-  %scevgep32.i363.epil.i = getelementptr i8, ptr %lsr.iv30.i354.unr8.i, i64 %lsr.iv29.i250.i
-  %.987.1.i364.epil.i = load double, ptr %scevgep32.i363.epil.i, align 8
-  store double %.984.1.i362.epil.i, ptr %scevgep32.i363.epil.i, align 8
-  store double %.987.1.i364.epil.i, ptr %scevgep33.i361.epil.i, align 8
-  br label %B712.unr-lcssa.i367.i
-
-B712.unr-lcssa.i367.i:                            ; preds = %B618.i353.epil.i, %B712.unr-lcssa.i367.unr-lcssa.i
-  br i1 %31, label %B712.i376.i, label %B618.epil.i369.i
-
-B618.epil.i369.i:                                 ; preds = %B618.preheader.i349.i, %B712.unr-lcssa.i367.i
-  %gep501.i = getelementptr double, ptr %invariant.gep500.i, i64 %column.4.3.us.1.i302.i
-  %.984.epil.i373.i = load double, ptr %gep501.i, align 8
-  %gep503.i = getelementptr double, ptr %invariant.gep500.i, i64 %.250502542.i253.i
-  %.987.epil.i375.i = load double, ptr %gep503.i, align 8
-  store double %.984.epil.i373.i, ptr %gep503.i, align 8
-  store double %.987.epil.i375.i, ptr %gep501.i, align 8
-  br label %B712.i376.i
-
-B712.i376.i:                                      ; preds = %B618.epil.i369.i, %B712.unr-lcssa.i367.i
-  %.1003.i377.i = getelementptr i64, ptr %168, i64 %column.4.3.us.1.i302.i
-  %.1004.i378.i = load i64, ptr %.1003.i377.i, align 8
-  %.1005.i379.i = sub i64 0, %.1004.i378.i
-  %.1010.i380.i = getelementptr i64, ptr %168, i64 %.250502542.i253.i
-  %.1011.i381.i = load i64, ptr %.1010.i380.i, align 8
-  store i64 %.1005.i379.i, ptr %.1010.i380.i, align 8
-  store i64 %.1011.i381.i, ptr %.1003.i377.i, align 8
-  br label %B784.i382.i
-
-B784.i382.i:                                      ; preds = %B712.i376.i, %B574.i347.i
-  %sunkaddr.i383.i = shl i64 %.250502542.i253.i, 3
-  %sunkaddr73.i384.i = getelementptr i8, ptr %gep568.i257.i, i64 %sunkaddr.i383.i
-  %.1038.i385.i = load double, ptr %sunkaddr73.i384.i, align 8
-  %.1044.i386.i = fcmp une double %.1038.i385.i, 0.000000e+00
-  br i1 %.1044.i386.i, label %B870.lr.ph.i393.i, label %B1044.i387.i
-
-B868.loopexit.i437.i:                             ; preds = %B952.i419.i, %B952.prol.loopexit.i416.i
-  %.1141.i438.i = add nuw i64 %.1134489495.i401.i, 1
-  %scevgep45.i439.i = getelementptr i8, ptr %lsr.iv44.i399.i, i64 %4
-  %.1128.i440.i = icmp sgt i64 %.1127488496.i400.i, 1
-  br i1 %.1128.i440.i, label %B952.lr.ph.i398.i, label %B1044.i387.i
-
-B952.lr.ph.i398.i:                                ; preds = %B870.lr.ph.i393.i, %B868.loopexit.i437.i
-  %lsr.iv44.i399.i = phi ptr [ %scevgep45.i439.i, %B868.loopexit.i437.i ], [ %lsr.iv42.i248.i, %B870.lr.ph.i393.i ]
-  %.1127488496.i400.i = phi i64 [ %.1137.i402.i, %B868.loopexit.i437.i ], [ %..1085420.i396.i, %B870.lr.ph.i393.i ]
-  %.1134489495.i401.i = phi i64 [ %.1141.i438.i, %B868.loopexit.i437.i ], [ %.541.us.prol.i261.i, %B870.lr.ph.i393.i ]
-  %.1137.i402.i = add nsw i64 %.1127488496.i400.i, -1
-  %.1171.i403.i = mul nsw i64 %.1134489495.i401.i, %.20.i
-  %.1173.i404.i = add nsw i64 %.1171.i403.i, %.162.i
-  %gep487.i405.i = getelementptr double, ptr %invariant.gep486.i394.i, i64 %.1173.i404.i
-  %.1178.i406.i = load double, ptr %gep487.i405.i, align 8
-  %.1183.i407.i = fdiv double %.1178.i406.i, %.1038.i385.i
-  br i1 %194, label %B952.prol.loopexit.i416.i, label %B952.prol.i408.i
-
-B952.prol.i408.i:                                 ; preds = %B952.lr.ph.i398.i
-  %gep473.i = getelementptr double, ptr %invariant.gep472.i, i64 %.1173.i404.i
-  %.1315.prol.i410.i = load double, ptr %gep473.i, align 8
-  %.1324.prol.i413.i = load double, ptr %sunkaddr859.i, align 8
-  %.1326.prol.i414.i = fmul double %.1183.i407.i, %.1324.prol.i413.i
-  %.1327.prol.i415.i = fsub double %.1315.prol.i410.i, %.1326.prol.i414.i
-  store double %.1327.prol.i415.i, ptr %gep473.i, align 8
-  br label %B952.prol.loopexit.i416.i
-
-B952.prol.loopexit.i416.i:                        ; preds = %B952.prol.i408.i, %B952.lr.ph.i398.i
-  %.1275480482.unr.i417.i = phi i64 [ %.541.us.prol.i261.i, %B952.lr.ph.i398.i ], [ %.1282.prol.i397.i, %B952.prol.i408.i ]
-  br i1 %195, label %B868.loopexit.i437.i, label %B952.i419.i
-
-B952.i419.i:                                      ; preds = %B952.prol.loopexit.i416.i, %B952.i419.i
-  %.1275480482.i420.i = phi i64 [ %.1282.1.i427.i, %B952.i419.i ], [ %.1275480482.unr.i417.i, %B952.prol.loopexit.i416.i ]
-  %177 = shl i64 %.1275480482.i420.i, 3
-  %scevgep46.i421.i = getelementptr i8, ptr %lsr.iv44.i399.i, i64 %177
-  %.1315.i422.i = load double, ptr %scevgep46.i421.i, align 8
-  %scevgep40.i423.i = getelementptr i8, ptr %lsr.iv.i251.i, i64 %177
-  %.1324.i424.i = load double, ptr %scevgep40.i423.i, align 8
-  %.1326.i425.i = fmul double %.1183.i407.i, %.1324.i424.i
-  %.1327.i426.i = fsub double %.1315.i422.i, %.1326.i425.i
-  store double %.1327.i426.i, ptr %scevgep46.i421.i, align 8
-  %.1282.1.i427.i = add nuw i64 %.1275480482.i420.i, 2
-  %scevgep842.i = getelementptr i8, ptr %scevgep46.i421.i, i64 8
-  %.1315.1.i430.i = load double, ptr %scevgep842.i, align 8
-  %scevgep844.i = getelementptr i8, ptr %scevgep40.i423.i, i64 8
-  %.1324.1.i433.i = load double, ptr %scevgep844.i, align 8
-  %.1326.1.i434.i = fmul double %.1183.i407.i, %.1324.1.i433.i
-  %.1327.1.i435.i = fsub double %.1315.1.i430.i, %.1326.1.i434.i
-  store double %.1327.1.i435.i, ptr %scevgep842.i, align 8
-  %exitcond564.not.1.i436.i = icmp eq i64 %.20.i, %.1282.1.i427.i
-  br i1 %exitcond564.not.1.i436.i, label %B868.loopexit.i437.i, label %B952.i419.i
-
-B1044.i387.i:                                     ; preds = %B868.loopexit.i437.i, %B784.i382.i
-  %scevgep.i388.i = getelementptr i8, ptr %lsr.iv.i251.i, i64 %4
-  %lsr.iv.next.i389.i = add i64 %lsr.iv29.i250.i, 8
-  %lsr.iv.next35.i390.i = add i64 %lsr.iv34.i249.i, 8
-  %scevgep43.i391.i = getelementptr i8, ptr %lsr.iv42.i248.i, i64 %4
-  %scevgep821.i = getelementptr i8, ptr %lsr.iv820.i, i64 8
-  %scevgep829.i = getelementptr i8, ptr %lsr.iv828.i, i64 8
-  %scevgep834.i = getelementptr i8, ptr %lsr.iv833.i, i64 8
-  %scevgep837.i = getelementptr i8, ptr %lsr.iv836.i, i64 8
-  %exitcond565.not.i392.i = icmp eq i64 %.250502542.i253.i, %3
-  br i1 %exitcond565.not.i392.i, label %B428.i, label %B238.endif.us.preheader.i247.i
-
-B94.endif.unr-lcssa.loopexit.i226.i:              ; preds = %B46.i208.i
-  %178 = or disjoint i64 %lsr.iv762.i, 1
-  br label %B94.endif.unr-lcssa.i227.i
-
-B94.endif.unr-lcssa.i227.i:                       ; preds = %B94.endif.unr-lcssa.loopexit.i226.i, %B46.lr.ph.i205.i
-  %.113422424.unr.i228.i = phi i64 [ 1, %B46.lr.ph.i205.i ], [ %178, %B94.endif.unr-lcssa.loopexit.i226.i ]
-  br i1 %23, label %B94.endif.i241.i, label %B46.epil.i231.preheader.i
-
-B46.epil.i231.preheader.i:                        ; preds = %B94.endif.unr-lcssa.i227.i
-  %invariant.gep.i = getelementptr i8, ptr %lsr.iv765.i, i64 -8
-  br label %B46.epil.i231.i
-
-B46.epil.i231.i:                                  ; preds = %B46.epil.i231.i, %B46.epil.i231.preheader.i
-  %lsr.iv55.i232.i = phi i64 [ %lsr.iv.next56.i239.i, %B46.epil.i231.i ], [ %xtraiter.i.i, %B46.epil.i231.preheader.i ]
-  %lsr.iv49.i233.i = phi i64 [ %lsr.iv.next50.i238.i, %B46.epil.i231.i ], [ %.113422424.unr.i228.i, %B46.epil.i231.preheader.i ]
-  %179 = shl i64 %lsr.iv49.i233.i, 3
-  %scevgep783.i = getelementptr i8, ptr %lsr.iv732.i, i64 %179
-  store i64 %lsr.iv49.i233.i, ptr %scevgep783.i, align 8
-  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %179
-  store i64 %lsr.iv49.i233.i, ptr %gep.i, align 8
-  %lsr.iv.next50.i238.i = add nuw i64 %lsr.iv49.i233.i, 1
-  %lsr.iv.next56.i239.i = add nsw i64 %lsr.iv55.i232.i, -1
-  %epil.iter.cmp.not.i240.i = icmp eq i64 %lsr.iv.next56.i239.i, 0
-  br i1 %epil.iter.cmp.not.i240.i, label %B94.endif.i241.i, label %B46.epil.i231.i
-
-B94.endif.i241.i:                                 ; preds = %B46.epil.i231.i, %B94.endif.unr-lcssa.i227.i
-  br i1 %24, label %B428.i, label %B134.endif.lr.ph.i243.i
-
-B134.endif.lr.ph.i243.i:                          ; preds = %B94.endif.i241.i
-  %180 = shl i64 %.162.i, 3
-  %gep477.i = getelementptr i8, ptr %invariant.gep492.i, i64 %180
-  %181 = add i64 %180, %4
-  %182 = add i64 %.162.i, %.20.i
-  %183 = shl i64 %182, 3
-  %scevgep41.i246.i = getelementptr i8, ptr %a1, i64 %183
-  %invariant.gep498.i = getelementptr double, ptr %.61.i7.i, i64 %unroll_iter6.i.i
-  %invariant.gep500.i = getelementptr double, ptr %25, i64 %.162.i
-  br label %B238.endif.us.preheader.i247.i
-
-B238.endif.us.preheader.i247.i:                   ; preds = %B134.endif.lr.ph.i243.i, %B1044.i387.i
-  %lsr.iv836.i = phi ptr [ %lsr.iv789.i, %B134.endif.lr.ph.i243.i ], [ %scevgep837.i, %B1044.i387.i ]
-  %lsr.iv833.i = phi ptr [ %lsr.iv808.i, %B134.endif.lr.ph.i243.i ], [ %scevgep834.i, %B1044.i387.i ]
-  %lsr.iv828.i = phi ptr [ %lsr.iv826.i, %B134.endif.lr.ph.i243.i ], [ %scevgep829.i, %B1044.i387.i ]
-  %lsr.iv820.i = phi ptr [ %lsr.iv818.i, %B134.endif.lr.ph.i243.i ], [ %scevgep821.i, %B1044.i387.i ]
-  %lsr.iv42.i248.i = phi ptr [ %scevgep41.i246.i, %B134.endif.lr.ph.i243.i ], [ %scevgep43.i391.i, %B1044.i387.i ]
-  %lsr.iv34.i249.i = phi i64 [ %180, %B134.endif.lr.ph.i243.i ], [ %lsr.iv.next35.i390.i, %B1044.i387.i ]
-  %lsr.iv29.i250.i = phi i64 [ %181, %B134.endif.lr.ph.i243.i ], [ %lsr.iv.next.i389.i, %B1044.i387.i ]
-  %lsr.iv.i251.i = phi ptr [ %.61.i7.i, %B134.endif.lr.ph.i243.i ], [ %scevgep.i388.i, %B1044.i387.i ]
-  %.243501544.in.i252.i = phi i64 [ %.20.i, %B134.endif.lr.ph.i243.i ], [ %.243501544.i255.i, %B1044.i387.i ]
-  %.250502542.i253.i = phi i64 [ 0, %B134.endif.lr.ph.i243.i ], [ %.541.us.prol.i261.i, %B1044.i387.i ]
-  %smax.i254.i = tail call i64 @llvm.smax.i64(i64 %.243501544.in.i252.i, i64 0)
-  %184 = add nuw i64 %smax.i254.i, %.250502542.i253.i
-  %.287.i256.i = mul nuw nsw i64 %.250502542.i253.i, %.20.i
-  %gep568.i257.i = getelementptr double, ptr %.61.i7.i, i64 %.287.i256.i
-  %.293.i258.i = getelementptr double, ptr %gep568.i257.i, i64 %.250502542.i253.i
-  %.294.i259.i = load double, ptr %.293.i258.i, align 8
-  %.295.i260.i = tail call double @llvm.fabs.f64(double %.294.i259.i)
-  %.541.us.prol.i261.i = add nuw i64 %.250502542.i253.i, 1
-  %invariant.gep470.i = getelementptr double, ptr %.61.i7.i, i64 %.250502542.i253.i
-  %185 = and i64 %.243501544.in.i252.i, 1
-  %186 = icmp eq i64 %185, 0
-  br label %B238.endif.us.i262.i
-
-B238.endif.us.i262.i:                             ; preds = %B272.B236.loopexit_crit_edge.us.i306.i, %B238.endif.us.preheader.i247.i
-  %lsr.iv16.i263.i = phi ptr [ %lsr.iv.i251.i, %B238.endif.us.preheader.i247.i ], [ %scevgep17.i311.i, %B272.B236.loopexit_crit_edge.us.i306.i ]
-  %best.4.1451.us.i264.i = phi double [ %.295.i260.i, %B238.endif.us.preheader.i247.i ], [ %best.3.3.us.1.i304.i, %B272.B236.loopexit_crit_edge.us.i306.i ]
-  %row.2.1450.us.i265.i = phi i64 [ %.250502542.i253.i, %B238.endif.us.preheader.i247.i ], [ %row.4.3.us.1.i303.i, %B272.B236.loopexit_crit_edge.us.i306.i ]
-  %column.2.1449.us.i266.i = phi i64 [ %.250502542.i253.i, %B238.endif.us.preheader.i247.i ], [ %column.4.3.us.1.i302.i, %B272.B236.loopexit_crit_edge.us.i306.i ]
-  %.394441447.us.i267.i = phi i64 [ %.250502542.i253.i, %B238.endif.us.preheader.i247.i ], [ %.401.us.i310.i, %B272.B236.loopexit_crit_edge.us.i306.i ]
-  br i1 %186, label %B274.us.i286.i.preheader, label %B274.us.prol.i269.i
-
-B274.us.prol.i269.i:                              ; preds = %B238.endif.us.i262.i
-  %.587.us.i268.i = mul nsw i64 %.394441447.us.i267.i, %.20.i
-  %gep471.i = getelementptr double, ptr %invariant.gep470.i, i64 %.587.us.i268.i
-  %.594.us.prol.i271.i = load double, ptr %gep471.i, align 8
-  %.595.us.prol.i272.i = tail call double @llvm.fabs.f64(double %.594.us.prol.i271.i)
-  %.601.us.prol.i273.i = fcmp ogt double %.595.us.prol.i272.i, %best.4.1451.us.i264.i
-  %column.4.3.us.prol.i274.i = select i1 %.601.us.prol.i273.i, i64 %.250502542.i253.i, i64 %column.2.1449.us.i266.i
-  %row.4.3.us.prol.i275.i = select i1 %.601.us.prol.i273.i, i64 %.394441447.us.i267.i, i64 %row.2.1450.us.i265.i
-  %best.3.3.us.prol.i276.i = select i1 %.601.us.prol.i273.i, double %.595.us.prol.i272.i, double %best.4.1451.us.i264.i
-  br label %B274.us.i286.i.preheader
-
-B274.us.i286.i.preheader:                         ; preds = %B274.us.prol.i269.i, %B238.endif.us.i262.i
-  %best.2.2434.us.i287.i.ph = phi double [ %best.4.1451.us.i264.i, %B238.endif.us.i262.i ], [ %best.3.3.us.prol.i276.i, %B274.us.prol.i269.i ]
-  %row.3.2433.us.i288.i.ph = phi i64 [ %row.2.1450.us.i265.i, %B238.endif.us.i262.i ], [ %row.4.3.us.prol.i275.i, %B274.us.prol.i269.i ]
-  %column.3.2432.us.i289.i.ph = phi i64 [ %column.2.1449.us.i266.i, %B238.endif.us.i262.i ], [ %column.4.3.us.prol.i274.i, %B274.us.prol.i269.i ]
-  %.534428430.us.i290.i.ph = phi i64 [ %.250502542.i253.i, %B238.endif.us.i262.i ], [ %.541.us.prol.i261.i, %B274.us.prol.i269.i ]
-  br label %B274.us.i286.i
-
-B274.us.i286.i:                                   ; preds = %B274.us.i286.i.preheader, %B274.us.i286.i
-  %best.2.2434.us.i287.i = phi double [ %best.3.3.us.1.i304.i, %B274.us.i286.i ], [ %best.2.2434.us.i287.i.ph, %B274.us.i286.i.preheader ]
-  %row.3.2433.us.i288.i = phi i64 [ %row.4.3.us.1.i303.i, %B274.us.i286.i ], [ %row.3.2433.us.i288.i.ph, %B274.us.i286.i.preheader ]
-  %column.3.2432.us.i289.i = phi i64 [ %column.4.3.us.1.i302.i, %B274.us.i286.i ], [ %column.3.2432.us.i289.i.ph, %B274.us.i286.i.preheader ]
-  %.534428430.us.i290.i = phi i64 [ %190, %B274.us.i286.i ], [ %.534428430.us.i290.i.ph, %B274.us.i286.i.preheader ]
-  %187 = shl i64 %.534428430.us.i290.i, 3
-  %scevgep18.i291.i = getelementptr i8, ptr %lsr.iv16.i263.i, i64 %187
-  %.594.us.i292.i = load double, ptr %scevgep18.i291.i, align 8
-  %.595.us.i293.i = tail call double @llvm.fabs.f64(double %.594.us.i292.i)
-  %.601.us.i294.i = fcmp ogt double %.595.us.i293.i, %best.2.2434.us.i287.i
-  %column.4.3.us.i295.i = select i1 %.601.us.i294.i, i64 %.534428430.us.i290.i, i64 %column.3.2432.us.i289.i
-  %best.3.3.us.i296.i = select i1 %.601.us.i294.i, double %.595.us.i293.i, double %best.2.2434.us.i287.i
-  %scevgep785.i = getelementptr i8, ptr %scevgep18.i291.i, i64 8
-  %.594.us.1.i299.i = load double, ptr %scevgep785.i, align 8
-  %.595.us.1.i300.i = tail call double @llvm.fabs.f64(double %.594.us.1.i299.i)
-  %.601.us.1.i301.i = fcmp ogt double %.595.us.1.i300.i, %best.3.3.us.i296.i
-  %188 = add i64 %.534428430.us.i290.i, 1
-  %column.4.3.us.1.i302.i = select i1 %.601.us.1.i301.i, i64 %188, i64 %column.4.3.us.i295.i
-  %189 = or i1 %.601.us.i294.i, %.601.us.1.i301.i
-  %row.4.3.us.1.i303.i = select i1 %189, i64 %.394441447.us.i267.i, i64 %row.3.2433.us.i288.i
-  %best.3.3.us.1.i304.i = select i1 %.601.us.1.i301.i, double %.595.us.1.i300.i, double %best.3.3.us.i296.i
-  %190 = add i64 %.534428430.us.i290.i, 2
-  %exitcond560.not.1.i305.i = icmp eq i64 %190, %.20.i
-  br i1 %exitcond560.not.1.i305.i, label %B272.B236.loopexit_crit_edge.us.i306.i, label %B274.us.i286.i
-
-B272.B236.loopexit_crit_edge.us.i306.i:           ; preds = %B274.us.i286.i
-  %.401.us.i310.i = add nuw i64 %.394441447.us.i267.i, 1
-  %scevgep17.i311.i = getelementptr i8, ptr %lsr.iv16.i263.i, i64 %4
-  %exitcond561.not.i312.i = icmp eq i64 %.401.us.i310.i, %184
-  br i1 %exitcond561.not.i312.i, label %B364.i313.i, label %B238.endif.us.i262.i
-
-B408.lr.ph.i316.i:                                ; preds = %B364.i313.i
-  %.797.i317.i = mul nsw i64 %row.4.3.us.1.i303.i, %.20.i
-  br i1 %26, label %B408.epil.i336.i, label %B408.preheader.i318.i
-
-B408.preheader.i318.i:                            ; preds = %B408.lr.ph.i316.i
-  %191 = mul i64 %row.4.3.us.1.i303.i, %4
-  %scevgep22.i319.i = getelementptr i8, ptr %gep477.i, i64 %191
-  br i1 %27, label %B408.i320.epil.i, label %B408.i320.preheader.i
-
-B408.i320.preheader.i:                            ; preds = %B408.preheader.i318.i
-  %scevgep791.i = getelementptr i8, ptr %lsr.iv789.i, i64 %191
-  br label %B408.i320.i
-
-B618.preheader.i349.i:                            ; preds = %B574.i347.i
-  br i1 %26, label %B618.epil.i369.i, label %B618.preheader15.i352.i
-
-B618.preheader15.i352.i:                          ; preds = %B618.preheader.i349.i
-  %192 = shl i64 %column.4.3.us.1.i302.i, 3
-  br i1 %27, label %B618.i353.epil.i, label %B618.i353.preheader.i
-
-B618.i353.preheader.i:                            ; preds = %B618.preheader15.i352.i
-  %scevgep810.i = getelementptr i8, ptr %lsr.iv808.i, i64 %192
-  %scevgep814.i = getelementptr i8, ptr %lsr.iv789.i, i64 %192
-  %scevgep823.i = getelementptr i8, ptr %lsr.iv818.i, i64 %192
-  %scevgep831.i = getelementptr i8, ptr %lsr.iv826.i, i64 %192
-  br label %B618.i353.i
-
-B870.lr.ph.i393.i:                                ; preds = %B784.i382.i
-  %invariant.gep486.i394.i = getelementptr double, ptr %a1, i64 %.250502542.i253.i
-  %.1085.i395.i = sub nsw i64 %.20.i, %.541.us.prol.i261.i
-  %..1085420.i396.i = tail call i64 @llvm.smax.i64(i64 %.1085.i395.i, i64 0)
-  %.1282.prol.i397.i = add nuw i64 %.250502542.i253.i, 2
-  %invariant.gep472.i = getelementptr double, ptr %a1, i64 %.541.us.prol.i261.i
-  %193 = and i64 %174, 1
-  %194 = icmp eq i64 %193, 0
-  %195 = icmp eq i64 %3, %.250502542.i253.i
-  %sunkaddr858.i = shl i64 %.541.us.prol.i261.i, 3
-  %sunkaddr859.i = getelementptr i8, ptr %gep568.i257.i, i64 %sunkaddr858.i
-  br label %B952.lr.ph.i398.i
-
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B428.i, %B428.us.us.i, %0
+  %lsr.iv.next14.i.i = add nsw i64 %lsr.iv13.i.i, -1
+  %epil.iter8.cmp.not.i.i = icmp eq i64 %lsr.iv.next14.i.i, 0
+  br i1 %epil.iter8.cmp.not.i.i, label %B266.us.i, label %B1104.us.epil.i.i
+
+B158.endif.endif.i.i:                             ; preds = %B94.else.if.i.i.i, %B158.i.i
+  %.302.i.i = icmp sgt i64 %.30.i.i, 0
+  br i1 %.302.i.i, label %B426.endif.us.preheader.i.i, label %B618.endif.i.i
+
+B426.endif.us.preheader.i.i:                      ; preds = %B158.endif.endif.i.i
+  %gep316.i = getelementptr double, ptr %invariant.gep315.i, i64 %.185.us.i
+  %unroll_iter5.i.i = and i64 %.30.i.i, 9223372036854775806
+  %57 = shl i64 %.27.i.i, 3
+  %scevgep719.i = getelementptr i8, ptr %lsr.iv717.i, i64 %57
+  %58 = icmp eq i64 %.30.i.i, 1
+  %59 = and i64 %.30.i.i, 1
+  %60 = icmp eq i64 %59, 0
+  %sunkaddr.i = shl i64 %unroll_iter5.i.i, 3
+  %sunkaddr753.i = getelementptr i8, ptr %39, i64 %sunkaddr.i
+  br label %B426.endif.us.i.i
+
+B426.endif.us.i.i:                                ; preds = %B462.B584_crit_edge.us.i.i, %B426.endif.us.preheader.i.i
+  %largest.2.0226.us.i.i = phi double [ %.539.us.i.i, %B462.B584_crit_edge.us.i.i ], [ 0.000000e+00, %B426.endif.us.preheader.i.i ]
+  %.350218224.us.i.i = phi i64 [ %.357.us.i.i, %B462.B584_crit_edge.us.i.i ], [ 0, %B426.endif.us.preheader.i.i ]
+  %.508.us.i.i = mul nsw i64 %.350218224.us.i.i, %.27.i.i
+  %gep233.us.i.i = getelementptr double, ptr %gep316.i, i64 %.508.us.i.i
+  br i1 %58, label %B464.us.epil.i.i, label %B464.us.i.i
+
+B464.us.i.i:                                      ; preds = %B426.endif.us.i.i, %B464.us.i.i
+  %total.2.1213.us.i.i = phi double [ %.526.us.1.i.i, %B464.us.i.i ], [ 0.000000e+00, %B426.endif.us.i.i ]
+  %.474209211.us.i.i = phi i64 [ %.481.us.1.i.i, %B464.us.i.i ], [ 0, %B426.endif.us.i.i ]
+  %61 = shl i64 %.474209211.us.i.i, 3
+  %scevgep720.i = getelementptr i8, ptr %scevgep719.i, i64 %61
+  %scevgep721.i = getelementptr i8, ptr %scevgep720.i, i64 -8
+  %.515.us.i.i = load i64, ptr %scevgep721.i, align 8
+  %.518.us.i.i = tail call i64 @llvm.abs.i64(i64 %.515.us.i.i, i1 false)
+  %gep.us.i.i = getelementptr double, ptr %gep233.us.i.i, i64 %.518.us.i.i
+  %.523.us.i.i = load double, ptr %gep.us.i.i, align 8
+  %.524.us.i.i = tail call double @llvm.fabs.f64(double %.523.us.i.i)
+  %.526.us.i.i = fadd double %total.2.1213.us.i.i, %.524.us.i.i
+  %.481.us.1.i.i = add nuw i64 %.474209211.us.i.i, 2
+  %.515.us.1.i.i = load i64, ptr %scevgep720.i, align 8
+  %.518.us.1.i.i = tail call i64 @llvm.abs.i64(i64 %.515.us.1.i.i, i1 false)
+  %gep.us.1.i.i = getelementptr double, ptr %gep233.us.i.i, i64 %.518.us.1.i.i
+  %.523.us.1.i.i = load double, ptr %gep.us.1.i.i, align 8
+  %.524.us.1.i.i = tail call double @llvm.fabs.f64(double %.523.us.1.i.i)
+  %.526.us.1.i.i = fadd double %.526.us.i.i, %.524.us.1.i.i
+  %niter6.ncmp.1.i.i = icmp eq i64 %unroll_iter5.i.i, %.481.us.1.i.i
+  br i1 %niter6.ncmp.1.i.i, label %B462.B584_crit_edge.us.unr-lcssa.i.i, label %B464.us.i.i
+
+B462.B584_crit_edge.us.unr-lcssa.i.i:             ; preds = %B464.us.i.i
+  br i1 %60, label %B462.B584_crit_edge.us.i.i, label %B464.us.epil.i.i
+
+B464.us.epil.i.i:                                 ; preds = %B462.B584_crit_edge.us.unr-lcssa.i.i, %B426.endif.us.i.i
+  %total.2.1213.us.unr.i297.i = phi double [ %.526.us.1.i.i, %B462.B584_crit_edge.us.unr-lcssa.i.i ], [ 0.000000e+00, %B426.endif.us.i.i ]
+  %.515.us.epil.i.i = load i64, ptr %sunkaddr753.i, align 8
+  %.518.us.epil.i.i = tail call i64 @llvm.abs.i64(i64 %.515.us.epil.i.i, i1 false)
+  %gep.us.epil.i.i = getelementptr double, ptr %gep233.us.i.i, i64 %.518.us.epil.i.i
+  %.523.us.epil.i.i = load double, ptr %gep.us.epil.i.i, align 8
+  %.524.us.epil.i.i = tail call double @llvm.fabs.f64(double %.523.us.epil.i.i)
+  %.526.us.epil.i.i = fadd double %total.2.1213.us.unr.i297.i, %.524.us.epil.i.i
+  br label %B462.B584_crit_edge.us.i.i
+
+B462.B584_crit_edge.us.i.i:                       ; preds = %B464.us.epil.i.i, %B462.B584_crit_edge.us.unr-lcssa.i.i
+  %.526.us.lcssa.i.i = phi double [ %.526.us.1.i.i, %B462.B584_crit_edge.us.unr-lcssa.i.i ], [ %.526.us.epil.i.i, %B464.us.epil.i.i ]
+  %.357.us.i.i = add nuw nsw i64 %.350218224.us.i.i, 1
+  %.538.us.i.i = fcmp ogt double %.526.us.lcssa.i.i, %largest.2.0226.us.i.i
+  %.539.us.i.i = select i1 %.538.us.i.i, double %.526.us.lcssa.i.i, double %largest.2.0226.us.i.i
+  %exitcond250.not.i.i = icmp eq i64 %.357.us.i.i, %.30.i.i
+  br i1 %exitcond250.not.i.i, label %B618.endif.i.i, label %B426.endif.us.i.i
+
+B618.endif.i.i:                                   ; preds = %B462.B584_crit_edge.us.i.i, %B158.endif.endif.i.i
+  %largest.2.0.lcssa.i.i = phi double [ 0.000000e+00, %B158.endif.endif.i.i ], [ %.539.us.i.i, %B462.B584_crit_edge.us.i.i ]
+  %62 = getelementptr double, ptr %a1, i64 %.42.i.i
+  %.560.i.i = getelementptr double, ptr %62, i64 %.188.us.i
+  store double %largest.2.0.lcssa.i.i, ptr %.560.i.i, align 8
+  %.568.i.i = getelementptr i8, ptr %.560.i.i, i64 8
+  store double 0.000000e+00, ptr %.568.i.i, align 8
+  %.580.i.i = getelementptr i8, ptr %.560.i.i, i64 16
+  %.595.i.i = getelementptr i8, ptr %39, i64 -8
+  %.602.i.i = load i64, ptr %sunkaddr754.i, align 8
+  %.685.i.i = inttoptr i64 %.602.i.i to ptr
+  tail call void %.685.i.i(ptr %.605.i.i, ptr nonnull %.29.i.i, ptr %.198.i.i, ptr nonnull %.23.i, ptr nonnull %.560.i.i, ptr nonnull %.568.i.i, ptr %.580.i.i, ptr nonnull %.175.us.i, ptr %.595.i.i)
+  %.791240.not.i.i = icmp slt i64 %.27.i.i, 1
+  br i1 %.791240.not.i.i, label %B266.us.i, label %B1104.lr.ph.i.i
+
+B1104.lr.ph.i.i:                                  ; preds = %B618.endif.i.i
+  %.699.i.i = load i64, ptr %sunkaddr755.i, align 8
+  %.693.i.i = load double, ptr %.568.i.i, align 8
+  %.702.i.i = sitofp i64 %.699.i.i to double
+  %.703.i.i = fmul double %.693.i.i, %.702.i.i
+  %.703.fr.i.i = freeze double %.703.i.i
+  %.705.i.i = fcmp ogt double %.703.fr.i.i, 1.000000e+00
+  br i1 %.705.i.i, label %B1104.us.preheader.i.i, label %B1104.preheader.i.i
+
+B1104.us.preheader.i.i:                           ; preds = %B1104.lr.ph.i.i
+  %xtraiter7.i.i = and i64 %.27.i.i, 7
+  %63 = icmp samesign ult i64 %.27.i.i, 8
+  br i1 %63, label %common.ret.loopexit.unr-lcssa.i.i, label %B1104.us.preheader.new.i.i
+
+B1104.us.preheader.new.i.i:                       ; preds = %B1104.us.preheader.i.i
+  %64 = and i64 %.27.i.i, 9223372036854775800
+  br label %B1104.us.i.i
+
+B1104.preheader.i.i:                              ; preds = %B1104.lr.ph.i.i
+  %65 = shl nuw i64 %.27.i.i, 3
+  tail call void @llvm.memset.p0.i64(ptr nonnull align 8 %.175.us.i, i8 0, i64 %65, i1 false)
+  br label %B266.us.i
+
+B1104.us.i.i:                                     ; preds = %B1104.us.i.i, %B1104.us.preheader.new.i.i
+  %lsr.iv722.i = phi i64 [ %lsr.iv.next723.i, %B1104.us.i.i ], [ 8, %B1104.us.preheader.new.i.i ]
+  %66 = add nsw i64 %lsr.iv722.i, -4
+  %67 = add nsw i64 %lsr.iv722.i, -7
+  %68 = shl i64 %lsr.iv722.i, 3
+  %scevgep730.i = getelementptr i8, ptr %lsr.iv691.i, i64 %68
+  %scevgep731.i = getelementptr i8, ptr %scevgep730.i, i64 -32
+  %scevgep738.i = getelementptr i8, ptr %scevgep730.i, i64 -64
+  store i64 %67, ptr %scevgep738.i, align 8
+  %69 = add nsw i64 %lsr.iv722.i, -6
+  %scevgep737.i = getelementptr i8, ptr %scevgep730.i, i64 -56
+  store i64 %69, ptr %scevgep737.i, align 8
+  %70 = add nsw i64 %lsr.iv722.i, -5
+  %scevgep735.i = getelementptr i8, ptr %scevgep730.i, i64 -48
+  store i64 %70, ptr %scevgep735.i, align 8
+  %scevgep733.i = getelementptr i8, ptr %scevgep730.i, i64 -40
+  store i64 %66, ptr %scevgep733.i, align 8
+  %71 = add nsw i64 %lsr.iv722.i, -3
+  store i64 %71, ptr %scevgep731.i, align 8
+  %72 = add nsw i64 %lsr.iv722.i, -2
+  %scevgep729.i = getelementptr i8, ptr %scevgep730.i, i64 -24
+  store i64 %72, ptr %scevgep729.i, align 8
+  %73 = add nsw i64 %lsr.iv722.i, -1
+  %scevgep727.i = getelementptr i8, ptr %scevgep730.i, i64 -16
+  store i64 %73, ptr %scevgep727.i, align 8
+  %scevgep725.i = getelementptr i8, ptr %scevgep730.i, i64 -8
+  store i64 %lsr.iv722.i, ptr %scevgep725.i, align 8
+  %lsr.iv.next723.i = add nuw i64 %lsr.iv722.i, 8
+  %74 = sub i64 %lsr.iv.next723.i, %64
+  %niter11.ncmp.7.i.i = icmp eq i64 %74, 8
+  br i1 %niter11.ncmp.7.i.i, label %common.ret.loopexit.unr-lcssa.loopexit.i.i, label %B1104.us.i.i
+
+B266.us.i:                                        ; preds = %B1104.us.epil.i.i, %B1104.preheader.i.i, %B618.endif.i.i, %common.ret.loopexit.unr-lcssa.i.i
+  %.142.us.i = add i64 %.135160162.us.i, 1
+  %.138.us.i = add nsw i64 %.128159163.us.i, -1
+  %scevgep646.i = getelementptr i8, ptr %lsr.iv645.i, i64 %19
+  %scevgep664.i = getelementptr i8, ptr %lsr.iv663.i, i64 %23
+  %scevgep682.i = getelementptr i8, ptr %lsr.iv681.i, i64 %23
+  %scevgep687.i = getelementptr i8, ptr %lsr.iv686.i, i64 %19
+  %scevgep692.i = getelementptr i8, ptr %lsr.iv691.i, i64 %26
+  %scevgep711.i = getelementptr i8, ptr %lsr.iv710.i, i64 %26
+  %scevgep718.i = getelementptr i8, ptr %lsr.iv717.i, i64 %26
+  %.129.us.i = icmp sgt i64 %.128159163.us.i, 1
+  br i1 %.129.us.i, label %B148.us.i, label %B268.endif.i
+
+B148.i:                                           ; preds = %B148.i, %B148.preheader414.i
+  %lsr.iv742.i = phi ptr [ %a2, %B148.preheader414.i ], [ %scevgep743.i, %B148.i ]
+  %lsr.iv740.i = phi i64 [ %6, %B148.preheader414.i ], [ %lsr.iv.next741.i, %B148.i ]
+  %scevgep746.i = getelementptr i8, ptr %lsr.iv742.i, i64 %13
+  store i64 0, ptr %scevgep746.i, align 8
+  %scevgep747.i = getelementptr i8, ptr %lsr.iv742.i, i64 %15
+  store i64 0, ptr %scevgep747.i, align 8
+  %scevgep745.i = getelementptr i8, ptr %lsr.iv742.i, i64 %12
+  store i64 0, ptr %scevgep745.i, align 8
+  %scevgep744.i = getelementptr i8, ptr %lsr.iv742.i, i64 %9
+  store i64 0, ptr %scevgep744.i, align 8
+  %lsr.iv.next741.i = add i64 %lsr.iv740.i, -4
+  %scevgep743.i = getelementptr i8, ptr %lsr.iv742.i, i64 %10
+  %.129.3.i = icmp ult i64 %lsr.iv.next741.i, -2
+  br i1 %.129.3.i, label %B148.i, label %B268.endif.i
+
+B268.endif.i:                                     ; preds = %B148.i, %B266.us.i, %B148.prol.loopexit.i, %0
+  %.233.i = load i64, ptr %.39.i, align 8
+  %.283.i = mul i64 %.233.i, %.47155.i
+  %.326185.not.i = icmp slt i64 %.283.i, 1
+  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
+
+B358.lr.ph.i:                                     ; preds = %B268.endif.i
+  %.235.i = mul i64 %.233.i, %a4
+  %.458171.i = icmp sgt i64 %.30.i, 0
+  %invariant.gep350.i = getelementptr i8, ptr %a1, i64 8
+  %75 = getelementptr i64, ptr %a2, i64 %.24.fr.i
+  %76 = add nsw i64 %.24.fr.i, -1
+  %xtraiter.i1.i = and i64 %.24.fr.i, 3
+  %77 = add nsw i64 %.24.fr.i, -2
+  %unroll_iter6.i.i = and i64 %.24.fr.i, 9223372036854775806
+  %78 = shl i64 %.24.fr.i, 3
+  %79 = shl i64 %.24.fr.i, 4
+  %80 = icmp sgt i64 %.24.fr.i, 0
+  br i1 %.458171.i, label %B358.us.preheader.i, label %B358.preheader.i
+
+B358.preheader.i:                                 ; preds = %B358.lr.ph.i
+  br i1 %80, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+
+B358.us329.preheader.i:                           ; preds = %B358.preheader.i
+  %.971.epil.i219.us.i = mul nuw nsw i64 %unroll_iter6.i.i, %.24.fr.i
+  %81 = lshr i64 %77, 1
+  %82 = add nuw i64 %81, 1
+  %unroll_iter391.i = and i64 %82, -2
+  %83 = and i64 %.24.fr.i, 9223372036854775804
+  %84 = shl i64 %.235.i, 4
+  %85 = or disjoint i64 %84, 8
+  %86 = mul i64 %85, %.24.fr.i
+  %scevgep559.i = getelementptr i8, ptr %a2, i64 %86
+  %87 = mul i64 %.24.fr.i, %a4
+  %88 = shl i64 %87, 4
+  %89 = mul i64 %88, %.233.i
+  %scevgep569.i = getelementptr i8, ptr %a2, i64 %89
+  %90 = shl i64 %.34.i, 3
+  %91 = mul i64 %90, %.235.i
+  %scevgep587.i = getelementptr i8, ptr %a1, i64 %91
+  %92 = shl i64 %.33.i, 3
+  %93 = add i64 %92, 16
+  %94 = shl i64 %.24.fr.i, 5
+  %95 = mul i64 %.24.fr.i, 24
+  %scevgep609.i = getelementptr i8, ptr %scevgep587.i, i64 %95
+  %scevgep617.i = getelementptr i8, ptr %scevgep587.i, i64 %79
+  %scevgep625.i = getelementptr i8, ptr %scevgep587.i, i64 %78
+  %96 = icmp samesign ult i64 %76, 3
+  %97 = icmp eq i64 %xtraiter.i1.i, 0
+  %98 = icmp eq i64 %.24.fr.i, 1
+  %99 = getelementptr double, ptr %a1, i64 %.971.epil.i219.us.i
+  %100 = icmp eq i64 %76, 0
+  %101 = icmp ult i64 %77, 2
+  %102 = and i64 %77, 2
+  %103 = icmp eq i64 %102, 0
+  %104 = and i64 %.24.fr.i, 1
+  %105 = icmp eq i64 %104, 0
+  br label %B358.us329.i
+
+B358.us329.i:                                     ; preds = %B546.us340.i, %B358.us329.preheader.i
+  %lsr.iv626.i = phi ptr [ %scevgep625.i, %B358.us329.preheader.i ], [ %scevgep627.i, %B546.us340.i ]
+  %lsr.iv618.i = phi ptr [ %scevgep617.i, %B358.us329.preheader.i ], [ %scevgep619.i, %B546.us340.i ]
+  %lsr.iv610.i = phi ptr [ %scevgep609.i, %B358.us329.preheader.i ], [ %scevgep611.i, %B546.us340.i ]
+  %lsr.iv588.i = phi ptr [ %scevgep587.i, %B358.us329.preheader.i ], [ %scevgep589.i, %B546.us340.i ]
+  %lsr.iv570.i = phi ptr [ %scevgep569.i, %B358.us329.preheader.i ], [ %scevgep571.i, %B546.us340.i ]
+  %lsr.iv560.i = phi ptr [ %scevgep559.i, %B358.us329.preheader.i ], [ %scevgep561.i, %B546.us340.i ]
+  %.325177189.us330.i = phi i64 [ %.283.i, %B358.us329.preheader.i ], [ %.335.us332.i, %B546.us340.i ]
+  %.332178188.us331.i = phi i64 [ %.235.i, %B358.us329.preheader.i ], [ %.339.us333.i, %B546.us340.i ]
+  %.335.us332.i = add nsw i64 %.325177189.us330.i, -1
+  %.339.us333.i = add i64 %.332178188.us331.i, 1
+  %.368.us334.i = shl nsw i64 %.332178188.us331.i, 1
+  %.370.us335.i = mul nsw i64 %.368.us334.i, %.24.fr.i
+  %.372.us336.i = getelementptr i64, ptr %a2, i64 %.370.us335.i
+  %.373.us337.i = load i64, ptr %.372.us336.i, align 8
+  %.374.us338.i = icmp eq i64 %.373.us337.i, 0
+  br i1 %.374.us338.i, label %B396.endif.us339.i, label %B546.us340.i
+
+B396.endif.us339.i:                               ; preds = %B358.us329.i
+  %.520.us.i = mul nsw i64 %.332178188.us331.i, %.34.i
+  %106 = getelementptr i64, ptr %75, i64 %.370.us335.i
+  br i1 %96, label %B94.endif.unr-lcssa.i76.us.i, label %B46.i57.us.i
+
+B46.i57.us.i:                                     ; preds = %B396.endif.us339.i, %B46.i57.us.i
+  %lsr.iv557.i = phi i64 [ %lsr.iv.next558.i, %B46.i57.us.i ], [ 4, %B396.endif.us339.i ]
+  %107 = add i64 %lsr.iv557.i, -2
+  %108 = add i64 %lsr.iv557.i, -3
+  %109 = shl i64 %lsr.iv557.i, 3
+  %scevgep574.i = getelementptr i8, ptr %lsr.iv570.i, i64 %109
+  %scevgep575.i = getelementptr i8, ptr %scevgep574.i, i64 -16
+  %scevgep578.i = getelementptr i8, ptr %scevgep574.i, i64 -32
+  store i64 %108, ptr %scevgep578.i, align 8
+  %scevgep564.i = getelementptr i8, ptr %lsr.iv560.i, i64 %109
+  %scevgep565.i = getelementptr i8, ptr %scevgep564.i, i64 -16
+  %scevgep568.i = getelementptr i8, ptr %scevgep564.i, i64 -32
+  store i64 %108, ptr %scevgep568.i, align 8
+  %scevgep577.i = getelementptr i8, ptr %scevgep574.i, i64 -24
+  store i64 %107, ptr %scevgep577.i, align 8
+  %scevgep567.i = getelementptr i8, ptr %scevgep564.i, i64 -24
+  store i64 %107, ptr %scevgep567.i, align 8
+  %110 = add i64 %lsr.iv557.i, -1
+  store i64 %110, ptr %scevgep575.i, align 8
+  store i64 %110, ptr %scevgep565.i, align 8
+  %scevgep573.i = getelementptr i8, ptr %scevgep574.i, i64 -8
+  store i64 %lsr.iv557.i, ptr %scevgep573.i, align 8
+  %scevgep563.i = getelementptr i8, ptr %scevgep564.i, i64 -8
+  store i64 %lsr.iv557.i, ptr %scevgep563.i, align 8
+  %lsr.iv.next558.i = add i64 %lsr.iv557.i, 4
+  %111 = sub i64 %lsr.iv.next558.i, %83
+  %niter.ncmp.3.i74.us.i = icmp eq i64 %111, 4
+  br i1 %niter.ncmp.3.i74.us.i, label %B94.endif.unr-lcssa.loopexit.i75.us.i, label %B46.i57.us.i
+
+B94.endif.unr-lcssa.loopexit.i75.us.i:            ; preds = %B46.i57.us.i
+  %112 = or disjoint i64 %lsr.iv557.i, 1
+  br label %B94.endif.unr-lcssa.i76.us.i
+
+B94.endif.unr-lcssa.i76.us.i:                     ; preds = %B94.endif.unr-lcssa.loopexit.i75.us.i, %B396.endif.us339.i
+  %.113422424.unr.i77.us.i = phi i64 [ 1, %B396.endif.us339.i ], [ %112, %B94.endif.unr-lcssa.loopexit.i75.us.i ]
+  br i1 %97, label %B94.endif.i90.us.i, label %B46.epil.i80.us.preheader.i
+
+B46.epil.i80.us.preheader.i:                      ; preds = %B94.endif.unr-lcssa.i76.us.i
+  %invariant.gep.i = getelementptr i8, ptr %lsr.iv570.i, i64 -8
+  %invariant.gep4.i = getelementptr i8, ptr %lsr.iv560.i, i64 -8
+  br label %B46.epil.i80.us.i
+
+B46.epil.i80.us.i:                                ; preds = %B46.epil.i80.us.i, %B46.epil.i80.us.preheader.i
+  %lsr.iv55.i81.us.i = phi i64 [ %lsr.iv.next56.i88.us.i, %B46.epil.i80.us.i ], [ %xtraiter.i1.i, %B46.epil.i80.us.preheader.i ]
+  %lsr.iv49.i82.us.i = phi i64 [ %lsr.iv.next50.i87.us.i, %B46.epil.i80.us.i ], [ %.113422424.unr.i77.us.i, %B46.epil.i80.us.preheader.i ]
+  %113 = shl i64 %lsr.iv49.i82.us.i, 3
+  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %113
+  store i64 %lsr.iv49.i82.us.i, ptr %gep.i, align 8
+  %gep5.i = getelementptr i8, ptr %invariant.gep4.i, i64 %113
+  store i64 %lsr.iv49.i82.us.i, ptr %gep5.i, align 8
+  %lsr.iv.next50.i87.us.i = add i64 %lsr.iv49.i82.us.i, 1
+  %lsr.iv.next56.i88.us.i = add nsw i64 %lsr.iv55.i81.us.i, -1
+  %epil.iter.cmp.not.i89.us.i = icmp eq i64 %lsr.iv.next56.i88.us.i, 0
+  br i1 %epil.iter.cmp.not.i89.us.i, label %B94.endif.i90.us.i, label %B46.epil.i80.us.i
+
+B94.endif.i90.us.i:                               ; preds = %B46.epil.i80.us.i, %B94.endif.unr-lcssa.i76.us.i
+  br i1 %98, label %B546.us340.i, label %B134.endif.lr.ph.i92.us.i
+
+B134.endif.lr.ph.i92.us.i:                        ; preds = %B94.endif.i90.us.i
+  %114 = getelementptr double, ptr %a1, i64 %.520.us.i
+  %115 = shl i64 %.520.us.i, 3
+  %gep328.us.i = getelementptr i8, ptr %invariant.gep350.i, i64 %115
+  %116 = add i64 %115, %78
+  %117 = add i64 %.520.us.i, %.24.fr.i
+  %118 = shl i64 %117, 3
+  %scevgep41.i95.us.i = getelementptr i8, ptr %a1, i64 %118
+  %invariant.gep363.i = getelementptr double, ptr %114, i64 %unroll_iter6.i.i
+  %invariant.gep365.i = getelementptr double, ptr %99, i64 %.520.us.i
+  br label %B238.endif.us.preheader.i96.us.i
+
+B238.endif.us.preheader.i96.us.i:                 ; preds = %B1044.i236.us.i, %B134.endif.lr.ph.i92.us.i
+  %lsr.iv633.i = phi ptr [ %scevgep634.i, %B1044.i236.us.i ], [ %lsr.iv588.i, %B134.endif.lr.ph.i92.us.i ]
+  %lsr.iv628.i = phi ptr [ %scevgep629.i, %B1044.i236.us.i ], [ %lsr.iv626.i, %B134.endif.lr.ph.i92.us.i ]
+  %lsr.iv620.i = phi ptr [ %scevgep621.i, %B1044.i236.us.i ], [ %lsr.iv618.i, %B134.endif.lr.ph.i92.us.i ]
+  %lsr.iv612.i = phi ptr [ %scevgep613.i, %B1044.i236.us.i ], [ %lsr.iv610.i, %B134.endif.lr.ph.i92.us.i ]
+  %lsr.iv42.i97.us.i = phi ptr [ %scevgep43.i240.us.i, %B1044.i236.us.i ], [ %scevgep41.i95.us.i, %B134.endif.lr.ph.i92.us.i ]
+  %lsr.iv34.i98.us.i = phi i64 [ %lsr.iv.next35.i239.us.i, %B1044.i236.us.i ], [ %115, %B134.endif.lr.ph.i92.us.i ]
+  %lsr.iv29.i99.us.i = phi i64 [ %lsr.iv.next.i238.us.i, %B1044.i236.us.i ], [ %116, %B134.endif.lr.ph.i92.us.i ]
+  %lsr.iv.i100.us.i = phi ptr [ %scevgep.i237.us.i, %B1044.i236.us.i ], [ %114, %B134.endif.lr.ph.i92.us.i ]
+  %.243501544.in.i101.us.i = phi i64 [ %.243501544.i104.us.i, %B1044.i236.us.i ], [ %.24.fr.i, %B134.endif.lr.ph.i92.us.i ]
+  %.250502542.i102.us.i = phi i64 [ %.541.us.prol.i110.us.i, %B1044.i236.us.i ], [ 0, %B134.endif.lr.ph.i92.us.i ]
+  %smax.i103.us.i = tail call i64 @llvm.smax.i64(i64 %.243501544.in.i101.us.i, i64 0)
+  %119 = add nuw i64 %smax.i103.us.i, %.250502542.i102.us.i
+  %.287.i105.us.i = mul nuw nsw i64 %.250502542.i102.us.i, %.24.fr.i
+  %gep568.i106.us.i = getelementptr double, ptr %114, i64 %.287.i105.us.i
+  %.293.i107.us.i = getelementptr double, ptr %gep568.i106.us.i, i64 %.250502542.i102.us.i
+  %.294.i108.us.i = load double, ptr %.293.i107.us.i, align 8
+  %.295.i109.us.i = tail call double @llvm.fabs.f64(double %.294.i108.us.i)
+  %.541.us.prol.i110.us.i = add nuw i64 %.250502542.i102.us.i, 1
+  %invariant.gep323.us.i = getelementptr double, ptr %114, i64 %.250502542.i102.us.i
+  %120 = and i64 %.243501544.in.i101.us.i, 1
+  %121 = icmp eq i64 %120, 0
+  br label %B238.endif.us.i111.us.i
+
+B238.endif.us.i111.us.i:                          ; preds = %B272.B236.loopexit_crit_edge.us.i155.us.i, %B238.endif.us.preheader.i96.us.i
+  %lsr.iv16.i112.us.i = phi ptr [ %lsr.iv.i100.us.i, %B238.endif.us.preheader.i96.us.i ], [ %scevgep17.i160.us.i, %B272.B236.loopexit_crit_edge.us.i155.us.i ]
+  %best.4.1451.us.i113.us.i = phi double [ %.295.i109.us.i, %B238.endif.us.preheader.i96.us.i ], [ %best.3.3.us.1.i153.us.i, %B272.B236.loopexit_crit_edge.us.i155.us.i ]
+  %row.2.1450.us.i114.us.i = phi i64 [ %.250502542.i102.us.i, %B238.endif.us.preheader.i96.us.i ], [ %row.4.3.us.1.i152.us.i, %B272.B236.loopexit_crit_edge.us.i155.us.i ]
+  %column.2.1449.us.i115.us.i = phi i64 [ %.250502542.i102.us.i, %B238.endif.us.preheader.i96.us.i ], [ %column.4.3.us.1.i151.us.i, %B272.B236.loopexit_crit_edge.us.i155.us.i ]
+  %.394441447.us.i116.us.i = phi i64 [ %.250502542.i102.us.i, %B238.endif.us.preheader.i96.us.i ], [ %.401.us.i159.us.i, %B272.B236.loopexit_crit_edge.us.i155.us.i ]
+  br i1 %121, label %B274.us.i135.us.i.preheader, label %B274.us.prol.i118.us.i
+
+B274.us.prol.i118.us.i:                           ; preds = %B238.endif.us.i111.us.i
+  %.587.us.i117.us.i = mul nsw i64 %.394441447.us.i116.us.i, %.24.fr.i
+  %gep324.us.i = getelementptr double, ptr %invariant.gep323.us.i, i64 %.587.us.i117.us.i
+  %.594.us.prol.i120.us.i = load double, ptr %gep324.us.i, align 8
+  %.595.us.prol.i121.us.i = tail call double @llvm.fabs.f64(double %.594.us.prol.i120.us.i)
+  %.601.us.prol.i122.us.i = fcmp ogt double %.595.us.prol.i121.us.i, %best.4.1451.us.i113.us.i
+  %column.4.3.us.prol.i123.us.i = select i1 %.601.us.prol.i122.us.i, i64 %.250502542.i102.us.i, i64 %column.2.1449.us.i115.us.i
+  %row.4.3.us.prol.i124.us.i = select i1 %.601.us.prol.i122.us.i, i64 %.394441447.us.i116.us.i, i64 %row.2.1450.us.i114.us.i
+  %best.3.3.us.prol.i125.us.i = select i1 %.601.us.prol.i122.us.i, double %.595.us.prol.i121.us.i, double %best.4.1451.us.i113.us.i
+  br label %B274.us.i135.us.i.preheader
+
+B274.us.i135.us.i.preheader:                      ; preds = %B274.us.prol.i118.us.i, %B238.endif.us.i111.us.i
+  %best.2.2434.us.i136.us.i.ph = phi double [ %best.4.1451.us.i113.us.i, %B238.endif.us.i111.us.i ], [ %best.3.3.us.prol.i125.us.i, %B274.us.prol.i118.us.i ]
+  %row.3.2433.us.i137.us.i.ph = phi i64 [ %row.2.1450.us.i114.us.i, %B238.endif.us.i111.us.i ], [ %row.4.3.us.prol.i124.us.i, %B274.us.prol.i118.us.i ]
+  %column.3.2432.us.i138.us.i.ph = phi i64 [ %column.2.1449.us.i115.us.i, %B238.endif.us.i111.us.i ], [ %column.4.3.us.prol.i123.us.i, %B274.us.prol.i118.us.i ]
+  %.534428430.us.i139.us.i.ph = phi i64 [ %.250502542.i102.us.i, %B238.endif.us.i111.us.i ], [ %.541.us.prol.i110.us.i, %B274.us.prol.i118.us.i ]
+  br label %B274.us.i135.us.i
+
+B274.us.i135.us.i:                                ; preds = %B274.us.i135.us.i.preheader, %B274.us.i135.us.i
+  %best.2.2434.us.i136.us.i = phi double [ %best.3.3.us.1.i153.us.i, %B274.us.i135.us.i ], [ %best.2.2434.us.i136.us.i.ph, %B274.us.i135.us.i.preheader ]
+  %row.3.2433.us.i137.us.i = phi i64 [ %row.4.3.us.1.i152.us.i, %B274.us.i135.us.i ], [ %row.3.2433.us.i137.us.i.ph, %B274.us.i135.us.i.preheader ]
+  %column.3.2432.us.i138.us.i = phi i64 [ %column.4.3.us.1.i151.us.i, %B274.us.i135.us.i ], [ %column.3.2432.us.i138.us.i.ph, %B274.us.i135.us.i.preheader ]
+  %.534428430.us.i139.us.i = phi i64 [ %125, %B274.us.i135.us.i ], [ %.534428430.us.i139.us.i.ph, %B274.us.i135.us.i.preheader ]
+  %122 = shl i64 %.534428430.us.i139.us.i, 3
+  %scevgep18.i140.us.i = getelementptr i8, ptr %lsr.iv16.i112.us.i, i64 %122
+  %.594.us.i141.us.i = load double, ptr %scevgep18.i140.us.i, align 8
+  %.595.us.i142.us.i = tail call double @llvm.fabs.f64(double %.594.us.i141.us.i)
+  %.601.us.i143.us.i = fcmp ogt double %.595.us.i142.us.i, %best.2.2434.us.i136.us.i
+  %column.4.3.us.i144.us.i = select i1 %.601.us.i143.us.i, i64 %.534428430.us.i139.us.i, i64 %column.3.2432.us.i138.us.i
+  %best.3.3.us.i145.us.i = select i1 %.601.us.i143.us.i, double %.595.us.i142.us.i, double %best.2.2434.us.i136.us.i
+  %scevgep584.i = getelementptr i8, ptr %scevgep18.i140.us.i, i64 8
+  %.594.us.1.i148.us.i = load double, ptr %scevgep584.i, align 8
+  %.595.us.1.i149.us.i = tail call double @llvm.fabs.f64(double %.594.us.1.i148.us.i)
+  %.601.us.1.i150.us.i = fcmp ogt double %.595.us.1.i149.us.i, %best.3.3.us.i145.us.i
+  %123 = add i64 %.534428430.us.i139.us.i, 1
+  %column.4.3.us.1.i151.us.i = select i1 %.601.us.1.i150.us.i, i64 %123, i64 %column.4.3.us.i144.us.i
+  %124 = or i1 %.601.us.i143.us.i, %.601.us.1.i150.us.i
+  %row.4.3.us.1.i152.us.i = select i1 %124, i64 %.394441447.us.i116.us.i, i64 %row.3.2433.us.i137.us.i
+  %best.3.3.us.1.i153.us.i = select i1 %.601.us.1.i150.us.i, double %.595.us.1.i149.us.i, double %best.3.3.us.i145.us.i
+  %125 = add i64 %.534428430.us.i139.us.i, 2
+  %exitcond560.not.1.i154.us.i = icmp eq i64 %125, %.24.fr.i
+  br i1 %exitcond560.not.1.i154.us.i, label %B272.B236.loopexit_crit_edge.us.i155.us.i, label %B274.us.i135.us.i
+
+B272.B236.loopexit_crit_edge.us.i155.us.i:        ; preds = %B274.us.i135.us.i
+  %.401.us.i159.us.i = add nuw i64 %.394441447.us.i116.us.i, 1
+  %scevgep17.i160.us.i = getelementptr i8, ptr %lsr.iv16.i112.us.i, i64 %78
+  %exitcond561.not.i161.us.i = icmp eq i64 %.401.us.i159.us.i, %119
+  br i1 %exitcond561.not.i161.us.i, label %B364.i162.us.i, label %B238.endif.us.i111.us.i
+
+B364.i162.us.i:                                   ; preds = %B272.B236.loopexit_crit_edge.us.i155.us.i
+  %126 = sub i64 %76, %.250502542.i102.us.i
+  %.243501544.i104.us.i = add i64 %.243501544.in.i101.us.i, -1
+  %.669.not.i164.us.i = icmp eq i64 %row.4.3.us.1.i152.us.i, %.250502542.i102.us.i
+  br i1 %.669.not.i164.us.i, label %B574.i196.us.i, label %B408.lr.ph.i165.us.i
+
+B408.lr.ph.i165.us.i:                             ; preds = %B364.i162.us.i
+  %.797.i166.us.i = mul nsw i64 %row.4.3.us.1.i152.us.i, %.24.fr.i
+  br i1 %100, label %B408.epil.i185.us.i, label %B408.preheader.i167.us.i
+
+B408.preheader.i167.us.i:                         ; preds = %B408.lr.ph.i165.us.i
+  %127 = mul i64 %row.4.3.us.1.i152.us.i, %78
+  %scevgep22.i168.us.i = getelementptr i8, ptr %gep328.us.i, i64 %127
+  br i1 %101, label %B502.unr-lcssa.i183.us.unr-lcssa.i, label %B408.i169.us.preheader.i
+
+B408.i169.us.preheader.i:                         ; preds = %B408.preheader.i167.us.i
+  %scevgep590.i = getelementptr i8, ptr %lsr.iv588.i, i64 %127
+  br label %B408.i169.us.i
+
+B408.i169.us.i:                                   ; preds = %B408.i169.us.i, %B408.i169.us.preheader.i
+  %lsr.iv591.i = phi i64 [ 0, %B408.i169.us.preheader.i ], [ %lsr.iv.next592.i, %B408.i169.us.i ]
+  %lsr.iv585.i = phi i64 [ %unroll_iter391.i, %B408.i169.us.preheader.i ], [ %lsr.iv.next586.i, %B408.i169.us.i ]
+  %scevgep597.i = getelementptr i8, ptr %scevgep590.i, i64 %lsr.iv591.i
+  %scevgep598.i = getelementptr i8, ptr %scevgep597.i, i64 8
+  %.803.i173.us.i = load double, ptr %scevgep597.i, align 8
+  %scevgep605.i = getelementptr i8, ptr %lsr.iv.i100.us.i, i64 %lsr.iv591.i
+  %.806.i175.us.i = load double, ptr %scevgep605.i, align 8
+  store double %.803.i173.us.i, ptr %scevgep605.i, align 8
+  store double %.806.i175.us.i, ptr %scevgep597.i, align 8
+  %.803.1.i178.us.i = load double, ptr %scevgep598.i, align 8
+  %scevgep604.i = getelementptr i8, ptr %scevgep605.i, i64 8
+  %.806.1.i181.us.i = load double, ptr %scevgep604.i, align 8
+  store double %.803.1.i178.us.i, ptr %scevgep604.i, align 8
+  store double %.806.1.i181.us.i, ptr %scevgep598.i, align 8
+  %scevgep595.i = getelementptr i8, ptr %scevgep597.i, i64 24
+  %scevgep596.i = getelementptr i8, ptr %scevgep597.i, i64 16
+  %.803.i173.us.1.i = load double, ptr %scevgep596.i, align 8
+  %scevgep602.i = getelementptr i8, ptr %scevgep605.i, i64 16
+  %.806.i175.us.1.i = load double, ptr %scevgep602.i, align 8
+  store double %.803.i173.us.1.i, ptr %scevgep602.i, align 8
+  store double %.806.i175.us.1.i, ptr %scevgep596.i, align 8
+  %.803.1.i178.us.1.i = load double, ptr %scevgep595.i, align 8
+  %scevgep600.i = getelementptr i8, ptr %scevgep605.i, i64 24
+  %.806.1.i181.us.1.i = load double, ptr %scevgep600.i, align 8
+  store double %.803.1.i178.us.1.i, ptr %scevgep600.i, align 8
+  store double %.806.1.i181.us.1.i, ptr %scevgep595.i, align 8
+  %lsr.iv.next586.i = add i64 %lsr.iv585.i, -2
+  %lsr.iv.next592.i = add i64 %lsr.iv591.i, 32
+  %niter388.ncmp.1.i = icmp eq i64 %lsr.iv.next586.i, 0
+  br i1 %niter388.ncmp.1.i, label %B502.unr-lcssa.i183.us.unr-lcssa.i, label %B408.i169.us.i
+
+B502.unr-lcssa.i183.us.unr-lcssa.i:               ; preds = %B408.i169.us.i, %B408.preheader.i167.us.i
+  %.757464466.i170.us.unr.i = phi i64 [ 0, %B408.preheader.i167.us.i ], [ %lsr.iv.next592.i, %B408.i169.us.i ]
+  br i1 %103, label %B408.i169.us.epil.i, label %B502.unr-lcssa.i183.us.i
+
+B408.i169.us.epil.i:                              ; preds = %B502.unr-lcssa.i183.us.unr-lcssa.i
+  %scevgep24.i171.us.epil.i = getelementptr i8, ptr %scevgep22.i168.us.i, i64 %.757464466.i170.us.unr.i
+  %scevgep25.i172.us.epil.i = getelementptr i8, ptr %scevgep24.i171.us.epil.i, i64 -8
+  %.803.i173.us.epil.i = load double, ptr %scevgep25.i172.us.epil.i, align 8
+  %scevgep28.i174.us.epil.i = getelementptr i8, ptr %lsr.iv.i100.us.i, i64 %.757464466.i170.us.unr.i
+  %.806.i175.us.epil.i = load double, ptr %scevgep28.i174.us.epil.i, align 8
+  store double %.803.i173.us.epil.i, ptr %scevgep28.i174.us.epil.i, align 8
+  store double %.806.i175.us.epil.i, ptr %scevgep25.i172.us.epil.i, align 8
+  %.803.1.i178.us.epil.i = load double, ptr %scevgep24.i171.us.epil.i, align 8
+  %scevgep27.i180.us.epil.i = getelementptr i8, ptr %scevgep28.i174.us.epil.i, i64 8
+  %.806.1.i181.us.epil.i = load double, ptr %scevgep27.i180.us.epil.i, align 8
+  store double %.803.1.i178.us.epil.i, ptr %scevgep27.i180.us.epil.i, align 8
+  store double %.806.1.i181.us.epil.i, ptr %scevgep24.i171.us.epil.i, align 8
+  br label %B502.unr-lcssa.i183.us.i
+
+B502.unr-lcssa.i183.us.i:                         ; preds = %B408.i169.us.epil.i, %B502.unr-lcssa.i183.us.unr-lcssa.i
+  br i1 %105, label %B502.i190.us.i, label %B408.epil.i185.us.i
+
+B408.epil.i185.us.i:                              ; preds = %B502.unr-lcssa.i183.us.i, %B408.lr.ph.i165.us.i
+  %gep364.i = getelementptr double, ptr %invariant.gep363.i, i64 %.797.i166.us.i
+  %.803.epil.i187.us.i = load double, ptr %gep364.i, align 8
+  %.805.epil.i188.us.i = getelementptr double, ptr %gep568.i106.us.i, i64 %unroll_iter6.i.i
+  %.806.epil.i189.us.i = load double, ptr %.805.epil.i188.us.i, align 8
+  store double %.803.epil.i187.us.i, ptr %.805.epil.i188.us.i, align 8
+  store double %.806.epil.i189.us.i, ptr %gep364.i, align 8
+  br label %B502.i190.us.i
+
+B502.i190.us.i:                                   ; preds = %B408.epil.i185.us.i, %B502.unr-lcssa.i183.us.i
+  %.822.i191.us.i = getelementptr i64, ptr %.372.us336.i, i64 %row.4.3.us.1.i152.us.i
+  %.823.i192.us.i = load i64, ptr %.822.i191.us.i, align 8
+  %.824.i193.us.i = sub i64 0, %.823.i192.us.i
+  %.829.i194.us.i = getelementptr i64, ptr %.372.us336.i, i64 %.250502542.i102.us.i
+  %.830.i195.us.i = load i64, ptr %.829.i194.us.i, align 8
+  store i64 %.824.i193.us.i, ptr %.829.i194.us.i, align 8
+  store i64 %.830.i195.us.i, ptr %.822.i191.us.i, align 8
+  br label %B574.i196.us.i
+
+B574.i196.us.i:                                   ; preds = %B502.i190.us.i, %B364.i162.us.i
+  %.850.not.i197.us.i = icmp eq i64 %column.4.3.us.1.i151.us.i, %.250502542.i102.us.i
+  br i1 %.850.not.i197.us.i, label %B784.i231.us.i, label %B618.preheader.i198.us.i
+
+B618.preheader.i198.us.i:                         ; preds = %B574.i196.us.i
+  br i1 %100, label %B618.epil.i218.us.i, label %B618.preheader15.i201.us.i
+
+B618.preheader15.i201.us.i:                       ; preds = %B618.preheader.i198.us.i
+  %128 = shl i64 %column.4.3.us.1.i151.us.i, 3
+  br i1 %101, label %B712.unr-lcssa.i216.us.unr-lcssa.i, label %B618.i202.us.preheader.i
+
+B618.i202.us.preheader.i:                         ; preds = %B618.preheader15.i201.us.i
+  %scevgep615.i = getelementptr i8, ptr %lsr.iv610.i, i64 %128
+  %scevgep623.i = getelementptr i8, ptr %lsr.iv618.i, i64 %128
+  %scevgep631.i = getelementptr i8, ptr %lsr.iv626.i, i64 %128
+  %scevgep636.i = getelementptr i8, ptr %lsr.iv588.i, i64 %128
+  br label %B618.i202.us.i
+
+B618.i202.us.i:                                   ; preds = %B618.i202.us.i, %B618.i202.us.preheader.i
+  %lsr.iv638.i = phi i64 [ %unroll_iter391.i, %B618.i202.us.preheader.i ], [ %lsr.iv.next639.i, %B618.i202.us.i ]
+  %lsr.iv606.i = phi i64 [ 0, %B618.i202.us.preheader.i ], [ %lsr.iv.next607.i, %B618.i202.us.i ]
+  %scevgep637.i = getelementptr i8, ptr %scevgep636.i, i64 %lsr.iv606.i
+  %.984.i206.us.i = load double, ptr %scevgep637.i, align 8
+  %scevgep635.i = getelementptr i8, ptr %lsr.iv633.i, i64 %lsr.iv606.i
+  %.987.i208.us.i = load double, ptr %scevgep635.i, align 8
+  store double %.984.i206.us.i, ptr %scevgep635.i, align 8
+  store double %.987.i208.us.i, ptr %scevgep637.i, align 8
+  %scevgep632.i = getelementptr i8, ptr %scevgep631.i, i64 %lsr.iv606.i
+  %.984.1.i211.us.i = load double, ptr %scevgep632.i, align 8
+  %scevgep630.i = getelementptr i8, ptr %lsr.iv628.i, i64 %lsr.iv606.i
+  %.987.1.i213.us.i = load double, ptr %scevgep630.i, align 8
+  store double %.984.1.i211.us.i, ptr %scevgep630.i, align 8
+  store double %.987.1.i213.us.i, ptr %scevgep632.i, align 8
+  %scevgep624.i = getelementptr i8, ptr %scevgep623.i, i64 %lsr.iv606.i
+  %.984.i206.us.1.i = load double, ptr %scevgep624.i, align 8
+  %scevgep622.i = getelementptr i8, ptr %lsr.iv620.i, i64 %lsr.iv606.i
+  %.987.i208.us.1.i = load double, ptr %scevgep622.i, align 8
+  store double %.984.i206.us.1.i, ptr %scevgep622.i, align 8
+  store double %.987.i208.us.1.i, ptr %scevgep624.i, align 8
+  %scevgep616.i = getelementptr i8, ptr %scevgep615.i, i64 %lsr.iv606.i
+  %.984.1.i211.us.1.i = load double, ptr %scevgep616.i, align 8
+  %scevgep614.i = getelementptr i8, ptr %lsr.iv612.i, i64 %lsr.iv606.i
+  %.987.1.i213.us.1.i = load double, ptr %scevgep614.i, align 8
+  store double %.984.1.i211.us.1.i, ptr %scevgep614.i, align 8
+  store double %.987.1.i213.us.1.i, ptr %scevgep616.i, align 8
+  %lsr.iv.next607.i = add i64 %lsr.iv606.i, %94
+  %lsr.iv.next639.i = add i64 %lsr.iv638.i, -2
+  %niter392.ncmp.1.i = icmp eq i64 %lsr.iv.next639.i, 0
+  br i1 %niter392.ncmp.1.i, label %B712.unr-lcssa.i216.us.unr-lcssa.loopexit.i, label %B618.i202.us.i
+
+B712.unr-lcssa.i216.us.unr-lcssa.loopexit.i:      ; preds = %B618.i202.us.i
+  %scevgep608.i = getelementptr i8, ptr %a1, i64 %lsr.iv.next607.i
+  br label %B712.unr-lcssa.i216.us.unr-lcssa.i
+
+B712.unr-lcssa.i216.us.unr-lcssa.i:               ; preds = %B712.unr-lcssa.i216.us.unr-lcssa.loopexit.i, %B618.preheader15.i201.us.i
+  %lsr.iv30.i203.us.unr.i = phi ptr [ %scevgep608.i, %B712.unr-lcssa.i216.us.unr-lcssa.loopexit.i ], [ %a1, %B618.preheader15.i201.us.i ]
+  br i1 %103, label %B618.i202.us.epil.i, label %B712.unr-lcssa.i216.us.i
+
+B618.i202.us.epil.i:                              ; preds = %B712.unr-lcssa.i216.us.unr-lcssa.i
+  %129 = getelementptr i8, ptr %lsr.iv30.i203.us.unr.i, i64 %115
+  %scevgep37.i205.us.epil.i = getelementptr i8, ptr %129, i64 %128
+  %.984.i206.us.epil.i = load double, ptr %scevgep37.i205.us.epil.i, align 8
+  %scevgep36.i207.us.epil.i = getelementptr i8, ptr %lsr.iv30.i203.us.unr.i, i64 %lsr.iv34.i98.us.i
+  %.987.i208.us.epil.i = load double, ptr %scevgep36.i207.us.epil.i, align 8
+  store double %.984.i206.us.epil.i, ptr %scevgep36.i207.us.epil.i, align 8
+  store double %.987.i208.us.epil.i, ptr %scevgep37.i205.us.epil.i, align 8
+  %130 = getelementptr i8, ptr %lsr.iv30.i203.us.unr.i, i64 %118
+  %scevgep33.i210.us.epil.i = getelementptr i8, ptr %130, i64 %128
+  %.984.1.i211.us.epil.i = load double, ptr %scevgep33.i210.us.epil.i, align 8
+  %scevgep32.i212.us.epil.i = getelementptr i8, ptr %lsr.iv30.i203.us.unr.i, i64 %lsr.iv29.i99.us.i
+  %.987.1.i213.us.epil.i = load double, ptr %scevgep32.i212.us.epil.i, align 8
+  store double %.984.1.i211.us.epil.i, ptr %scevgep32.i212.us.epil.i, align 8
+  store double %.987.1.i213.us.epil.i, ptr %scevgep33.i210.us.epil.i, align 8
+  br label %B712.unr-lcssa.i216.us.i
+
+B712.unr-lcssa.i216.us.i:                         ; preds = %B618.i202.us.epil.i, %B712.unr-lcssa.i216.us.unr-lcssa.i
+  br i1 %105, label %B712.i225.us.i, label %B618.epil.i218.us.i
+
+B618.epil.i218.us.i:                              ; preds = %B712.unr-lcssa.i216.us.i, %B618.preheader.i198.us.i
+  %gep366.i = getelementptr double, ptr %invariant.gep365.i, i64 %column.4.3.us.1.i151.us.i
+  %.984.epil.i222.us.i = load double, ptr %gep366.i, align 8
+  %gep368.i = getelementptr double, ptr %invariant.gep365.i, i64 %.250502542.i102.us.i
+  %.987.epil.i224.us.i = load double, ptr %gep368.i, align 8
+  store double %.984.epil.i222.us.i, ptr %gep368.i, align 8
+  store double %.987.epil.i224.us.i, ptr %gep366.i, align 8
+  br label %B712.i225.us.i
+
+B712.i225.us.i:                                   ; preds = %B618.epil.i218.us.i, %B712.unr-lcssa.i216.us.i
+  %.1003.i226.us.i = getelementptr i64, ptr %106, i64 %column.4.3.us.1.i151.us.i
+  %.1004.i227.us.i = load i64, ptr %.1003.i226.us.i, align 8
+  %.1005.i228.us.i = sub i64 0, %.1004.i227.us.i
+  %.1010.i229.us.i = getelementptr i64, ptr %106, i64 %.250502542.i102.us.i
+  %.1011.i230.us.i = load i64, ptr %.1010.i229.us.i, align 8
+  store i64 %.1005.i228.us.i, ptr %.1010.i229.us.i, align 8
+  store i64 %.1011.i230.us.i, ptr %.1003.i226.us.i, align 8
+  br label %B784.i231.us.i
+
+B784.i231.us.i:                                   ; preds = %B712.i225.us.i, %B574.i196.us.i
+  %sunkaddr.i232.us.i = shl i64 %.250502542.i102.us.i, 3
+  %sunkaddr73.i233.us.i = getelementptr i8, ptr %gep568.i106.us.i, i64 %sunkaddr.i232.us.i
+  %.1038.i234.us.i = load double, ptr %sunkaddr73.i233.us.i, align 8
+  %.1044.i235.us.i = fcmp une double %.1038.i234.us.i, 0.000000e+00
+  br i1 %.1044.i235.us.i, label %B870.lr.ph.i242.us.i, label %B1044.i236.us.i
+
+B870.lr.ph.i242.us.i:                             ; preds = %B784.i231.us.i
+  %invariant.gep486.i243.us.i = getelementptr double, ptr %a1, i64 %.250502542.i102.us.i
+  %.1085.i244.us.i = sub nsw i64 %.24.fr.i, %.541.us.prol.i110.us.i
+  %..1085420.i245.us.i = tail call i64 @llvm.smax.i64(i64 %.1085.i244.us.i, i64 0)
+  %.1282.prol.i246.us.i = add nuw i64 %.250502542.i102.us.i, 2
+  %invariant.gep325.us.i = getelementptr double, ptr %a1, i64 %.541.us.prol.i110.us.i
+  %131 = and i64 %126, 1
+  %132 = icmp eq i64 %131, 0
+  %133 = icmp eq i64 %77, %.250502542.i102.us.i
+  %sunkaddr757.i = shl i64 %.541.us.prol.i110.us.i, 3
+  %sunkaddr758.i = getelementptr i8, ptr %gep568.i106.us.i, i64 %sunkaddr757.i
+  br label %B952.lr.ph.i247.us.i
+
+B952.lr.ph.i247.us.i:                             ; preds = %B868.loopexit.i286.us.i, %B870.lr.ph.i242.us.i
+  %lsr.iv44.i248.us.i = phi ptr [ %scevgep45.i288.us.i, %B868.loopexit.i286.us.i ], [ %lsr.iv42.i97.us.i, %B870.lr.ph.i242.us.i ]
+  %.1127488496.i249.us.i = phi i64 [ %.1137.i251.us.i, %B868.loopexit.i286.us.i ], [ %..1085420.i245.us.i, %B870.lr.ph.i242.us.i ]
+  %.1134489495.i250.us.i = phi i64 [ %.1141.i287.us.i, %B868.loopexit.i286.us.i ], [ %.541.us.prol.i110.us.i, %B870.lr.ph.i242.us.i ]
+  %.1137.i251.us.i = add nsw i64 %.1127488496.i249.us.i, -1
+  %.1171.i252.us.i = mul nsw i64 %.1134489495.i250.us.i, %.24.fr.i
+  %.1173.i253.us.i = add nsw i64 %.1171.i252.us.i, %.520.us.i
+  %gep487.i254.us.i = getelementptr double, ptr %invariant.gep486.i243.us.i, i64 %.1173.i253.us.i
+  %.1178.i255.us.i = load double, ptr %gep487.i254.us.i, align 8
+  %.1183.i256.us.i = fdiv double %.1178.i255.us.i, %.1038.i234.us.i
+  br i1 %132, label %B952.prol.loopexit.i265.us.i, label %B952.prol.i257.us.i
+
+B952.prol.i257.us.i:                              ; preds = %B952.lr.ph.i247.us.i
+  %gep326.us.i = getelementptr double, ptr %invariant.gep325.us.i, i64 %.1173.i253.us.i
+  %.1315.prol.i259.us.i = load double, ptr %gep326.us.i, align 8
+  %.1324.prol.i262.us.i = load double, ptr %sunkaddr758.i, align 8
+  %.1326.prol.i263.us.i = fmul double %.1183.i256.us.i, %.1324.prol.i262.us.i
+  %.1327.prol.i264.us.i = fsub double %.1315.prol.i259.us.i, %.1326.prol.i263.us.i
+  store double %.1327.prol.i264.us.i, ptr %gep326.us.i, align 8
+  br label %B952.prol.loopexit.i265.us.i
+
+B952.prol.loopexit.i265.us.i:                     ; preds = %B952.prol.i257.us.i, %B952.lr.ph.i247.us.i
+  %.1275480482.unr.i266.us.i = phi i64 [ %.541.us.prol.i110.us.i, %B952.lr.ph.i247.us.i ], [ %.1282.prol.i246.us.i, %B952.prol.i257.us.i ]
+  br i1 %133, label %B868.loopexit.i286.us.i, label %B952.i268.us.i
+
+B952.i268.us.i:                                   ; preds = %B952.prol.loopexit.i265.us.i, %B952.i268.us.i
+  %.1275480482.i269.us.i = phi i64 [ %.1282.1.i276.us.i, %B952.i268.us.i ], [ %.1275480482.unr.i266.us.i, %B952.prol.loopexit.i265.us.i ]
+  %134 = shl i64 %.1275480482.i269.us.i, 3
+  %scevgep46.i270.us.i = getelementptr i8, ptr %lsr.iv44.i248.us.i, i64 %134
+  %.1315.i271.us.i = load double, ptr %scevgep46.i270.us.i, align 8
+  %scevgep40.i272.us.i = getelementptr i8, ptr %lsr.iv.i100.us.i, i64 %134
+  %.1324.i273.us.i = load double, ptr %scevgep40.i272.us.i, align 8
+  %.1326.i274.us.i = fmul double %.1183.i256.us.i, %.1324.i273.us.i
+  %.1327.i275.us.i = fsub double %.1315.i271.us.i, %.1326.i274.us.i
+  store double %.1327.i275.us.i, ptr %scevgep46.i270.us.i, align 8
+  %.1282.1.i276.us.i = add nuw i64 %.1275480482.i269.us.i, 2
+  %scevgep641.i = getelementptr i8, ptr %scevgep46.i270.us.i, i64 8
+  %.1315.1.i279.us.i = load double, ptr %scevgep641.i, align 8
+  %scevgep643.i = getelementptr i8, ptr %scevgep40.i272.us.i, i64 8
+  %.1324.1.i282.us.i = load double, ptr %scevgep643.i, align 8
+  %.1326.1.i283.us.i = fmul double %.1183.i256.us.i, %.1324.1.i282.us.i
+  %.1327.1.i284.us.i = fsub double %.1315.1.i279.us.i, %.1326.1.i283.us.i
+  store double %.1327.1.i284.us.i, ptr %scevgep641.i, align 8
+  %exitcond564.not.1.i285.us.i = icmp eq i64 %.24.fr.i, %.1282.1.i276.us.i
+  br i1 %exitcond564.not.1.i285.us.i, label %B868.loopexit.i286.us.i, label %B952.i268.us.i
+
+B868.loopexit.i286.us.i:                          ; preds = %B952.i268.us.i, %B952.prol.loopexit.i265.us.i
+  %.1141.i287.us.i = add nuw i64 %.1134489495.i250.us.i, 1
+  %scevgep45.i288.us.i = getelementptr i8, ptr %lsr.iv44.i248.us.i, i64 %78
+  %.1128.i289.us.i = icmp sgt i64 %.1127488496.i249.us.i, 1
+  br i1 %.1128.i289.us.i, label %B952.lr.ph.i247.us.i, label %B1044.i236.us.i
+
+B1044.i236.us.i:                                  ; preds = %B868.loopexit.i286.us.i, %B784.i231.us.i
+  %scevgep.i237.us.i = getelementptr i8, ptr %lsr.iv.i100.us.i, i64 %78
+  %lsr.iv.next.i238.us.i = add i64 %lsr.iv29.i99.us.i, 8
+  %lsr.iv.next35.i239.us.i = add i64 %lsr.iv34.i98.us.i, 8
+  %scevgep43.i240.us.i = getelementptr i8, ptr %lsr.iv42.i97.us.i, i64 %78
+  %scevgep613.i = getelementptr i8, ptr %lsr.iv612.i, i64 8
+  %scevgep621.i = getelementptr i8, ptr %lsr.iv620.i, i64 8
+  %scevgep629.i = getelementptr i8, ptr %lsr.iv628.i, i64 8
+  %scevgep634.i = getelementptr i8, ptr %lsr.iv633.i, i64 8
+  %exitcond565.not.i241.us.i = icmp eq i64 %.250502542.i102.us.i, %77
+  br i1 %exitcond565.not.i241.us.i, label %B546.us340.i, label %B238.endif.us.preheader.i96.us.i
+
+B546.us340.i:                                     ; preds = %B1044.i236.us.i, %B94.endif.i90.us.i, %B358.us329.i
+  %scevgep561.i = getelementptr i8, ptr %lsr.iv560.i, i64 %79
+  %scevgep571.i = getelementptr i8, ptr %lsr.iv570.i, i64 %79
+  %scevgep589.i = getelementptr i8, ptr %lsr.iv588.i, i64 %93
+  %scevgep611.i = getelementptr i8, ptr %lsr.iv610.i, i64 %93
+  %scevgep619.i = getelementptr i8, ptr %lsr.iv618.i, i64 %93
+  %scevgep627.i = getelementptr i8, ptr %lsr.iv626.i, i64 %93
+  %.326.us341.i = icmp samesign ugt i64 %.325177189.us330.i, 1
+  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+
+B358.us.preheader.i:                              ; preds = %B358.lr.ph.i
+  br i1 %80, label %B358.us.us.preheader.i, label %B358.us.preheader379.i
+
+B358.us.preheader379.i:                           ; preds = %B358.us.preheader.i
+  %xtraiter393.i = and i64 %.30.i, 1
+  %unroll_iter395.i = and i64 %.30.i, 9223372036854775804
+  %135 = mul i64 %.30.i, %a4
+  %136 = shl i64 %135, 3
+  %137 = mul i64 %136, %.233.i
+  %138 = getelementptr i8, ptr %a0, i64 %137
+  %scevgep527.i = getelementptr i8, ptr %138, i64 24
+  %139 = shl i64 %.30.i, 3
+  %140 = shl i64 %.34.i, 3
+  %141 = mul i64 %140, %.235.i
+  %142 = getelementptr i8, ptr %a1, i64 %141
+  %scevgep537.i = getelementptr i8, ptr %142, i64 24
+  %143 = shl i64 %.33.i, 3
+  %144 = add i64 %143, 16
+  %.368.us.i = shl i64 %.24.fr.i, 1
+  %145 = icmp samesign ult i64 %.30.i, 4
+  %146 = icmp eq i64 %xtraiter393.i, 0
+  %147 = shl i64 %unroll_iter395.i, 3
+  br label %B358.us.i
+
+B358.us.us.preheader.i:                           ; preds = %B358.us.preheader.i
+  %.971.epil.i.us.i = mul nuw nsw i64 %unroll_iter6.i.i, %.24.fr.i
+  %148 = lshr i64 %77, 1
+  %149 = add nuw i64 %148, 1
+  %xtraiter397.i = and i64 %.30.i, 1
+  %unroll_iter400.i = and i64 %.30.i, 9223372036854775804
+  %unroll_iter410.i = and i64 %149, -2
+  %150 = mul i64 %.30.i, %a4
+  %151 = shl i64 %150, 3
+  %152 = mul i64 %151, %.233.i
+  %153 = getelementptr i8, ptr %a0, i64 %152
+  %scevgep.i = getelementptr i8, ptr %153, i64 24
+  %154 = shl i64 %.30.i, 3
+  %155 = shl i64 %.34.i, 3
+  %156 = mul i64 %155, %.235.i
+  %157 = getelementptr i8, ptr %a1, i64 %156
+  %scevgep424.i = getelementptr i8, ptr %157, i64 24
+  %158 = shl i64 %.33.i, 3
+  %159 = add i64 %158, 16
+  %160 = and i64 %.24.fr.i, 9223372036854775804
+  %161 = shl i64 %.235.i, 4
+  %162 = or disjoint i64 %161, 8
+  %163 = mul i64 %162, %.24.fr.i
+  %scevgep445.i = getelementptr i8, ptr %a2, i64 %163
+  %164 = mul i64 %.24.fr.i, %a4
+  %165 = shl i64 %164, 4
+  %166 = mul i64 %165, %.233.i
+  %scevgep455.i = getelementptr i8, ptr %a2, i64 %166
+  %167 = shl i64 %.24.fr.i, 5
+  %168 = mul i64 %.24.fr.i, 24
+  %scevgep492.i = getelementptr i8, ptr %157, i64 %168
+  %scevgep500.i = getelementptr i8, ptr %157, i64 %79
+  %scevgep508.i = getelementptr i8, ptr %157, i64 %78
+  %169 = icmp samesign ult i64 %.30.i, 4
+  %170 = icmp eq i64 %xtraiter397.i, 0
+  %171 = icmp samesign ult i64 %76, 3
+  %172 = icmp eq i64 %xtraiter.i1.i, 0
+  %173 = icmp eq i64 %.24.fr.i, 1
+  %174 = getelementptr double, ptr %a1, i64 %.971.epil.i.us.i
+  %175 = icmp eq i64 %76, 0
+  %176 = icmp ult i64 %77, 2
+  %177 = and i64 %77, 2
+  %178 = icmp eq i64 %177, 0
+  %179 = and i64 %.24.fr.i, 1
+  %180 = icmp eq i64 %179, 0
+  %181 = shl i64 %unroll_iter400.i, 3
+  br label %B358.us.us.i
+
+B358.us.us.i:                                     ; preds = %B546.us.us.i, %B358.us.us.preheader.i
+  %lsr.iv509.i = phi ptr [ %scevgep508.i, %B358.us.us.preheader.i ], [ %scevgep510.i, %B546.us.us.i ]
+  %lsr.iv501.i = phi ptr [ %scevgep500.i, %B358.us.us.preheader.i ], [ %scevgep502.i, %B546.us.us.i ]
+  %lsr.iv493.i = phi ptr [ %scevgep492.i, %B358.us.us.preheader.i ], [ %scevgep494.i, %B546.us.us.i ]
+  %lsr.iv456.i = phi ptr [ %scevgep455.i, %B358.us.us.preheader.i ], [ %scevgep457.i, %B546.us.us.i ]
+  %lsr.iv446.i = phi ptr [ %scevgep445.i, %B358.us.us.preheader.i ], [ %scevgep447.i, %B546.us.us.i ]
+  %lsr.iv440.i = phi ptr [ %153, %B358.us.us.preheader.i ], [ %scevgep441.i, %B546.us.us.i ]
+  %lsr.iv435.i = phi ptr [ %157, %B358.us.us.preheader.i ], [ %scevgep436.i, %B546.us.us.i ]
+  %lsr.iv425.i = phi ptr [ %scevgep424.i, %B358.us.us.preheader.i ], [ %scevgep426.i, %B546.us.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B358.us.us.preheader.i ], [ %scevgep416.i, %B546.us.us.i ]
+  %.325177189.us.us.i = phi i64 [ %.283.i, %B358.us.us.preheader.i ], [ %.335.us.us.i, %B546.us.us.i ]
+  %.332178188.us.us.i = phi i64 [ %.235.i, %B358.us.us.preheader.i ], [ %.339.us.us.i, %B546.us.us.i ]
+  %.335.us.us.i = add nsw i64 %.325177189.us.us.i, -1
+  %.339.us.us.i = add i64 %.332178188.us.us.i, 1
+  %.368.us.us.i = shl nsw i64 %.332178188.us.us.i, 1
+  %.370.us.us.i = mul nsw i64 %.368.us.us.i, %.24.fr.i
+  %.372.us.us.i = getelementptr i64, ptr %a2, i64 %.370.us.us.i
+  %.373.us.us.i = load i64, ptr %.372.us.us.i, align 8
+  %.374.us.us.i = icmp eq i64 %.373.us.us.i, 0
+  br i1 %.374.us.us.i, label %B396.endif.us.us.i, label %B546.us.us.i
+
+B396.endif.us.us.i:                               ; preds = %B358.us.us.i
+  %.507.us.us.i = mul nsw i64 %.332178188.us.us.i, %.34.i
+  %182 = getelementptr double, ptr %a1, i64 %.507.us.us.i
+  br i1 %169, label %B432.B490_crit_edge.us.us.unr-lcssa.i, label %B434.us.us.i
+
+B434.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B434.us.us.i
+  %.464170172.us.us.i = phi i64 [ %.471.us.us.3.i, %B434.us.us.i ], [ 0, %B396.endif.us.us.i ]
+  %183 = shl i64 %.464170172.us.us.i, 3
+  %scevgep422.i = getelementptr i8, ptr %lsr.iv.i, i64 %183
+  %scevgep423.i = getelementptr i8, ptr %scevgep422.i, i64 -24
+  %.504.us.us.i = load double, ptr %scevgep423.i, align 8
+  %scevgep432.i = getelementptr i8, ptr %lsr.iv425.i, i64 %183
+  %scevgep433.i = getelementptr i8, ptr %scevgep432.i, i64 -24
+  store double %.504.us.us.i, ptr %scevgep433.i, align 8
+  %scevgep421.i = getelementptr i8, ptr %scevgep422.i, i64 -16
+  %.504.us.us.1.i = load double, ptr %scevgep421.i, align 8
+  %scevgep431.i = getelementptr i8, ptr %scevgep432.i, i64 -16
+  store double %.504.us.us.1.i, ptr %scevgep431.i, align 8
+  %scevgep419.i = getelementptr i8, ptr %scevgep422.i, i64 -8
+  %.504.us.us.2.i = load double, ptr %scevgep419.i, align 8
+  %scevgep429.i = getelementptr i8, ptr %scevgep432.i, i64 -8
+  store double %.504.us.us.2.i, ptr %scevgep429.i, align 8
+  %.471.us.us.3.i = add nuw i64 %.464170172.us.us.i, 4
+  %.504.us.us.3.i = load double, ptr %scevgep422.i, align 8
+  store double %.504.us.us.3.i, ptr %scevgep432.i, align 8
+  %niter401.ncmp.3.i = icmp eq i64 %unroll_iter400.i, %.471.us.us.3.i
+  br i1 %niter401.ncmp.3.i, label %B432.B490_crit_edge.us.us.unr-lcssa.i, label %B434.us.us.i
+
+B432.B490_crit_edge.us.us.unr-lcssa.i:            ; preds = %B434.us.us.i, %B396.endif.us.us.i
+  %.464170172.us.us.unr.i = phi i64 [ 0, %B396.endif.us.us.i ], [ %181, %B434.us.us.i ]
+  br i1 %170, label %B432.B490_crit_edge.us.us.i, label %B434.us.us.epil.i
+
+B434.us.us.epil.i:                                ; preds = %B432.B490_crit_edge.us.us.unr-lcssa.i
+  %scevgep442.i = getelementptr i8, ptr %lsr.iv440.i, i64 %.464170172.us.us.unr.i
+  %scevgep437.i = getelementptr i8, ptr %lsr.iv435.i, i64 %.464170172.us.us.unr.i
+  %.504.us.us.epil.i = load double, ptr %scevgep442.i, align 8
+  store double %.504.us.us.epil.i, ptr %scevgep437.i, align 8
+  br label %B432.B490_crit_edge.us.us.i
+
+B432.B490_crit_edge.us.us.i:                      ; preds = %B434.us.us.epil.i, %B432.B490_crit_edge.us.us.unr-lcssa.i
+  %184 = getelementptr i64, ptr %75, i64 %.370.us.us.i
+  br i1 %171, label %B94.endif.unr-lcssa.i.us.i, label %B46.i.us.i
+
+B46.i.us.i:                                       ; preds = %B432.B490_crit_edge.us.us.i, %B46.i.us.i
+  %lsr.iv444.i = phi i64 [ %lsr.iv.next.i, %B46.i.us.i ], [ 4, %B432.B490_crit_edge.us.us.i ]
+  %185 = add i64 %lsr.iv444.i, -2
+  %186 = add i64 %lsr.iv444.i, -3
+  %187 = shl i64 %lsr.iv444.i, 3
+  %scevgep460.i = getelementptr i8, ptr %lsr.iv456.i, i64 %187
+  %scevgep461.i = getelementptr i8, ptr %scevgep460.i, i64 -16
+  %scevgep464.i = getelementptr i8, ptr %scevgep460.i, i64 -32
+  store i64 %186, ptr %scevgep464.i, align 8
+  %scevgep450.i = getelementptr i8, ptr %lsr.iv446.i, i64 %187
+  %scevgep451.i = getelementptr i8, ptr %scevgep450.i, i64 -16
+  %scevgep454.i = getelementptr i8, ptr %scevgep450.i, i64 -32
+  store i64 %186, ptr %scevgep454.i, align 8
+  %scevgep463.i = getelementptr i8, ptr %scevgep460.i, i64 -24
+  store i64 %185, ptr %scevgep463.i, align 8
+  %scevgep453.i = getelementptr i8, ptr %scevgep450.i, i64 -24
+  store i64 %185, ptr %scevgep453.i, align 8
+  %188 = add i64 %lsr.iv444.i, -1
+  store i64 %188, ptr %scevgep461.i, align 8
+  store i64 %188, ptr %scevgep451.i, align 8
+  %scevgep459.i = getelementptr i8, ptr %scevgep460.i, i64 -8
+  store i64 %lsr.iv444.i, ptr %scevgep459.i, align 8
+  %scevgep449.i = getelementptr i8, ptr %scevgep450.i, i64 -8
+  store i64 %lsr.iv444.i, ptr %scevgep449.i, align 8
+  %lsr.iv.next.i = add i64 %lsr.iv444.i, 4
+  %189 = sub i64 %lsr.iv.next.i, %160
+  %niter.ncmp.3.i16.us.i = icmp eq i64 %189, 4
+  br i1 %niter.ncmp.3.i16.us.i, label %B94.endif.unr-lcssa.loopexit.i.us.i, label %B46.i.us.i
+
+B94.endif.unr-lcssa.loopexit.i.us.i:              ; preds = %B46.i.us.i
+  %190 = or disjoint i64 %lsr.iv444.i, 1
+  br label %B94.endif.unr-lcssa.i.us.i
+
+B94.endif.unr-lcssa.i.us.i:                       ; preds = %B94.endif.unr-lcssa.loopexit.i.us.i, %B432.B490_crit_edge.us.us.i
+  %.113422424.unr.i.us.i = phi i64 [ 1, %B432.B490_crit_edge.us.us.i ], [ %190, %B94.endif.unr-lcssa.loopexit.i.us.i ]
+  br i1 %172, label %B94.endif.i.us.i, label %B46.epil.i.us.preheader.i
+
+B46.epil.i.us.preheader.i:                        ; preds = %B94.endif.unr-lcssa.i.us.i
+  %invariant.gep6.i = getelementptr i8, ptr %lsr.iv456.i, i64 -8
+  %invariant.gep8.i = getelementptr i8, ptr %lsr.iv446.i, i64 -8
+  br label %B46.epil.i.us.i
+
+B46.epil.i.us.i:                                  ; preds = %B46.epil.i.us.i, %B46.epil.i.us.preheader.i
+  %lsr.iv55.i.us.i = phi i64 [ %lsr.iv.next56.i.us.i, %B46.epil.i.us.i ], [ %xtraiter.i1.i, %B46.epil.i.us.preheader.i ]
+  %lsr.iv49.i.us.i = phi i64 [ %lsr.iv.next50.i.us.i, %B46.epil.i.us.i ], [ %.113422424.unr.i.us.i, %B46.epil.i.us.preheader.i ]
+  %191 = shl i64 %lsr.iv49.i.us.i, 3
+  %gep7.i = getelementptr i8, ptr %invariant.gep6.i, i64 %191
+  store i64 %lsr.iv49.i.us.i, ptr %gep7.i, align 8
+  %gep9.i = getelementptr i8, ptr %invariant.gep8.i, i64 %191
+  store i64 %lsr.iv49.i.us.i, ptr %gep9.i, align 8
+  %lsr.iv.next50.i.us.i = add i64 %lsr.iv49.i.us.i, 1
+  %lsr.iv.next56.i.us.i = add nsw i64 %lsr.iv55.i.us.i, -1
+  %epil.iter.cmp.not.i22.us.i = icmp eq i64 %lsr.iv.next56.i.us.i, 0
+  br i1 %epil.iter.cmp.not.i22.us.i, label %B94.endif.i.us.i, label %B46.epil.i.us.i
+
+B94.endif.i.us.i:                                 ; preds = %B46.epil.i.us.i, %B94.endif.unr-lcssa.i.us.i
+  br i1 %173, label %B546.us.us.i, label %B134.endif.lr.ph.i.us.i
+
+B134.endif.lr.ph.i.us.i:                          ; preds = %B94.endif.i.us.i
+  %192 = shl i64 %.507.us.us.i, 3
+  %gep351.us.i = getelementptr i8, ptr %invariant.gep350.i, i64 %192
+  %193 = add i64 %192, %78
+  %194 = add i64 %.507.us.us.i, %.24.fr.i
+  %195 = shl i64 %194, 3
+  %scevgep41.i24.us.i = getelementptr i8, ptr %a1, i64 %195
+  %invariant.gep369.i = getelementptr double, ptr %182, i64 %unroll_iter6.i.i
+  %invariant.gep371.i = getelementptr double, ptr %174, i64 %.507.us.us.i
+  br label %B238.endif.us.preheader.i.us.i
+
+B238.endif.us.preheader.i.us.i:                   ; preds = %B1044.i.us.i, %B134.endif.lr.ph.i.us.i
+  %lsr.iv516.i = phi ptr [ %scevgep517.i, %B1044.i.us.i ], [ %lsr.iv435.i, %B134.endif.lr.ph.i.us.i ]
+  %lsr.iv511.i = phi ptr [ %scevgep512.i, %B1044.i.us.i ], [ %lsr.iv509.i, %B134.endif.lr.ph.i.us.i ]
+  %lsr.iv503.i = phi ptr [ %scevgep504.i, %B1044.i.us.i ], [ %lsr.iv501.i, %B134.endif.lr.ph.i.us.i ]
+  %lsr.iv495.i = phi ptr [ %scevgep496.i, %B1044.i.us.i ], [ %lsr.iv493.i, %B134.endif.lr.ph.i.us.i ]
+  %lsr.iv42.i.us.i = phi ptr [ %scevgep43.i43.us.i, %B1044.i.us.i ], [ %scevgep41.i24.us.i, %B134.endif.lr.ph.i.us.i ]
+  %lsr.iv34.i.us.i = phi i64 [ %lsr.iv.next35.i.us.i, %B1044.i.us.i ], [ %192, %B134.endif.lr.ph.i.us.i ]
+  %lsr.iv29.i.us.i = phi i64 [ %lsr.iv.next.i42.us.i, %B1044.i.us.i ], [ %193, %B134.endif.lr.ph.i.us.i ]
+  %lsr.iv.i25.us.i = phi ptr [ %scevgep.i41.us.i, %B1044.i.us.i ], [ %182, %B134.endif.lr.ph.i.us.i ]
+  %.243501544.in.i.us.i = phi i64 [ %.243501544.i.us.i, %B1044.i.us.i ], [ %.24.fr.i, %B134.endif.lr.ph.i.us.i ]
+  %.250502542.i.us.i = phi i64 [ %.541.us.prol.i.us.i, %B1044.i.us.i ], [ 0, %B134.endif.lr.ph.i.us.i ]
+  %smax.i.us.i = tail call i64 @llvm.smax.i64(i64 %.243501544.in.i.us.i, i64 0)
+  %196 = add nuw i64 %smax.i.us.i, %.250502542.i.us.i
+  %.287.i.us.i = mul nuw nsw i64 %.250502542.i.us.i, %.24.fr.i
+  %gep568.i.us.i = getelementptr double, ptr %182, i64 %.287.i.us.i
+  %.293.i.us.i = getelementptr double, ptr %gep568.i.us.i, i64 %.250502542.i.us.i
+  %.294.i.us.i = load double, ptr %.293.i.us.i, align 8
+  %.295.i.us.i = tail call double @llvm.fabs.f64(double %.294.i.us.i)
+  %.541.us.prol.i.us.i = add nuw i64 %.250502542.i.us.i, 1
+  %invariant.gep346.us.i = getelementptr double, ptr %182, i64 %.250502542.i.us.i
+  %197 = and i64 %.243501544.in.i.us.i, 1
+  %198 = icmp eq i64 %197, 0
+  br label %B238.endif.us.i.us.i
+
+B238.endif.us.i.us.i:                             ; preds = %B272.B236.loopexit_crit_edge.us.i.us.i, %B238.endif.us.preheader.i.us.i
+  %lsr.iv16.i.us.i = phi ptr [ %lsr.iv.i25.us.i, %B238.endif.us.preheader.i.us.i ], [ %scevgep17.i29.us.i, %B272.B236.loopexit_crit_edge.us.i.us.i ]
+  %best.4.1451.us.i.us.i = phi double [ %.295.i.us.i, %B238.endif.us.preheader.i.us.i ], [ %best.3.3.us.1.i.us.i, %B272.B236.loopexit_crit_edge.us.i.us.i ]
+  %row.2.1450.us.i.us.i = phi i64 [ %.250502542.i.us.i, %B238.endif.us.preheader.i.us.i ], [ %row.4.3.us.1.i.us.i, %B272.B236.loopexit_crit_edge.us.i.us.i ]
+  %column.2.1449.us.i.us.i = phi i64 [ %.250502542.i.us.i, %B238.endif.us.preheader.i.us.i ], [ %column.4.3.us.1.i.us.i, %B272.B236.loopexit_crit_edge.us.i.us.i ]
+  %.394441447.us.i.us.i = phi i64 [ %.250502542.i.us.i, %B238.endif.us.preheader.i.us.i ], [ %.401.us.i.us.i, %B272.B236.loopexit_crit_edge.us.i.us.i ]
+  br i1 %198, label %B274.us.i.us.i.preheader, label %B274.us.prol.i.us.i
+
+B274.us.prol.i.us.i:                              ; preds = %B238.endif.us.i.us.i
+  %.587.us.i.us.i = mul nsw i64 %.394441447.us.i.us.i, %.24.fr.i
+  %gep347.us.i = getelementptr double, ptr %invariant.gep346.us.i, i64 %.587.us.i.us.i
+  %.594.us.prol.i.us.i = load double, ptr %gep347.us.i, align 8
+  %.595.us.prol.i.us.i = tail call double @llvm.fabs.f64(double %.594.us.prol.i.us.i)
+  %.601.us.prol.i.us.i = fcmp ogt double %.595.us.prol.i.us.i, %best.4.1451.us.i.us.i
+  %column.4.3.us.prol.i.us.i = select i1 %.601.us.prol.i.us.i, i64 %.250502542.i.us.i, i64 %column.2.1449.us.i.us.i
+  %row.4.3.us.prol.i.us.i = select i1 %.601.us.prol.i.us.i, i64 %.394441447.us.i.us.i, i64 %row.2.1450.us.i.us.i
+  %best.3.3.us.prol.i.us.i = select i1 %.601.us.prol.i.us.i, double %.595.us.prol.i.us.i, double %best.4.1451.us.i.us.i
+  br label %B274.us.i.us.i.preheader
+
+B274.us.i.us.i.preheader:                         ; preds = %B274.us.prol.i.us.i, %B238.endif.us.i.us.i
+  %best.2.2434.us.i.us.i.ph = phi double [ %best.4.1451.us.i.us.i, %B238.endif.us.i.us.i ], [ %best.3.3.us.prol.i.us.i, %B274.us.prol.i.us.i ]
+  %row.3.2433.us.i.us.i.ph = phi i64 [ %row.2.1450.us.i.us.i, %B238.endif.us.i.us.i ], [ %row.4.3.us.prol.i.us.i, %B274.us.prol.i.us.i ]
+  %column.3.2432.us.i.us.i.ph = phi i64 [ %column.2.1449.us.i.us.i, %B238.endif.us.i.us.i ], [ %column.4.3.us.prol.i.us.i, %B274.us.prol.i.us.i ]
+  %.534428430.us.i.us.i.ph = phi i64 [ %.250502542.i.us.i, %B238.endif.us.i.us.i ], [ %.541.us.prol.i.us.i, %B274.us.prol.i.us.i ]
+  br label %B274.us.i.us.i
+
+B274.us.i.us.i:                                   ; preds = %B274.us.i.us.i.preheader, %B274.us.i.us.i
+  %best.2.2434.us.i.us.i = phi double [ %best.3.3.us.1.i.us.i, %B274.us.i.us.i ], [ %best.2.2434.us.i.us.i.ph, %B274.us.i.us.i.preheader ]
+  %row.3.2433.us.i.us.i = phi i64 [ %row.4.3.us.1.i.us.i, %B274.us.i.us.i ], [ %row.3.2433.us.i.us.i.ph, %B274.us.i.us.i.preheader ]
+  %column.3.2432.us.i.us.i = phi i64 [ %column.4.3.us.1.i.us.i, %B274.us.i.us.i ], [ %column.3.2432.us.i.us.i.ph, %B274.us.i.us.i.preheader ]
+  %.534428430.us.i.us.i = phi i64 [ %202, %B274.us.i.us.i ], [ %.534428430.us.i.us.i.ph, %B274.us.i.us.i.preheader ]
+  %199 = shl i64 %.534428430.us.i.us.i, 3
+  %scevgep18.i26.us.i = getelementptr i8, ptr %lsr.iv16.i.us.i, i64 %199
+  %.594.us.i.us.i = load double, ptr %scevgep18.i26.us.i, align 8
+  %.595.us.i.us.i = tail call double @llvm.fabs.f64(double %.594.us.i.us.i)
+  %.601.us.i.us.i = fcmp ogt double %.595.us.i.us.i, %best.2.2434.us.i.us.i
+  %column.4.3.us.i.us.i = select i1 %.601.us.i.us.i, i64 %.534428430.us.i.us.i, i64 %column.3.2432.us.i.us.i
+  %best.3.3.us.i.us.i = select i1 %.601.us.i.us.i, double %.595.us.i.us.i, double %best.2.2434.us.i.us.i
+  %scevgep470.i = getelementptr i8, ptr %scevgep18.i26.us.i, i64 8
+  %.594.us.1.i.us.i = load double, ptr %scevgep470.i, align 8
+  %.595.us.1.i.us.i = tail call double @llvm.fabs.f64(double %.594.us.1.i.us.i)
+  %.601.us.1.i.us.i = fcmp ogt double %.595.us.1.i.us.i, %best.3.3.us.i.us.i
+  %200 = add i64 %.534428430.us.i.us.i, 1
+  %column.4.3.us.1.i.us.i = select i1 %.601.us.1.i.us.i, i64 %200, i64 %column.4.3.us.i.us.i
+  %201 = or i1 %.601.us.i.us.i, %.601.us.1.i.us.i
+  %row.4.3.us.1.i.us.i = select i1 %201, i64 %.394441447.us.i.us.i, i64 %row.3.2433.us.i.us.i
+  %best.3.3.us.1.i.us.i = select i1 %.601.us.1.i.us.i, double %.595.us.1.i.us.i, double %best.3.3.us.i.us.i
+  %202 = add i64 %.534428430.us.i.us.i, 2
+  %exitcond560.not.1.i.us.i = icmp eq i64 %202, %.24.fr.i
+  br i1 %exitcond560.not.1.i.us.i, label %B272.B236.loopexit_crit_edge.us.i.us.i, label %B274.us.i.us.i
+
+B272.B236.loopexit_crit_edge.us.i.us.i:           ; preds = %B274.us.i.us.i
+  %.401.us.i.us.i = add nuw i64 %.394441447.us.i.us.i, 1
+  %scevgep17.i29.us.i = getelementptr i8, ptr %lsr.iv16.i.us.i, i64 %78
+  %exitcond561.not.i.us.i = icmp eq i64 %.401.us.i.us.i, %196
+  br i1 %exitcond561.not.i.us.i, label %B364.i.us.i, label %B238.endif.us.i.us.i
+
+B364.i.us.i:                                      ; preds = %B272.B236.loopexit_crit_edge.us.i.us.i
+  %203 = sub i64 %76, %.250502542.i.us.i
+  %.243501544.i.us.i = add i64 %.243501544.in.i.us.i, -1
+  %.669.not.i.us.i = icmp eq i64 %row.4.3.us.1.i.us.i, %.250502542.i.us.i
+  br i1 %.669.not.i.us.i, label %B574.i.us.i, label %B408.lr.ph.i.us.i
+
+B408.lr.ph.i.us.i:                                ; preds = %B364.i.us.i
+  %.797.i.us.i = mul nsw i64 %row.4.3.us.1.i.us.i, %.24.fr.i
+  br i1 %175, label %B408.epil.i.us.i, label %B408.preheader.i.us.i
+
+B408.preheader.i.us.i:                            ; preds = %B408.lr.ph.i.us.i
+  %204 = mul i64 %row.4.3.us.1.i.us.i, %78
+  %scevgep22.i30.us.i = getelementptr i8, ptr %gep351.us.i, i64 %204
+  br i1 %176, label %B502.unr-lcssa.i.us.unr-lcssa.i, label %B408.i.us.preheader.i
+
+B408.i.us.preheader.i:                            ; preds = %B408.preheader.i.us.i
+  %scevgep473.i = getelementptr i8, ptr %lsr.iv435.i, i64 %204
+  br label %B408.i.us.i
+
+B408.i.us.i:                                      ; preds = %B408.i.us.i, %B408.i.us.preheader.i
+  %lsr.iv474.i = phi i64 [ 0, %B408.i.us.preheader.i ], [ %lsr.iv.next475.i, %B408.i.us.i ]
+  %lsr.iv471.i = phi i64 [ %unroll_iter410.i, %B408.i.us.preheader.i ], [ %lsr.iv.next472.i, %B408.i.us.i ]
+  %scevgep480.i = getelementptr i8, ptr %scevgep473.i, i64 %lsr.iv474.i
+  %scevgep481.i = getelementptr i8, ptr %scevgep480.i, i64 8
+  %.803.i.us.i = load double, ptr %scevgep480.i, align 8
+  %scevgep488.i = getelementptr i8, ptr %lsr.iv.i25.us.i, i64 %lsr.iv474.i
+  %.806.i.us.i = load double, ptr %scevgep488.i, align 8
+  store double %.803.i.us.i, ptr %scevgep488.i, align 8
+  store double %.806.i.us.i, ptr %scevgep480.i, align 8
+  %.803.1.i.us.i = load double, ptr %scevgep481.i, align 8
+  %scevgep487.i = getelementptr i8, ptr %scevgep488.i, i64 8
+  %.806.1.i.us.i = load double, ptr %scevgep487.i, align 8
+  store double %.803.1.i.us.i, ptr %scevgep487.i, align 8
+  store double %.806.1.i.us.i, ptr %scevgep481.i, align 8
+  %scevgep478.i = getelementptr i8, ptr %scevgep480.i, i64 24
+  %scevgep479.i = getelementptr i8, ptr %scevgep480.i, i64 16
+  %.803.i.us.1.i = load double, ptr %scevgep479.i, align 8
+  %scevgep485.i = getelementptr i8, ptr %scevgep488.i, i64 16
+  %.806.i.us.1.i = load double, ptr %scevgep485.i, align 8
+  store double %.803.i.us.1.i, ptr %scevgep485.i, align 8
+  store double %.806.i.us.1.i, ptr %scevgep479.i, align 8
+  %.803.1.i.us.1.i = load double, ptr %scevgep478.i, align 8
+  %scevgep483.i = getelementptr i8, ptr %scevgep488.i, i64 24
+  %.806.1.i.us.1.i = load double, ptr %scevgep483.i, align 8
+  store double %.803.1.i.us.1.i, ptr %scevgep483.i, align 8
+  store double %.806.1.i.us.1.i, ptr %scevgep478.i, align 8
+  %lsr.iv.next472.i = add i64 %lsr.iv471.i, -2
+  %lsr.iv.next475.i = add i64 %lsr.iv474.i, 32
+  %niter406.ncmp.1.i = icmp eq i64 %lsr.iv.next472.i, 0
+  br i1 %niter406.ncmp.1.i, label %B502.unr-lcssa.i.us.unr-lcssa.i, label %B408.i.us.i
+
+B502.unr-lcssa.i.us.unr-lcssa.i:                  ; preds = %B408.i.us.i, %B408.preheader.i.us.i
+  %.757464466.i.us.unr.i = phi i64 [ 0, %B408.preheader.i.us.i ], [ %lsr.iv.next475.i, %B408.i.us.i ]
+  br i1 %178, label %B408.i.us.epil.i, label %B502.unr-lcssa.i.us.i
+
+B408.i.us.epil.i:                                 ; preds = %B502.unr-lcssa.i.us.unr-lcssa.i
+  %scevgep24.i31.us.epil.i = getelementptr i8, ptr %scevgep22.i30.us.i, i64 %.757464466.i.us.unr.i
+  %scevgep25.i32.us.epil.i = getelementptr i8, ptr %scevgep24.i31.us.epil.i, i64 -8
+  %.803.i.us.epil.i = load double, ptr %scevgep25.i32.us.epil.i, align 8
+  %scevgep28.i33.us.epil.i = getelementptr i8, ptr %lsr.iv.i25.us.i, i64 %.757464466.i.us.unr.i
+  %.806.i.us.epil.i = load double, ptr %scevgep28.i33.us.epil.i, align 8
+  store double %.803.i.us.epil.i, ptr %scevgep28.i33.us.epil.i, align 8
+  store double %.806.i.us.epil.i, ptr %scevgep25.i32.us.epil.i, align 8
+  %.803.1.i.us.epil.i = load double, ptr %scevgep24.i31.us.epil.i, align 8
+  %scevgep27.i36.us.epil.i = getelementptr i8, ptr %scevgep28.i33.us.epil.i, i64 8
+  %.806.1.i.us.epil.i = load double, ptr %scevgep27.i36.us.epil.i, align 8
+  store double %.803.1.i.us.epil.i, ptr %scevgep27.i36.us.epil.i, align 8
+  store double %.806.1.i.us.epil.i, ptr %scevgep24.i31.us.epil.i, align 8
+  br label %B502.unr-lcssa.i.us.i
+
+B502.unr-lcssa.i.us.i:                            ; preds = %B408.i.us.epil.i, %B502.unr-lcssa.i.us.unr-lcssa.i
+  br i1 %180, label %B502.i.us.i, label %B408.epil.i.us.i
+
+B408.epil.i.us.i:                                 ; preds = %B502.unr-lcssa.i.us.i, %B408.lr.ph.i.us.i
+  %gep370.i = getelementptr double, ptr %invariant.gep369.i, i64 %.797.i.us.i
+  %.803.epil.i.us.i = load double, ptr %gep370.i, align 8
+  %.805.epil.i.us.i = getelementptr double, ptr %gep568.i.us.i, i64 %unroll_iter6.i.i
+  %.806.epil.i.us.i = load double, ptr %.805.epil.i.us.i, align 8
+  store double %.803.epil.i.us.i, ptr %.805.epil.i.us.i, align 8
+  store double %.806.epil.i.us.i, ptr %gep370.i, align 8
+  br label %B502.i.us.i
+
+B502.i.us.i:                                      ; preds = %B408.epil.i.us.i, %B502.unr-lcssa.i.us.i
+  %.822.i.us.i = getelementptr i64, ptr %.372.us.us.i, i64 %row.4.3.us.1.i.us.i
+  %.823.i.us.i = load i64, ptr %.822.i.us.i, align 8
+  %.824.i.us.i = sub i64 0, %.823.i.us.i
+  %.829.i.us.i = getelementptr i64, ptr %.372.us.us.i, i64 %.250502542.i.us.i
+  %.830.i.us.i = load i64, ptr %.829.i.us.i, align 8
+  store i64 %.824.i.us.i, ptr %.829.i.us.i, align 8
+  store i64 %.830.i.us.i, ptr %.822.i.us.i, align 8
+  br label %B574.i.us.i
+
+B574.i.us.i:                                      ; preds = %B502.i.us.i, %B364.i.us.i
+  %.850.not.i.us.i = icmp eq i64 %column.4.3.us.1.i.us.i, %.250502542.i.us.i
+  br i1 %.850.not.i.us.i, label %B784.i.us.i, label %B618.preheader.i.us.i
+
+B618.preheader.i.us.i:                            ; preds = %B574.i.us.i
+  br i1 %175, label %B618.epil.i.us.i, label %B618.preheader15.i.us.i
+
+B618.preheader15.i.us.i:                          ; preds = %B618.preheader.i.us.i
+  %205 = shl i64 %column.4.3.us.1.i.us.i, 3
+  br i1 %176, label %B712.unr-lcssa.i.us.unr-lcssa.i, label %B618.i.us.preheader.i
+
+B618.i.us.preheader.i:                            ; preds = %B618.preheader15.i.us.i
+  %scevgep498.i = getelementptr i8, ptr %lsr.iv493.i, i64 %205
+  %scevgep506.i = getelementptr i8, ptr %lsr.iv501.i, i64 %205
+  %scevgep514.i = getelementptr i8, ptr %lsr.iv509.i, i64 %205
+  %scevgep519.i = getelementptr i8, ptr %lsr.iv435.i, i64 %205
+  br label %B618.i.us.i
+
+B618.i.us.i:                                      ; preds = %B618.i.us.i, %B618.i.us.preheader.i
+  %lsr.iv521.i = phi i64 [ %unroll_iter410.i, %B618.i.us.preheader.i ], [ %lsr.iv.next522.i, %B618.i.us.i ]
+  %lsr.iv489.i = phi i64 [ 0, %B618.i.us.preheader.i ], [ %lsr.iv.next490.i, %B618.i.us.i ]
+  %scevgep520.i = getelementptr i8, ptr %scevgep519.i, i64 %lsr.iv489.i
+  %.984.i.us.i = load double, ptr %scevgep520.i, align 8
+  %scevgep518.i = getelementptr i8, ptr %lsr.iv516.i, i64 %lsr.iv489.i
+  %.987.i.us.i = load double, ptr %scevgep518.i, align 8
+  store double %.984.i.us.i, ptr %scevgep518.i, align 8
+  store double %.987.i.us.i, ptr %scevgep520.i, align 8
+  %scevgep515.i = getelementptr i8, ptr %scevgep514.i, i64 %lsr.iv489.i
+  %.984.1.i.us.i = load double, ptr %scevgep515.i, align 8
+  %scevgep513.i = getelementptr i8, ptr %lsr.iv511.i, i64 %lsr.iv489.i
+  %.987.1.i.us.i = load double, ptr %scevgep513.i, align 8
+  store double %.984.1.i.us.i, ptr %scevgep513.i, align 8
+  store double %.987.1.i.us.i, ptr %scevgep515.i, align 8
+  %scevgep507.i = getelementptr i8, ptr %scevgep506.i, i64 %lsr.iv489.i
+  %.984.i.us.1.i = load double, ptr %scevgep507.i, align 8
+  %scevgep505.i = getelementptr i8, ptr %lsr.iv503.i, i64 %lsr.iv489.i
+  %.987.i.us.1.i = load double, ptr %scevgep505.i, align 8
+  store double %.984.i.us.1.i, ptr %scevgep505.i, align 8
+  store double %.987.i.us.1.i, ptr %scevgep507.i, align 8
+  %scevgep499.i = getelementptr i8, ptr %scevgep498.i, i64 %lsr.iv489.i
+  %.984.1.i.us.1.i = load double, ptr %scevgep499.i, align 8
+  %scevgep497.i = getelementptr i8, ptr %lsr.iv495.i, i64 %lsr.iv489.i
+  %.987.1.i.us.1.i = load double, ptr %scevgep497.i, align 8
+  store double %.984.1.i.us.1.i, ptr %scevgep497.i, align 8
+  store double %.987.1.i.us.1.i, ptr %scevgep499.i, align 8
+  %lsr.iv.next490.i = add i64 %lsr.iv489.i, %167
+  %lsr.iv.next522.i = add i64 %lsr.iv521.i, -2
+  %niter411.ncmp.1.i = icmp eq i64 %lsr.iv.next522.i, 0
+  br i1 %niter411.ncmp.1.i, label %B712.unr-lcssa.i.us.unr-lcssa.loopexit.i, label %B618.i.us.i
+
+B712.unr-lcssa.i.us.unr-lcssa.loopexit.i:         ; preds = %B618.i.us.i
+  %scevgep491.i = getelementptr i8, ptr %a1, i64 %lsr.iv.next490.i
+  br label %B712.unr-lcssa.i.us.unr-lcssa.i
+
+B712.unr-lcssa.i.us.unr-lcssa.i:                  ; preds = %B712.unr-lcssa.i.us.unr-lcssa.loopexit.i, %B618.preheader15.i.us.i
+  %lsr.iv30.i.us.unr.i = phi ptr [ %scevgep491.i, %B712.unr-lcssa.i.us.unr-lcssa.loopexit.i ], [ %a1, %B618.preheader15.i.us.i ]
+  br i1 %178, label %B618.i.us.epil.i, label %B712.unr-lcssa.i.us.i
+
+B618.i.us.epil.i:                                 ; preds = %B712.unr-lcssa.i.us.unr-lcssa.i
+  %206 = getelementptr i8, ptr %lsr.iv30.i.us.unr.i, i64 %192
+  %scevgep37.i.us.epil.i = getelementptr i8, ptr %206, i64 %205
+  %.984.i.us.epil.i = load double, ptr %scevgep37.i.us.epil.i, align 8
+  %scevgep36.i.us.epil.i = getelementptr i8, ptr %lsr.iv30.i.us.unr.i, i64 %lsr.iv34.i.us.i
+  %.987.i.us.epil.i = load double, ptr %scevgep36.i.us.epil.i, align 8
+  store double %.984.i.us.epil.i, ptr %scevgep36.i.us.epil.i, align 8
+  store double %.987.i.us.epil.i, ptr %scevgep37.i.us.epil.i, align 8
+  %207 = getelementptr i8, ptr %lsr.iv30.i.us.unr.i, i64 %195
+  %scevgep33.i37.us.epil.i = getelementptr i8, ptr %207, i64 %205
+  %.984.1.i.us.epil.i = load double, ptr %scevgep33.i37.us.epil.i, align 8
+  %scevgep32.i38.us.epil.i = getelementptr i8, ptr %lsr.iv30.i.us.unr.i, i64 %lsr.iv29.i.us.i
+  %.987.1.i.us.epil.i = load double, ptr %scevgep32.i38.us.epil.i, align 8
+  store double %.984.1.i.us.epil.i, ptr %scevgep32.i38.us.epil.i, align 8
+  store double %.987.1.i.us.epil.i, ptr %scevgep33.i37.us.epil.i, align 8
+  br label %B712.unr-lcssa.i.us.i
+
+B712.unr-lcssa.i.us.i:                            ; preds = %B618.i.us.epil.i, %B712.unr-lcssa.i.us.unr-lcssa.i
+  br i1 %180, label %B712.i.us.i, label %B618.epil.i.us.i
+
+B618.epil.i.us.i:                                 ; preds = %B712.unr-lcssa.i.us.i, %B618.preheader.i.us.i
+  %gep372.i = getelementptr double, ptr %invariant.gep371.i, i64 %column.4.3.us.1.i.us.i
+  %.984.epil.i.us.i = load double, ptr %gep372.i, align 8
+  %gep374.i = getelementptr double, ptr %invariant.gep371.i, i64 %.250502542.i.us.i
+  %.987.epil.i.us.i = load double, ptr %gep374.i, align 8
+  store double %.984.epil.i.us.i, ptr %gep374.i, align 8
+  store double %.987.epil.i.us.i, ptr %gep372.i, align 8
+  br label %B712.i.us.i
+
+B712.i.us.i:                                      ; preds = %B618.epil.i.us.i, %B712.unr-lcssa.i.us.i
+  %.1003.i.us.i = getelementptr i64, ptr %184, i64 %column.4.3.us.1.i.us.i
+  %.1004.i.us.i = load i64, ptr %.1003.i.us.i, align 8
+  %.1005.i.us.i = sub i64 0, %.1004.i.us.i
+  %.1010.i.us.i = getelementptr i64, ptr %184, i64 %.250502542.i.us.i
+  %.1011.i.us.i = load i64, ptr %.1010.i.us.i, align 8
+  store i64 %.1005.i.us.i, ptr %.1010.i.us.i, align 8
+  store i64 %.1011.i.us.i, ptr %.1003.i.us.i, align 8
+  br label %B784.i.us.i
+
+B784.i.us.i:                                      ; preds = %B712.i.us.i, %B574.i.us.i
+  %sunkaddr.i40.us.i = shl i64 %.250502542.i.us.i, 3
+  %sunkaddr73.i.us.i = getelementptr i8, ptr %gep568.i.us.i, i64 %sunkaddr.i40.us.i
+  %.1038.i.us.i = load double, ptr %sunkaddr73.i.us.i, align 8
+  %.1044.i.us.i = fcmp une double %.1038.i.us.i, 0.000000e+00
+  br i1 %.1044.i.us.i, label %B870.lr.ph.i.us.i, label %B1044.i.us.i
+
+B870.lr.ph.i.us.i:                                ; preds = %B784.i.us.i
+  %invariant.gep486.i.us.i = getelementptr double, ptr %a1, i64 %.250502542.i.us.i
+  %.1085.i.us.i = sub nsw i64 %.24.fr.i, %.541.us.prol.i.us.i
+  %..1085420.i.us.i = tail call i64 @llvm.smax.i64(i64 %.1085.i.us.i, i64 0)
+  %.1282.prol.i.us.i = add nuw i64 %.250502542.i.us.i, 2
+  %invariant.gep348.us.i = getelementptr double, ptr %a1, i64 %.541.us.prol.i.us.i
+  %208 = and i64 %203, 1
+  %209 = icmp eq i64 %208, 0
+  %210 = icmp eq i64 %77, %.250502542.i.us.i
+  %sunkaddr759.i = shl i64 %.541.us.prol.i.us.i, 3
+  %sunkaddr760.i = getelementptr i8, ptr %gep568.i.us.i, i64 %sunkaddr759.i
+  br label %B952.lr.ph.i.us.i
+
+B952.lr.ph.i.us.i:                                ; preds = %B868.loopexit.i.us.i, %B870.lr.ph.i.us.i
+  %lsr.iv44.i.us.i = phi ptr [ %scevgep45.i52.us.i, %B868.loopexit.i.us.i ], [ %lsr.iv42.i.us.i, %B870.lr.ph.i.us.i ]
+  %.1127488496.i.us.i = phi i64 [ %.1137.i.us.i, %B868.loopexit.i.us.i ], [ %..1085420.i.us.i, %B870.lr.ph.i.us.i ]
+  %.1134489495.i.us.i = phi i64 [ %.1141.i.us.i, %B868.loopexit.i.us.i ], [ %.541.us.prol.i.us.i, %B870.lr.ph.i.us.i ]
+  %.1137.i.us.i = add nsw i64 %.1127488496.i.us.i, -1
+  %.1171.i.us.i = mul nsw i64 %.1134489495.i.us.i, %.24.fr.i
+  %.1173.i.us.i = add nsw i64 %.1171.i.us.i, %.507.us.us.i
+  %gep487.i.us.i = getelementptr double, ptr %invariant.gep486.i.us.i, i64 %.1173.i.us.i
+  %.1178.i.us.i = load double, ptr %gep487.i.us.i, align 8
+  %.1183.i.us.i = fdiv double %.1178.i.us.i, %.1038.i.us.i
+  br i1 %209, label %B952.prol.loopexit.i.us.i, label %B952.prol.i.us.i
+
+B952.prol.i.us.i:                                 ; preds = %B952.lr.ph.i.us.i
+  %gep349.us.i = getelementptr double, ptr %invariant.gep348.us.i, i64 %.1173.i.us.i
+  %.1315.prol.i.us.i = load double, ptr %gep349.us.i, align 8
+  %.1324.prol.i.us.i = load double, ptr %sunkaddr760.i, align 8
+  %.1326.prol.i.us.i = fmul double %.1183.i.us.i, %.1324.prol.i.us.i
+  %.1327.prol.i.us.i = fsub double %.1315.prol.i.us.i, %.1326.prol.i.us.i
+  store double %.1327.prol.i.us.i, ptr %gep349.us.i, align 8
+  br label %B952.prol.loopexit.i.us.i
+
+B952.prol.loopexit.i.us.i:                        ; preds = %B952.prol.i.us.i, %B952.lr.ph.i.us.i
+  %.1275480482.unr.i.us.i = phi i64 [ %.541.us.prol.i.us.i, %B952.lr.ph.i.us.i ], [ %.1282.prol.i.us.i, %B952.prol.i.us.i ]
+  br i1 %210, label %B868.loopexit.i.us.i, label %B952.i.us.i
+
+B952.i.us.i:                                      ; preds = %B952.prol.loopexit.i.us.i, %B952.i.us.i
+  %.1275480482.i.us.i = phi i64 [ %.1282.1.i.us.i, %B952.i.us.i ], [ %.1275480482.unr.i.us.i, %B952.prol.loopexit.i.us.i ]
+  %211 = shl i64 %.1275480482.i.us.i, 3
+  %scevgep46.i46.us.i = getelementptr i8, ptr %lsr.iv44.i.us.i, i64 %211
+  %.1315.i.us.i = load double, ptr %scevgep46.i46.us.i, align 8
+  %scevgep40.i47.us.i = getelementptr i8, ptr %lsr.iv.i25.us.i, i64 %211
+  %.1324.i.us.i = load double, ptr %scevgep40.i47.us.i, align 8
+  %.1326.i.us.i = fmul double %.1183.i.us.i, %.1324.i.us.i
+  %.1327.i.us.i = fsub double %.1315.i.us.i, %.1326.i.us.i
+  store double %.1327.i.us.i, ptr %scevgep46.i46.us.i, align 8
+  %.1282.1.i.us.i = add nuw i64 %.1275480482.i.us.i, 2
+  %scevgep524.i = getelementptr i8, ptr %scevgep46.i46.us.i, i64 8
+  %.1315.1.i.us.i = load double, ptr %scevgep524.i, align 8
+  %scevgep526.i = getelementptr i8, ptr %scevgep40.i47.us.i, i64 8
+  %.1324.1.i.us.i = load double, ptr %scevgep526.i, align 8
+  %.1326.1.i.us.i = fmul double %.1183.i.us.i, %.1324.1.i.us.i
+  %.1327.1.i.us.i = fsub double %.1315.1.i.us.i, %.1326.1.i.us.i
+  store double %.1327.1.i.us.i, ptr %scevgep524.i, align 8
+  %exitcond564.not.1.i.us.i = icmp eq i64 %.24.fr.i, %.1282.1.i.us.i
+  br i1 %exitcond564.not.1.i.us.i, label %B868.loopexit.i.us.i, label %B952.i.us.i
+
+B868.loopexit.i.us.i:                             ; preds = %B952.i.us.i, %B952.prol.loopexit.i.us.i
+  %.1141.i.us.i = add nuw i64 %.1134489495.i.us.i, 1
+  %scevgep45.i52.us.i = getelementptr i8, ptr %lsr.iv44.i.us.i, i64 %78
+  %.1128.i.us.i = icmp sgt i64 %.1127488496.i.us.i, 1
+  br i1 %.1128.i.us.i, label %B952.lr.ph.i.us.i, label %B1044.i.us.i
+
+B1044.i.us.i:                                     ; preds = %B868.loopexit.i.us.i, %B784.i.us.i
+  %scevgep.i41.us.i = getelementptr i8, ptr %lsr.iv.i25.us.i, i64 %78
+  %lsr.iv.next.i42.us.i = add i64 %lsr.iv29.i.us.i, 8
+  %lsr.iv.next35.i.us.i = add i64 %lsr.iv34.i.us.i, 8
+  %scevgep43.i43.us.i = getelementptr i8, ptr %lsr.iv42.i.us.i, i64 %78
+  %scevgep496.i = getelementptr i8, ptr %lsr.iv495.i, i64 8
+  %scevgep504.i = getelementptr i8, ptr %lsr.iv503.i, i64 8
+  %scevgep512.i = getelementptr i8, ptr %lsr.iv511.i, i64 8
+  %scevgep517.i = getelementptr i8, ptr %lsr.iv516.i, i64 8
+  %exitcond565.not.i.us.i = icmp eq i64 %.250502542.i.us.i, %77
+  br i1 %exitcond565.not.i.us.i, label %B546.us.us.i, label %B238.endif.us.preheader.i.us.i
+
+B546.us.us.i:                                     ; preds = %B1044.i.us.i, %B94.endif.i.us.i, %B358.us.us.i
+  %scevgep416.i = getelementptr i8, ptr %lsr.iv.i, i64 %154
+  %scevgep426.i = getelementptr i8, ptr %lsr.iv425.i, i64 %159
+  %scevgep436.i = getelementptr i8, ptr %lsr.iv435.i, i64 %159
+  %scevgep441.i = getelementptr i8, ptr %lsr.iv440.i, i64 %154
+  %scevgep447.i = getelementptr i8, ptr %lsr.iv446.i, i64 %79
+  %scevgep457.i = getelementptr i8, ptr %lsr.iv456.i, i64 %79
+  %scevgep494.i = getelementptr i8, ptr %lsr.iv493.i, i64 %159
+  %scevgep502.i = getelementptr i8, ptr %lsr.iv501.i, i64 %159
+  %scevgep510.i = getelementptr i8, ptr %lsr.iv509.i, i64 %159
+  %.326.us.us.i = icmp sgt i64 %.325177189.us.us.i, 1
+  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+
+B358.us.i:                                        ; preds = %B546.us.i, %B358.us.preheader379.i
+  %lsr.iv553.i = phi ptr [ %138, %B358.us.preheader379.i ], [ %scevgep554.i, %B546.us.i ]
+  %lsr.iv548.i = phi ptr [ %142, %B358.us.preheader379.i ], [ %scevgep549.i, %B546.us.i ]
+  %lsr.iv538.i = phi ptr [ %scevgep537.i, %B358.us.preheader379.i ], [ %scevgep539.i, %B546.us.i ]
+  %lsr.iv528.i = phi ptr [ %scevgep527.i, %B358.us.preheader379.i ], [ %scevgep529.i, %B546.us.i ]
+  %.325177189.us.i = phi i64 [ %.283.i, %B358.us.preheader379.i ], [ %.335.us.i, %B546.us.i ]
+  %.332178188.us.i = phi i64 [ %.235.i, %B358.us.preheader379.i ], [ %.339.us.i, %B546.us.i ]
+  %.335.us.i = add nsw i64 %.325177189.us.i, -1
+  %.339.us.i = add i64 %.332178188.us.i, 1
+  %.370.us.i = mul i64 %.368.us.i, %.332178188.us.i
+  %.372.us.i = getelementptr i64, ptr %a2, i64 %.370.us.i
+  %.373.us.i = load i64, ptr %.372.us.i, align 8
+  %.374.us.i = icmp eq i64 %.373.us.i, 0
+  br i1 %.374.us.i, label %B396.endif.us.i, label %B546.us.i
+
+B396.endif.us.i:                                  ; preds = %B358.us.i
+  br i1 %145, label %B546.us.loopexit.unr-lcssa.i, label %B434.us.i
+
+B546.us.loopexit.unr-lcssa.i:                     ; preds = %B434.us.i, %B396.endif.us.i
+  %.464170172.us.unr.i = phi i64 [ 0, %B396.endif.us.i ], [ %147, %B434.us.i ]
+  br i1 %146, label %B546.us.i, label %B434.us.epil.i
+
+B434.us.epil.i:                                   ; preds = %B546.us.loopexit.unr-lcssa.i
+  %scevgep555.i = getelementptr i8, ptr %lsr.iv553.i, i64 %.464170172.us.unr.i
+  %scevgep550.i = getelementptr i8, ptr %lsr.iv548.i, i64 %.464170172.us.unr.i
+  %.504.us.epil.i = load double, ptr %scevgep555.i, align 8
+  store double %.504.us.epil.i, ptr %scevgep550.i, align 8
+  br label %B546.us.i
+
+B546.us.i:                                        ; preds = %B434.us.epil.i, %B546.us.loopexit.unr-lcssa.i, %B358.us.i
+  %scevgep529.i = getelementptr i8, ptr %lsr.iv528.i, i64 %139
+  %scevgep539.i = getelementptr i8, ptr %lsr.iv538.i, i64 %144
+  %scevgep549.i = getelementptr i8, ptr %lsr.iv548.i, i64 %144
+  %scevgep554.i = getelementptr i8, ptr %lsr.iv553.i, i64 %139
+  %.326.us.i = icmp sgt i64 %.325177189.us.i, 1
+  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+
+B434.us.i:                                        ; preds = %B396.endif.us.i, %B434.us.i
+  %.464170172.us.i = phi i64 [ %.471.us.3.i, %B434.us.i ], [ 0, %B396.endif.us.i ]
+  %212 = shl i64 %.464170172.us.i, 3
+  %scevgep535.i = getelementptr i8, ptr %lsr.iv528.i, i64 %212
+  %scevgep536.i = getelementptr i8, ptr %scevgep535.i, i64 -24
+  %.504.us.i = load double, ptr %scevgep536.i, align 8
+  %scevgep545.i = getelementptr i8, ptr %lsr.iv538.i, i64 %212
+  %scevgep546.i = getelementptr i8, ptr %scevgep545.i, i64 -24
+  store double %.504.us.i, ptr %scevgep546.i, align 8
+  %scevgep534.i = getelementptr i8, ptr %scevgep535.i, i64 -16
+  %.504.us.1.i = load double, ptr %scevgep534.i, align 8
+  %scevgep544.i = getelementptr i8, ptr %scevgep545.i, i64 -16
+  store double %.504.us.1.i, ptr %scevgep544.i, align 8
+  %scevgep532.i = getelementptr i8, ptr %scevgep535.i, i64 -8
+  %.504.us.2.i = load double, ptr %scevgep532.i, align 8
+  %scevgep542.i = getelementptr i8, ptr %scevgep545.i, i64 -8
+  store double %.504.us.2.i, ptr %scevgep542.i, align 8
+  %.471.us.3.i = add nuw i64 %.464170172.us.i, 4
+  %.504.us.3.i = load double, ptr %scevgep535.i, align 8
+  store double %.504.us.3.i, ptr %scevgep545.i, align 8
+  %niter396.ncmp.3.i = icmp eq i64 %unroll_iter395.i, %.471.us.3.i
+  br i1 %niter396.ncmp.3.i, label %B546.us.loopexit.unr-lcssa.i, label %B434.us.i
+
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
   ret i64 0
 }
 ;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -

@@ -1,18 +1,18 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 20
-; digest nbgrad.kernels.gpu.device_angles a3897f7c30f29fcd4114886fbe7d1e04
-; digest nbgrad.kernels.gpu.device_linalg 156552ecd57e6c04f3326cbb54906058
-; digest nbgrad.kernels.gpu.device_math 0344296f6b4107776364b47778589b41
-; digest nbgrad.kernels.gpu.device_matmul c8660e6327b29e72141e850761863ac2
-; digest nbgrad.kernels.gpu.device_matrices 5f46b164f5f7870c60bdd1f3661be503
-; digest nbgrad.kernels.gpu.device_ordinary e14b507a0e1ba4ca0972998829a248ac
-; digest nbgrad.kernels.gpu.device_radix 9e67af77c9f6634858127d4bda0543a0
-; digest nbgrad.kernels.gpu.device_recurrence be890e8371ab46c1a9f741b699ba83e6
-; digest nbgrad.kernels.gpu.device_scan 675595519b2b112f4185c2822f39a183
-; digest nbgrad.kernels.gpu.device_scatter e95055f087efa079d79189aceb0d57a8
-; digest nbgrad.kernels.gpu.device_sort 3209d8d7c90abd93fcaf743e0cc20ebf
-; digest nbgrad.kernels.gpu.device_transpose 6ce9cdd96d219e9ec271bceeb084116b
-; digest nbgrad.kernels.gpu.device_windows 593adb4c3d1e206f0ef91ffb3368b598
+; digest nbgrad.kernels.gpu.device_angles de97e15406544743ae3ac725a312784e
+; digest nbgrad.kernels.gpu.device_linalg 57851548f04a8f1af9a073c0041fb63c
+; digest nbgrad.kernels.gpu.device_math cb98cd58c9a753871685e8d69529e9c8
+; digest nbgrad.kernels.gpu.device_matmul 7533b54766dab7e5baef480e7ce6ddf0
+; digest nbgrad.kernels.gpu.device_matrices d1aa5c625b4ddc3356de3fce3099eef7
+; digest nbgrad.kernels.gpu.device_ordinary 4dd9f4ffef2fb448eb217800ddc05fb3
+; digest nbgrad.kernels.gpu.device_radix b7b9e04765f8560a6f7aac748842691f
+; digest nbgrad.kernels.gpu.device_recurrence 4716cb9eac3edd37e2881e48becf42d5
+; digest nbgrad.kernels.gpu.device_scan 7ccd1063228808b739de51205fd31aa8
+; digest nbgrad.kernels.gpu.device_scatter 0d7996a5f46a61228ae9663f1176fc66
+; digest nbgrad.kernels.gpu.device_sort dab504c0790450470982bc376f5d345a
+; digest nbgrad.kernels.gpu.device_transpose c122b5293c03a1931d8589c768db683b
+; digest nbgrad.kernels.gpu.device_windows b8b304b19ccad4c4a1467bcdae40e0d9
 ;; nbgrad.kernels.gpu.device_math.exp(float32)float32 nbgrad.kernels.gpu.device_math -
 declare float @nbgrad.approximate.muladd.f32(float, float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
