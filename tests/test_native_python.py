@@ -6,6 +6,7 @@ written to the arguments, and the reference counts that are left must be the sam
 
 from __future__ import annotations
 
+import ctypes
 import dis
 import gc
 import os
@@ -504,7 +505,9 @@ def test_blocks() -> None:
         assert word("zeroed", at, 1, 8) == 0
         rest = table[blocks.FIRST_BLOCK :: 2][: table[blocks.KEPT]].tolist()
         for block in [*rest, *[block for block, _ in held]]:
-            HOLDING(int(table[blocks.FREE]))(block, *[0] * 7)
+            memory = ctypes.c_int64.from_address(block - 8).value
+            assert memory < block <= memory + 2 * blocks.PAGE
+            HOLDING(int(table[blocks.FREE]))(memory, *[0] * 7)
         histories.append(history)
     assert histories[0] == histories[1]
 
