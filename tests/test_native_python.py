@@ -503,6 +503,8 @@ def test_blocks() -> None:
         grown = word("resize", at, held[0][0], 1 << 13)
         held[0] = grown, 1 << 13
         assert word("zeroed", at, 1, 8) == 0
+        # More than there is; the block stays.
+        assert word("take", at, 1 << 60) == word("resize", at, grown, 1 << 60) == 0
         rest = table[blocks.FIRST_BLOCK :: 2][: table[blocks.KEPT]].tolist()
         for block in [*rest, *[block for block, _ in held]]:
             memory = ctypes.c_int64.from_address(block - 8).value
