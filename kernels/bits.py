@@ -75,6 +75,25 @@ def square_root(x):
     return np.sqrt(x) if x >= 0 else x + math.nan if math.isnan(x) else type(x)(math.nan)
 
 
+def exponent_of(x):
+    """The exponent of |x| as a float: |x| = 2**k f with 1 <= f < 2; -inf of 0, and inf and NaN of themselves."""
+    if not math.isfinite(x) or x == 0:
+        return abs(x) if x != 0 else type(x)(-math.inf)
+    return type(x)(math.frexp(float(x))[1] - 1)
+
+
+def fraction_of(x):
+    """The factor f of `exponent_of`; 1 for 0 and infinity, NaN for negative numbers, anything for NaN."""
+    if not 0 < x < math.inf:
+        return type(x)(math.nan if x < 0 or math.isnan(x) else 1)
+    return type(x)(math.frexp(float(x))[0] * 2)
+
+
+def times_two_to(x, n):
+    """x * 2**n, rounded once, for a whole number n of any size."""
+    return type(x)(math.ldexp(float(x), int(n)))
+
+
 def rare_sin(x):
     """The C library's sine; for a branch that hardly ever runs."""
     return np.sin(x)

@@ -9,8 +9,8 @@ Laframboise, "Chebyshev approximation of (1 + 2x) exp(x**2) erfc x" (1981).  Pol
 
 import math
 
-from .bits import fma, muladd, with_sign
-from .exponential import exp, exp_parts, times_power_of_two
+from .bits import fma, muladd, times_two_to, with_sign
+from .exponential import exp, exp_parts
 
 
 def erf_excess(x):
@@ -90,7 +90,7 @@ def erfc_beyond(a):
     y_rest = muladd(-y, fma(a, a, -square), y_rest)
     product = y * ratio
     product_rest = fma(y, ratio, -product) + muladd(y, ratio_rest, y_rest * ratio)
-    return times_power_of_two(product + product_rest, n)
+    return times_two_to(product + product_rest, n)
 
 
 def erf(x):

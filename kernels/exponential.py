@@ -6,7 +6,7 @@ Manual for the Elementary Functions"): x = n log 2 + r with |r| <= log(2) / 2, a
 interpolation in 60 digits), and a scaling by 2**n in two steps, so that subnormal results round once.
 """
 
-from .bits import float64_to_int64, fma, int64_to_float64, muladd
+from .bits import float64_to_int64, fma, int64_to_float64, muladd, times_two_to
 
 LOG2_E = 1.4426950408889634
 # log 2 in two parts; n * LN2_HIGH is exact for |n| < 2**20.
@@ -37,20 +37,13 @@ def power_of_two(n):
     return int64_to_float64(float64_to_int64(n + EXPONENT_ROUNDER) << 52)
 
 
-def times_power_of_two(y, n):
-    """y * 2**n for a whole |n| up to 2000, rounded once also where the result is subnormal."""
-    shifted = muladd(n, 0.5, EXPONENT_ROUNDER)
-    rest = n - (shifted - EXPONENT_ROUNDER)
-    return y * int64_to_float64(float64_to_int64(shifted) << 52) * power_of_two(rest)
-
-
 def exp(x):
     """e**x: 1.1 ULP on the whole line."""
     x = max(x, -746.0)
     x = min(x, 710.0)
     n = muladd(x, LOG2_E, ROUNDER) - ROUNDER
     r = muladd(n, -LN2_LOW, muladd(n, -LN2_HIGH, x))
-    return times_power_of_two(muladd(r * r, exp_tail(r), r) + 1.0, n)
+    return times_two_to(muladd(r * r, exp_tail(r), r) + 1.0, n)
 
 
 def exp2(x):
@@ -61,7 +54,7 @@ def exp2(x):
     fraction = x - n
     r = fraction * LN2
     rest = fma(fraction, LN2, -r) + fraction * LN2_REST
-    return times_power_of_two(muladd(r * r, exp_tail(r), rest) + r + 1.0, n)
+    return times_two_to(muladd(r * r, exp_tail(r), rest) + r + 1.0, n)
 
 
 def expm1(x):

@@ -365,6 +365,23 @@ def _instruction(name, arity):
     return intrinsic(lambda typing_context, x, y, z: (kinds, generate))
 
 
+def _float_part(name, arity):
+    """A Numba intrinsic for a function on floats that the compiler defines (compiler/float_parts.py)."""
+
+    def lower(kind):
+        def generate(context, builder, signature, arguments):
+            value_type = context.get_value_type(kind)
+            called = _target_function(builder, f"{name}.f{kind.bitwidth}", value_type, [value_type] * arity, arguments)
+            called.callee.attributes = _Pure()
+            return called
+
+        return kind(*[kind] * arity), generate
+
+    if arity == 1:
+        return intrinsic(lambda typing_context, x: lower(_common_float(x)))
+    return intrinsic(lambda typing_context, x, y: lower(_common_float(x, y)))
+
+
 INTRINSICS = {
     bits.float64_to_int64: _bit_cast(types.float64, types.int64),
     bits.int64_to_float64: _bit_cast(types.int64, types.float64),
@@ -377,6 +394,9 @@ INTRINSICS = {
     bits.round_to_zero: _llvm_function("trunc", 1),
     bits.round_to_even: _llvm_function("rint", 1),
     bits.square_root: _llvm_function("sqrt", 1),
+    bits.exponent_of: _float_part("exponent", 1),
+    bits.fraction_of: _float_part("fraction", 1),
+    bits.times_two_to: _float_part("scaled", 2),
     bits.rare_sin: _rare_call("sin", 1),
     bits.rare_cos: _rare_call("cos", 1),
     bits.rare_tan: _rare_call("tan", 1),

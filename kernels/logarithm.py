@@ -8,50 +8,45 @@ the polynomial R comes from Chebyshev interpolation in 60 digits.
 
 import math
 
-from .bits import float64_to_int64, fma, int64_to_float64, muladd
+from .bits import exponent_of, float64_to_int64, fma, fraction_of, int64_to_float64, muladd, times_two_to, with_sign
 from .exponential import LN2_HIGH, LN2_LOW, exp, exp2
 
-SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
-EXPONENT_MASK = -0x10000000000000
-# The bits of 1.5 * 2**52, and that number: an integer k below 2**51 becomes a float by adding and subtracting these.
-ROUNDER_BITS = 0x4338000000000000
-ROUNDER = 6755399441055744.0
-SMALLEST_NORMAL = 2.2250738585072014e-308
+SQRT_TWO = 1.4142135623730951
+# What a float's bits lose with half its size.
+HALVED = 0x10000000000000
 INVERSE_LN2 = 1.4426950408889634
 INVERSE_LN2_REST = 2.0355273740931033e-17
 INVERSE_LN10 = 0.4342944819032518
 INVERSE_LN10_REST = 1.098319650216765e-17
-LOG10_2 = 0.3010299956639812
-LOG10_2_REST = -2.8037281277851704e-18
+# So few bits that its products with exponents are exact; the rest is positive.
+LOG10_2 = 0.30102999566395283
+LOG10_2_REST = 2.8363394551044964e-14
 
 
 def split(x):
-    """(k, m) with x = 2**k m, m from sqrt(1/2) to sqrt(2); x positive and finite, also subnormal; k is a float."""
-    tiny = x < SMALLEST_NORMAL
-    i = float64_to_int64(x * 18014398509481984.0 if tiny else x)
-    shift = (i - SQRT_HALF_BITS) & EXPONENT_MASK
-    k = int64_to_float64((shift >> 52) + ROUNDER_BITS) - ROUNDER
-    return (k - 54.0 if tiny else k), int64_to_float64(i - shift)
+    """(k, m) with x = 2**k m, m from sqrt(1/2) to sqrt(2), of positive x; k is a float.
+
+    Other numbers have k and m for which the logarithms below are as they should be: k is infinite for 0 and infinity,
+    m is NaN below zero, and one of them for NaN.
+    """
+    k = exponent_of(x)
+    m = fraction_of(x)
+    large = m > SQRT_TWO
+    # Half of m by its bits: processors have more units for sums of whole numbers than for products.
+    halved = int64_to_float64(float64_to_int64(m) - (HALVED if large else 0))
+    return (k + 1.0 if large else k), halved
 
 
-def log_tail(f):
-    """s (f**2/2 + R) of the module's formula: log(1 + f) is f - (f**2/2 - this); f from -0.293 to 0.415."""
-    s = f / (2.0 + f)
+def log_tail(f, m, square):
+    """s (f**2/2 + R) of the module's formula: log(m) is f - (square - this); m = 1 + f, square = f**2/2."""
+    s = f / (1.0 + m)
     z = s * s
-    square = z * z
+    fourth = z * z
     p01 = muladd(z, 0.3999999999989839, 0.666666666666667)
     p23 = muladd(z, 0.2222221106056441, 0.2857142862645262)
-    p456 = muladd(square, 0.14618452072714802, muladd(z, 0.15331554743280912, 0.18182894320084278))
-    p = muladd(square, muladd(square, p456, p23), p01)
-    return s * muladd(z, p, 0.5 * f * f)
-
-
-def log_special(x, result):
-    """The logarithm of 0, infinity, NaN and negative numbers; `result` elsewhere."""
-    result = result if x < math.inf else x
-    result = result if x > 0.0 else math.nan
-    result = -math.inf if x == 0.0 else result
-    return x if math.isnan(x) else result
+    p456 = muladd(fourth, 0.14618452072714802, muladd(z, 0.15331554743280912, 0.18182894320084278))
+    p = muladd(fourth, muladd(fourth, p456, p23), p01)
+    return s * muladd(z, p, square)
 
 
 def log(x):
@@ -59,8 +54,8 @@ def log(x):
     k, m = split(x)
     f = m - 1.0
     square = 0.5 * f * f
-    low = muladd(k, LN2_LOW, log_tail(f))
-    return log_special(x, muladd(k, LN2_HIGH, f - (square - low)))
+    low = muladd(k, LN2_LOW, log_tail(f, m, square))
+    return muladd(k, LN2_HIGH, f - (square - low))
 
 
 def fraction_parts(m):
@@ -68,7 +63,7 @@ def fraction_parts(m):
     f = m - 1.0
     square = 0.5 * f * f
     high = f - square
-    return high, ((f - high) - square) + fma(-0.5 * f, f, square) + log_tail(f)
+    return high, ((f - high) - square) + fma(-0.5 * f, f, square) + log_tail(f, m, square)
 
 
 def log_parts(x):
@@ -84,19 +79,24 @@ def log_scaled(x, inverse, inverse_rest, unit, unit_rest):
     """log(x) times a constant (given in two parts), where 2 has the logarithm `unit` (given in two parts)."""
     k, m = split(x)
     high, low = fraction_parts(m)
-    product = high * inverse
-    product_low = fma(high, inverse, -product) + muladd(low, inverse, high * inverse_rest)
+    # The sum of both main terms, and what its rounding lost: exact, as the product is at most half of `unit`.
     base = k * unit
-    base_low = fma(k, unit, -base) + k * unit_rest
-    total = base + product
-    lost = (base - total) + product
-    lost = lost if k != 0.0 else 0.0
-    return log_special(x, total + (lost + (product_low + base_low)))
+    total = fma(high, inverse, base)
+    gone = base - total
+    # Not NaN where k is infinite.
+    gone = gone if gone > -1.0 else -1.0
+    rest = muladd(high, inverse_rest, k * unit_rest)
+    return total + (fma(high, inverse, gone) + muladd(low, inverse, rest))
 
 
 def log2(x):
     """The logarithm to base 2: 0.8 ULP, exact at powers of two."""
-    return log_scaled(x, INVERSE_LN2, INVERSE_LN2_REST, 1.0, 0.0)
+    k, m = split(x)
+    high, low = fraction_parts(m)
+    total = fma(high, INVERSE_LN2, k)
+    gone = k - total
+    gone = gone if gone > -1.0 else -1.0
+    return total + (fma(high, INVERSE_LN2, gone) + muladd(low, INVERSE_LN2, high * INVERSE_LN2_REST))
 
 
 def log10(x):
@@ -105,18 +105,17 @@ def log10(x):
 
 
 def log_of_sum(total, lost):
-    """log(total + lost) for |lost| at most an ULP of total: 1.2 ULP, also near 1, where `lost` decides."""
-    i = float64_to_int64(total)
-    shift = (i - SQRT_HALF_BITS) & EXPONENT_MASK
-    k = int64_to_float64((shift >> 52) + ROUNDER_BITS) - ROUNDER
-    # lost * 2**-k; where the factor would overflow, it no longer matters.
-    scale = int64_to_float64(0x3FF0000000000000 - shift)
-    lost = lost * scale if abs(k) < 1000.0 else 0.0
-    high = int64_to_float64(i - shift) - 1.0
+    """log(total + lost) for |lost| at most an ULP of total: 1.2 ULP, also near 1, where `lost` decides.
+
+    As `log` where total is not positive and finite, whatever `lost` is.
+    """
+    k, m = split(total)
+    lost = times_two_to(lost, -k) if abs(k) < math.inf else 0.0
+    high = m - 1.0
     f = high + lost
     rest = (high - f) + lost
     square = 0.5 * f * f
-    low = muladd(k, LN2_LOW, log_tail(f)) + muladd(-f, rest, rest)
+    low = muladd(k, LN2_LOW, log_tail(f, m, square)) + muladd(-f, rest, rest)
     return muladd(k, LN2_HIGH, f - (square - low))
 
 
@@ -126,8 +125,8 @@ def log1p(x):
     # What 1 + x lost, exactly (Knuth's two-sum).
     part = total - x
     lost = (x - (total - part)) + (1.0 - part)
-    result = log_special(total, log_of_sum(total, lost))
-    return x if abs(x) < 1e-16 else result
+    # The sign is that of x, also of a zero.
+    return with_sign(log_of_sum(total, lost), x)
 
 
 def log_of_one_plus(e):
@@ -136,7 +135,7 @@ def log_of_one_plus(e):
     halved = e > 0.4142135623730951
     f = muladd(0.5, e, -0.5) if halved else e
     square = 0.5 * f * f
-    low = (LN2_LOW if halved else 0.0) + log_tail(f)
+    low = (LN2_LOW if halved else 0.0) + log_tail(f, 1.0 + f, square)
     return (LN2_HIGH if halved else 0.0) + (f - (square - low))
 
 

@@ -8,8 +8,18 @@ available precision", 1971, with fused multiply-add), since an error in it grows
 
 import math
 
-from .bits import float64_to_int64, fma, int64_to_float64, muladd, square_root, with_sign
-from .exponential import ROUNDER, power_of_two, times_power_of_two
+from .bits import (
+    exponent_of,
+    float64_to_int64,
+    fma,
+    fraction_of,
+    int64_to_float64,
+    muladd,
+    square_root,
+    times_two_to,
+    with_sign,
+)
+from .exponential import ROUNDER
 from .logarithm import split
 
 THIRD = 0.3333333333333333
@@ -72,64 +82,65 @@ def exp2_ratio(r):
     return muladd(r, odd, even)
 
 
-def power_special(x, y, result):
-    """`result`, which is |x|**y, with the sign and the exceptions of C's pow(x, y)."""
-    a = abs(x)
-    b = min(abs(y), 2.0 * WHOLE)
-    # Bit 0 of y, if y is a whole number, is bit 0 of y + 2**52; from 2**52 on it is its own.
-    shift = 0.0 if b >= WHOLE else WHOLE
-    shifted = b + shift
-    whole = shifted - shift == b
+def power_special(x, y, whole, shifted, result):
+    """`result`, which is |x|**y where |x| is not 1, with the sign and the exceptions of C's pow(x, y).
+
+    Whether y is a whole number is `whole`; bit 0 of it is then that of the bits of `shifted`.
+    """
+    result = 1.0 if (y == 0.0) | (abs(x) == 1.0) else result
     sign = (float64_to_int64(shifted) << 63) & float64_to_int64(x) if whole else 0
     result = int64_to_float64(float64_to_int64(result) | (sign & SIGN_BIT))
-    result = math.nan if (x < 0.0) & (a < math.inf) & (not whole) else result
-    return 1.0 if (y == 0.0) | (x == 1.0) else result
+    negative = (x < 0.0) & (x > -math.inf)
+    result = math.nan if negative & (not whole) else result
+    return 1.0 if x == 1.0 else result
 
 
 def power(x, y):
     """x**y: 1.3 ULP, with C's pow at zeros, infinities, NaN and negative numbers."""
-    a = abs(x)
-    high, rest = log2_pair(a)
     # Zero, infinity and NaN have logarithms that send the product where it belongs.
-    ordinary = (a > 0.0) & (a < math.inf)
-    high = high if ordinary else (-math.inf if a == 0.0 else a)
-    # A finite exponent, so that (-1)**inf is 1.
-    bounded = min(max(y, -1e300), 1e300)
-    product = bounded * high
-    rest = muladd(bounded, rest, fma(bounded, high, -product))
-    rest = rest if ordinary & (abs(product) < 1100.0) else 0.0
-    product = max(product, -1080.0)
+    high, rest = log2_pair(abs(x))
+    exact = y * high
+    product = max(exact, -1080.0)
     product = min(product, 1030.0)
+    # The rest is NaN where the logarithm or the product is infinite.
+    rest = muladd(y, rest, fma(y, high, -exact)) if product == exact else 0.0
     n = (product + ROUNDER) - ROUNDER
     r = (product - n) + rest
-    result = times_power_of_two(muladd(r, exp2_ratio(r), 1.0), n)
-    return power_special(x, y, result)
+    result = times_two_to(muladd(r, exp2_ratio(r), 1.0), n)
+    # Bit 0 of a whole number y is bit 0 of |y| + 2**52; from 2**52 on it is its own.
+    b = min(abs(y), 2.0 * WHOLE)
+    shift = 0.0 if b >= WHOLE else WHOLE
+    shifted = b + shift
+    return power_special(x, y, shifted - shift == b, shifted, result)
 
 
 def cbrt(x):
     """The cube root: 0.7 ULP on the whole line.
 
-    x = 8**q w with w from 0.35 to 2.83; w**(-1/3) by a polynomial and two steps of fourth order (h is what is
-    missing from 1, and (1 - h)**(-1/3) = 1 + h/3 + 2 h**2/9 + ...), and a last correction of the root itself.
+    |x| = 8**q w with w = m 2**j, m from 1 to 2, and j = -1, 0 or 1; w**(-1/3) by a polynomial in m (minimax, error
+    2**-12), times 2**(-j/3) by one in j, and a step of third order (h is what is missing from 1, and (1 - h)**(-1/3) =
+    1 + h/3 + 2 h**2/9 + ...); then one of Newton's method for the root itself, where what is missing is a pair.
     """
     a = abs(x)
-    k, m = split(a)
+    m = fraction_of(a)
+    k = exponent_of(a)
     q = muladd(k, THIRD, ROUNDER) - ROUNDER
-    w = m * power_of_two(k - 3.0 * q)
-    r = muladd(w, 0.05050118643571321, -0.39976705911564786)
-    r = muladd(w, r, 1.193484993667852)
-    r = muladd(w, r, -1.73511466230081)
-    r = muladd(w, r, 1.8847040711725191)
+    j = muladd(q, -3.0, k)
+    w = times_two_to(m, j)
+    r = muladd(m, -0.04993689536942642, 0.3177570907645207)
+    r = muladd(m, r, -0.809960266654692)
+    r = muladd(m, r, 1.5418869841557792)
+    r = r * muladd(j, muladd(j, 0.026810787939486325, -0.2331102619553866), 1.0)
     h = fma(-w * r, r * r, 1.0)
-    r = muladd(r * h, muladd(h, muladd(h, 0.1728395061728395, 0.2222222222222222), THIRD), r)
-    h = fma(-w * r, r * r, 1.0)
-    r = muladd(r * h, muladd(h, muladd(h, 0.1728395061728395, 0.2222222222222222), THIRD), r)
-    root = w * r * r
-    square = root * root
-    missing = fma(-square, root, w) - fma(root, root, -square) * root
-    root = fma(missing * THIRD, r * r, root)
-    result = with_sign(root * power_of_two(q), x)
-    return result if (a > 0.0) & (a < math.inf) else x
+    r = muladd(r * h, muladd(h, 0.2222222222222222, THIRD), r)
+    square = r * r
+    root = w * square
+    high = root * root
+    missing = fma(-high, root, w) - fma(root, root, -high) * root
+    root = muladd(missing * THIRD, square, root)
+    result = with_sign(times_two_to(root, q), x)
+    # Zero, infinity and NaN.
+    return result if abs(k) < math.inf else x
 
 
 def hypot(x, y):

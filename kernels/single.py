@@ -11,7 +11,18 @@ import math
 
 import numpy as np
 
-from .bits import float32_to_int32, fma, int32_to_float32, muladd, rare_cos, rare_sin, with_sign
+from .bits import (
+    exponent_of,
+    float32_to_int32,
+    fma,
+    fraction_of,
+    int32_to_float32,
+    muladd,
+    rare_cos,
+    rare_sin,
+    times_two_to,
+    with_sign,
+)
 
 f32 = np.float32
 LOG2_E = f32(1.442695)
@@ -27,10 +38,10 @@ LN2_HIGH = f32(0.693145751953125)
 LN2_LOW = f32(1.4286068e-06)
 # 1.5 * 2**23 rounds to a whole number; 127 more makes it a biased exponent.
 ROUNDER = f32(12582912.0)
-ROUNDER_BITS = 0x4B400000
 EXPONENT_ROUNDER = f32(12583039.0)
-SQRT_HALF_BITS = 0x3F3504F3
-EXPONENT_MASK = -0x800000
+SQRT_TWO = f32(1.4142135)
+# What a float's bits lose with half its size.
+HALVED = 0x800000
 TWO_OVER_PI = f32(0.63661975)
 HALF_PI = f32(1.5707964)
 HALF_PI_SECOND = f32(-4.371139e-08)
@@ -59,13 +70,6 @@ def power_of_two(n):
     return int32_to_float32(float32_to_int32(n + EXPONENT_ROUNDER) << 23)
 
 
-def scaled_by_power(y, n):
-    """y * 2**n for a whole n, in two steps, of which one may be too small or too large for a float32."""
-    shifted = muladd(n, HALF, EXPONENT_ROUNDER)
-    rest = n - (shifted - EXPONENT_ROUNDER)
-    return y * int32_to_float32(float32_to_int32(shifted) << 23) * power_of_two(rest)
-
-
 def exp_parts(x):
     """(y, n) with e**x = y 2**n, for -104.5 <= x <= 89."""
     n = muladd(x, LOG2_E, ROUNDER) - ROUNDER
@@ -77,7 +81,7 @@ def exp(x):
     """e**x: 1.1 ULP on the whole line."""
     x = f32(-104.5) if x < f32(-104.5) else x
     y, n = exp_parts(f32(89.0) if x > f32(89.0) else x)
-    return scaled_by_power(y, n)
+    return times_two_to(y, n)
 
 
 def expm1(x):
@@ -107,66 +111,61 @@ def expit(x):
     return muladd(muladd(-ratio, lost, fma(-ratio, total, above)), inverse, ratio)
 
 
-def log_tail(f):
-    """log(1 + f) - f + f**2/2, for f from -0.293 to 0.415: a polynomial, since a division takes longer."""
-    p = muladd(f, f32(-0.076381996), f32(0.12764442))
-    p = muladd(f, p, f32(-0.13160044))
-    p = muladd(f, p, f32(0.14201292))
-    p = muladd(f, p, f32(-0.16623326))
-    p = muladd(f, p, f32(0.2000125))
-    p = muladd(f, p, f32(-0.25000823))
-    p = muladd(f, p, f32(0.3333333))
-    return f * f * f * p
+def log_tail(f, m, square):
+    """log(m) - f + square for m = 1 + f from sqrt(1/2) to sqrt(2) and square = f**2 / 2; logarithm.py's formula."""
+    s = f / (ONE + m)
+    z = s * s
+    p = muladd(z, f32(0.29871863), f32(0.39977536))
+    p = muladd(z, p, f32(0.66666776))
+    return s * muladd(z, p, square)
 
 
-def log_special(x, result):
-    """The logarithm of 0, infinity, NaN and negative numbers; `result` elsewhere."""
-    result = result if x < INFINITY else x
-    result = result if x > ZERO else NAN
-    result = -INFINITY if x == ZERO else result
-    return x if math.isnan(x) else result
-
-
-def exponent_and_rest(x):
-    """(k, f) with x = 2**k (1 + f), f from -0.293 to 0.415, of positive x."""
-    tiny = x < f32(1.1754944e-38)
-    i = float32_to_int32(x * f32(33554432.0) if tiny else x)
-    # As 32 bits, so that nothing is computed with 64.
-    shift = np.int32(i - SQRT_HALF_BITS) & EXPONENT_MASK
-    k = int32_to_float32((shift >> 23) + ROUNDER_BITS) - ROUNDER
-    return k - f32(25.0) if tiny else k, int32_to_float32(i - shift) - ONE
+def split(x):
+    """(k, m) with x = 2**k m, m from sqrt(1/2) to sqrt(2), of positive x; logarithm.py tells of other numbers."""
+    k = exponent_of(x)
+    m = fraction_of(x)
+    large = m > SQRT_TWO
+    # Half of m by its bits: processors have more units for sums of whole numbers than for products.
+    halved = int32_to_float32(float32_to_int32(m) - np.int32(HALVED if large else 0))
+    return (k + ONE if large else k), halved
 
 
 def log(x):
     """The natural logarithm: 1.0 ULP for all positive numbers."""
-    k, f = exponent_and_rest(x)
+    k, m = split(x)
+    f = m - ONE
     square = HALF * f * f
-    low = muladd(k, LN2_LOW, log_tail(f))
-    return log_special(x, muladd(k, LN2_HIGH, f - (square - low)))
+    low = muladd(k, LN2_LOW, log_tail(f, m, square))
+    return muladd(k, LN2_HIGH, f - (square - low))
 
 
-def scaled_log(x, scale, scale_low, two, two_low):
-    """The logarithm times scale + scale_low, where that of 2 is two + two_low: sums and products of pairs."""
-    k, f = exponent_and_rest(x)
-    square = HALF * f * f
-    main = f - square
-    rest = ((f - main) - square) + log_tail(f)
-    part = main * scale
-    part_low = fma(main, scale, -part) + muladd(main, scale_low, rest * scale)
-    whole = k * two
-    total = whole + part
-    lost = (whole - total) + part
-    return log_special(x, total + (lost + muladd(k, two_low, part_low)))
+def fraction_parts(m):
+    """log(m) as the sum of two floats, for m from sqrt(1/2) to sqrt(2)."""
+    f = m - ONE
+    minus = -HALF * f
+    square = -minus * f
+    high = f - square
+    return high, ((f - high) - square) + fma(minus, f, square) + log_tail(f, m, square)
 
 
 def log2(x):
     """The logarithm to base 2: 1.0 ULP for all positive numbers."""
-    return scaled_log(x, LOG2_E, LOG2_E_LOW, ONE, ZERO)
+    k, m = split(x)
+    high, low = fraction_parts(m)
+    # What is added to k is at most 1/2, so that its rounding is half of that of a sum.
+    return k + muladd(high, LOG2_E, muladd(low, LOG2_E, high * LOG2_E_LOW))
 
 
 def log10(x):
     """The logarithm to base 10: 1.0 ULP for all positive numbers."""
-    return scaled_log(x, LOG10_E, LOG10_E_LOW, LOG10_2, LOG10_2_LOW)
+    k, m = split(x)
+    high, low = fraction_parts(m)
+    base = k * LOG10_2
+    total = fma(high, LOG10_E, base)
+    gone = base - total
+    gone = gone if gone > -ONE else -ONE
+    rest = muladd(high, LOG10_E_LOW, k * LOG10_2_LOW)
+    return total + (fma(high, LOG10_E, gone) + muladd(low, LOG10_E, rest))
 
 
 def exp2(x):
@@ -178,22 +177,21 @@ def exp2(x):
     r = rest * LN2
     low = muladd(rest, LN2_REST, fma(rest, LN2, -r))
     y = (muladd(r * r, exp_tail(r), low) + r) + ONE
-    return scaled_by_power(y, n)
+    return times_two_to(y, n)
 
 
 def log_of_sum(total, lost):
-    """log(total + lost) for |lost| at most an ULP of total: 1.2 ULP, also near 1, where `lost` decides."""
-    i = float32_to_int32(total)
-    shift = np.int32(i - SQRT_HALF_BITS) & EXPONENT_MASK
-    k = int32_to_float32((shift >> 23) + ROUNDER_BITS) - ROUNDER
-    # lost * 2**-k; where the factor would overflow, it no longer matters.
-    scale = int32_to_float32(0x3F800000 - shift)
-    lost = lost * scale if abs(k) < f32(100.0) else ZERO
-    high = int32_to_float32(i - shift) - ONE
+    """log(total + lost) for |lost| at most an ULP of total: 1.2 ULP, also near 1, where `lost` decides.
+
+    As `log` where total is not positive and finite, whatever `lost` is.
+    """
+    k, m = split(total)
+    lost = times_two_to(lost, -k) if abs(k) < INFINITY else ZERO
+    high = m - ONE
     f = high + lost
     rest = (high - f) + lost
     square = HALF * f * f
-    low = muladd(k, LN2_LOW, log_tail(f)) + muladd(-f, rest, rest)
+    low = muladd(k, LN2_LOW, log_tail(f, m, square)) + muladd(-f, rest, rest)
     return muladd(k, LN2_HIGH, f - (square - low))
 
 
@@ -202,8 +200,8 @@ def log1p(x):
     total = ONE + x
     part = total - x
     lost = (x - (total - part)) + (ONE - part)
-    result = log_special(total, log_of_sum(total, lost))
-    return x if abs(x) < TINY else result
+    # The sign is that of x, also of a zero.
+    return with_sign(log_of_sum(total, lost), x)
 
 
 def reduce_angle(x):
@@ -294,20 +292,28 @@ def erf(x):
 
 
 def cbrt(x):
-    """The cube root: 0.6 ULP on the whole line; power.py has the formula."""
+    """The cube root: 0.6 ULP on the whole line.
+
+    w and w**(-1/3) = r as in power.py, by a longer polynomial (error 2**-20).  A root of 12 bits has an exact square,
+    and what is missing from w divided by 3 / r**2 is d - d**2 r, where d is what is missing from the root.
+    """
     a = abs(x)
-    k, f = exponent_and_rest(a)
+    m = fraction_of(a)
+    k = exponent_of(a)
     q = muladd(k, THIRD, ROUNDER) - ROUNDER
-    w = (f + ONE) * power_of_two(k - f32(3.0) * q)
-    r = muladd(w, f32(0.050501186), f32(-0.39976707))
-    r = muladd(w, r, f32(1.193485))
-    r = muladd(w, r, f32(-1.7351147))
-    r = muladd(w, r, f32(1.884704))
-    h = fma(-w * r, r * r, ONE)
-    r = muladd(r * h, muladd(h, muladd(h, f32(0.17283951), f32(0.22222222)), THIRD), r)
-    root = w * r * r
-    square = root * root
-    missing = fma(-square, root, w) - fma(root, root, -square) * root
-    root = fma(missing * THIRD, r * r, root)
-    result = with_sign(root * power_of_two(q), x)
-    return result if (a > ZERO) & (a < INFINITY) else x
+    j = muladd(q, -f32(3.0), k)
+    w = times_two_to(m, j)
+    r = muladd(m, f32(0.010388389), f32(-0.11040847))
+    r = muladd(m, r, f32(0.50198746))
+    r = muladd(m, r, f32(-1.2733554))
+    r = muladd(m, r, f32(1.9769827))
+    r = muladd(m, r, f32(-1.985377))
+    r = muladd(m, r, f32(1.8797812))
+    r = r * muladd(j, muladd(j, f32(0.026810788), f32(-0.23311026)), ONE)
+    square = r * r
+    root = int32_to_float32(np.int32(float32_to_int32(w * square) + 0x800) & -0x1000)
+    d = fma(-root * root, root, w) * THIRD * square
+    root = root + muladd(d * d, r, d)
+    result = with_sign(times_two_to(root, q), x)
+    # Zero, infinity and NaN.
+    return result if abs(k) < INFINITY else x

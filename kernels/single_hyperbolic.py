@@ -160,7 +160,7 @@ def log_of_one_plus(e):
     halved = e > f32(0.41421357)
     f = muladd(HALF, e, -HALF) if halved else e
     square = HALF * f * f
-    low = (LN2_LOW if halved else ZERO) + log_tail(f)
+    low = (LN2_LOW if halved else ZERO) + log_tail(f, ONE + f, square)
     return (LN2_HIGH if halved else ZERO) + (f - (square - low))
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from nbgrad.compiler import cpu, special
 from nbgrad.compiler.emitters.loop_ir import emit
+from nbgrad.compiler.float_parts import with_definitions
 from nbgrad.compiler.fuse import fuse
 from nbgrad.compiler.loops import Loop
 from nbgrad.compiler.lowering import kernel_module
@@ -154,7 +155,7 @@ def test_vectors_are_used() -> None:
     (loop,) = [step for step in fuse(simplify([node])).steps if isinstance(step, Loop)]
     for cpu_name, register in (("generic", r"v\d+\.2d"), ("neoverse-v1", r"[vz]\d+\.(?:2d|d)")):
         target = machine(cpu_name)
-        text = without_library_calls(emit(loop), target)
+        text = with_definitions(without_library_calls(emit(loop), target), "")
         module = llvm.parse_assembly(text)
         module.triple, module.data_layout = target.triple, str(target.target_data)
         options = llvm.create_pipeline_tuning_options(speed_level=3)

@@ -32,7 +32,7 @@ def long_text(monkeypatch: pytest.MonkeyPatch, dtype: str, body: int) -> str:
     def f(x):
         for k in range(body):
             x = np.sin(x * (k + 1.5))
-        return x
+        return x + 1.0
 
     nb.jit(f)(np.ones(3, dtype))
     return max([text for text in texts if "@body" in text], key=len)
@@ -52,8 +52,17 @@ def test_long_bodies_get_hints_where_there_are_masks(dtype: str, width: int, mon
     ]
 
 
-def test_short_bodies_get_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bodies_of_medium_length_do_two_vectors_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     text = long_text(monkeypatch, "float64", 1)
+    hinted, any_hints = with_hints(text, MASKS)
+    assert any_hints
+    more = '!{!"llvm.loop.interleave.count", i32 2}'
+    assert hinted.count(more) == text.count(more) + 1
+    assert "llvm.loop.vectorize.width" not in hinted
+
+
+def test_short_bodies_get_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = long_text(monkeypatch, "float64", 0)
     assert with_hints(text, MASKS) == (text, False)
 
 

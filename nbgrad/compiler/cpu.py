@@ -25,6 +25,7 @@ from .. import config
 from ..errors import ArgumentError
 from ..process.locks import building
 from . import cache
+from .float_parts import inlined_late
 from .passes import emitted, parsed, run_passes
 from .scalars import RARE
 from .text_passes import FOR_CPU, HINTED, Target
@@ -184,7 +185,7 @@ def optimized(
         builder = llvm.create_pass_builder(machine, options)
         run_passes(builder.getModulePassManager(), module, builder)
     rare = [function for function in module.functions if RARE in function.name and not function.is_declaration]
-    if rare or finished:
+    if inlined_late(module) or rare or finished:
         # Inline the vector variants of rare calls (scalars.py) that LLVM chose, and drop the others.
         for function in rare:
             function.linkage = "internal"

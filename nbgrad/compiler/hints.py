@@ -1,12 +1,15 @@
 """Hints for LLVM's vectoriser: loops of much arithmetic are vectorised without a scalar remainder.
 
 In: the IR text of a fused kernel, and the features of the CPU. Out: the text, with metadata at the innermost loops
-whose bodies are long. Called by text_passes.py.
+whose bodies are not short. Called by text_passes.py.
 
 LLVM makes three loops of one: wide vectors, narrower ones for the rest, and scalars for the rest of that. For a body of
 hundreds of instructions, that is two thirds of the time that compilation takes, and arrays shorter than a vector run in
 the slowest of the three. With masks one loop does it all. The masks cost nothing beside such a body, but would in a
 short one, so that those stay as they are.
+
+Bodies of medium length do two vectors at a time: an elementary function is one long chain of operations, each of which
+waits for the last, and processors look only a hundred or so operations ahead.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ import re
 
 LONG = 400
 """Instructions of a long body."""
+MEDIUM = 30
+"""Those of a body that does two vectors at a time."""
 REGISTER = 512
 """Bits of the vector registers that have masks."""
 
@@ -39,11 +44,19 @@ def with_hints(text: str, features: str) -> tuple[str, bool]:
     for first, last in _innermost(lines):
         body = lines[first:last]
         called = re.findall(r" call [^@]*@([\w.]+)\(", "\n".join(body))
-        if len(body) + sum(sizes.get(name, 0) for name in called) < LONG or not blocking.isdisjoint(called):
+        size = len(body) + sum(sizes.get(name, 0) for name in called)
+        if size < MEDIUM or not blocking.isdisjoint(called):
+            continue
+        # text_passes.py tells long bodies by their numbers.
+        number = (1000 if size >= LONG else 2000) + len(metadata)
+        lines[last] += f", !llvm.loop !{number}"
+        if size < LONG:
+            metadata += [
+                f"!{number} = distinct !{{!{number}, !{number + 1}}}",
+                f'!{number + 1} = !{{!"llvm.loop.interleave.count", i32 2}}',
+            ]
             continue
         width = REGISTER // (64 if _has_words(body) else 32)
-        number = 1000 + len(metadata)
-        lines[last] += f", !llvm.loop !{number}"
         metadata += [
             f"!{number} = distinct !{{!{number}, !{number + 1}, !{number + 2}}}",
             f'!{number + 1} = !{{!"llvm.loop.vectorize.predicate.enable", i1 true}}',

@@ -1,35 +1,35 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 20
-; digest nbgrad.kernels.arithmetic b77924d6ac135ef4f93ea0bdfd79417e
-; digest nbgrad.kernels.comparison 92d1b274570c7cb6265cef2b529f4075
-; digest nbgrad.kernels.convolution 9c9443769ea76e654fdeddc657fe6f11
-; digest nbgrad.kernels.error_function 21abe275197ea2c09fe98ef72de6b869
-; digest nbgrad.kernels.exponential e4cacf244315757bb1044e7ff9db1673
-; digest nbgrad.kernels.gamma 750cf5e6f697ae6ca576e0ca9c96dda7
-; digest nbgrad.kernels.hyperbolic 666381cde4b47d44095b8dfbe2554ba7
-; digest nbgrad.kernels.inverse_trigonometric 74686f953336b248d87c1e9834c3d359
-; digest nbgrad.kernels.jacobi 38c8be752eafe67ab6222e19fd7a2409
-; digest nbgrad.kernels.linalg 9c9443769ea76e654fdeddc657fe6f11
-; digest nbgrad.kernels.logarithm 9aba580b8f00c620a5a63a39325391a1
-; digest nbgrad.kernels.polygamma a1f884352bbae293627d6d3e27f42198
-; digest nbgrad.kernels.power 6be1b17efd19be51a11491ae1113ae3f
-; digest nbgrad.kernels.random 656aea0a2b3636e69a5898f9f7cd306c
-; digest nbgrad.kernels.reciprocal_root 3687701de51b209dfa087cae57faee4f
-; digest nbgrad.kernels.scan 52ad986f3862360a8e3f28183b2df7e3
-; digest nbgrad.kernels.scatter 31eed09be77aed37af812203a6c1e24d
-; digest nbgrad.kernels.sinc 8fe4eb893e0b36ea18f021c9da2ee47c
-; digest nbgrad.kernels.single 1745753a2b73adebd0052b193646d4d1
-; digest nbgrad.kernels.single_angles 0187faed29277a30f042455a8257d6b3
-; digest nbgrad.kernels.single_hyperbolic d3f8a06442bf6508884d37e887fbc996
-; digest nbgrad.kernels.sort 9c9443769ea76e654fdeddc657fe6f11
-; digest nbgrad.kernels.trigonometric d0eb44220a4f34682e68a92ef32071b6
-; digest nbgrad.kernels.widened a5c20c38b5a625f5e79a5cad3a7d0d58
-; digest nbgrad.kernels.windows 6174abaade5ca4cd49b7d017ae08017d
-; digest nbgrad.runtime.blocks 594ad50ace23302919d2e2cde11a6422
-; digest nbgrad.runtime.native 555a4844e0e05d9ee17958e111581bab
-; digest nbgrad.runtime.native_steps d421ca76e15a62bb02a8b10596d46804
-; digest nbgrad.runtime.native_tensors 980786514e322fb593685b5bb84efdda
-; digest nbgrad.runtime.turns bc3f72996370add349d39b553fc94573
+; digest nbgrad.kernels.arithmetic ef27545ec6eed9c7343fa7cde589aa2f
+; digest nbgrad.kernels.comparison 6b3d7be00bd269671e1f13c869cb9619
+; digest nbgrad.kernels.convolution 114550ba4b770a7a0a7a3c7a3599a333
+; digest nbgrad.kernels.error_function ef887811e3272af14ddf73fe8ccf68b3
+; digest nbgrad.kernels.exponential 6d9c92203f9648e8c8d5d8d5f2a08724
+; digest nbgrad.kernels.gamma e09f489434205d4f387677cf6ff7be06
+; digest nbgrad.kernels.hyperbolic b1703f1523f5c25c8fefcda9eb0c289b
+; digest nbgrad.kernels.inverse_trigonometric 13a882298f15c08293b0ce1543d8e31b
+; digest nbgrad.kernels.jacobi 65557e8d67f2a5e7c758942e580dce6b
+; digest nbgrad.kernels.linalg 114550ba4b770a7a0a7a3c7a3599a333
+; digest nbgrad.kernels.logarithm cdcf0784a0a1f603020948c9e5dbab8f
+; digest nbgrad.kernels.polygamma 6c3a13da60a2fe91cf7914304381fa3f
+; digest nbgrad.kernels.power 6ebbbde669de63252ea6d607ff909a15
+; digest nbgrad.kernels.random d1f26660bcdd403bb72c5031f130a2d3
+; digest nbgrad.kernels.reciprocal_root da253f732ff7d8d4671230491e46113e
+; digest nbgrad.kernels.scan 14aefc7acd0520ef6011c12caf54d068
+; digest nbgrad.kernels.scatter 275d480638e8176b480b3acfbe8e4da4
+; digest nbgrad.kernels.sinc e2d3b3f1501cab15ba0cdede4d92c870
+; digest nbgrad.kernels.single 28f470612ce164ff533597716bb91f7f
+; digest nbgrad.kernels.single_angles a829c872de13192c0ea6215558e0f094
+; digest nbgrad.kernels.single_hyperbolic b6f3bcbe7659a984f067621dd9f91c3c
+; digest nbgrad.kernels.sort 114550ba4b770a7a0a7a3c7a3599a333
+; digest nbgrad.kernels.trigonometric cbbea5254f92f023d23f6f07cebec51b
+; digest nbgrad.kernels.widened e45710d2e7d611bb5620e1eb25e45cae
+; digest nbgrad.kernels.windows bb43477137c459cdc67c4b7d74c16dbb
+; digest nbgrad.runtime.blocks 0ef3ee2760e8aaec03c0c2ac78d58843
+; digest nbgrad.runtime.native d317204e07b5ca586ece15804d3c6a55
+; digest nbgrad.runtime.native_steps d1fc71300b9a9da805cfb56d9b37455e
+; digest nbgrad.runtime.native_tensors 917d32262e03bb41850678c21d62f814
+; digest nbgrad.runtime.turns 4d6bfbaefb4871617e0e8657ef71cdf6
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -475,103 +475,80 @@ _ZN6nbgrad7kernels10arithmetic14power_unsignedB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0
 ;; nbgrad.power.float32.float32.float32 nbgrad.kernels.widened 1fce5aaa269789da
 declare double @llvm.fabs.f64(double)
 
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 declare i1 @llvm.is.fpclass.f64(double, i32 immarg)
 
 define internal float @nbgrad.power.float32.float32.float32(float %a0, float %a1) alwaysinline {
   %.6.i = fpext float %a0 to double
-  %.15.i = tail call double @llvm.fabs.f64(double %.6.i)
-  %.20.i = fcmp one float %a0, 0.000000e+00
-  %1 = fcmp one double %.15.i, 0x7FF0000000000000
-  %.23.i = and i1 %.20.i, %1
-  br i1 %.23.i, label %B160.i, label %B190.i
-
-B160.i:                                           ; preds = %0
-  %.5.i.i = bitcast double %.15.i to i64
-  %.6.i.i = add nsw i64 %.5.i.i, -4604544271217802189
-  %.7.i.i = and i64 %.6.i.i, -4503599627370496
-  %.8.i.i = ashr i64 %.6.i.i, 52
-  %.9.i.i = add nsw i64 %.8.i.i, 4843621399236968448
-  %.10.i.i = bitcast i64 %.9.i.i to double
-  %.11.i.i = fadd double %.10.i.i, 0xC338000000000000
-  %.12.i.i = sub nsw i64 %.5.i.i, %.7.i.i
-  %.13.i.i = bitcast i64 %.12.i.i to double
-  %.14.i.i = fadd double %.13.i.i, -1.000000e+00
-  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0xBFB1DA60ECA1FEFC, double 0x3FC0F6517270F1F7)
-  %.16.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.15.i.i, double 0xBFC13BAB30DA15F6)
-  %.17.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.16.i.i, double 0x3FC0ACDB94AB4E37)
-  %.18.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.17.i.i, double 0xBFC23D5DC67BB087)
-  %.19.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.18.i.i, double 0x3FC481FA669071D7)
-  %.20.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.19.i.i, double 0xBFC7188DC2DB4BC1)
-  %.21.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.20.i.i, double 0x3FCA61B7EA6231D8)
-  %.22.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.21.i.i, double 0xBFCEC6F2DAFC4C6C)
-  %.23.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.22.i.i, double 0x3FD2776B6C95BDED)
-  %.24.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.23.i.i, double 0xBFD71547888D2DA9)
-  %.25.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.24.i.i, double 0x3FDEC709DE345E8A)
-  %.26.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.25.i.i, double 0xBFE71547651B6B6C)
-  %.27.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.26.i.i, double 0x3FF71547652B58EA)
-  %.28.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double %.27.i.i, double %.11.i.i)
-  br label %_ZN6nbgrad7kernels7widened5powerB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
-
-B190.i:                                           ; preds = %0
-  %.60.i = fcmp oeq float %a0, 0.000000e+00
-  br i1 %.60.i, label %_ZN6nbgrad7kernels7widened5powerB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B228.i
-
-B228.i:                                           ; preds = %B190.i
-  br label %_ZN6nbgrad7kernels7widened5powerB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
-
-_ZN6nbgrad7kernels7widened5powerB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B160.i, %B190.i, %B228.i
-  %"$phi230.0.3.0.i" = phi double [ %.15.i, %B228.i ], [ 0xFFF0000000000000, %B190.i ], [ %.28.i.i, %B160.i ]
-  %.10.i = fpext float %a1 to double
-  %.78.i = fcmp olt double %.10.i, -1.000000e+300
-  %.79.i = select i1 %.78.i, double -1.000000e+300, double %.10.i
-  %.80.i = fcmp ogt double %.79.i, 1.000000e+300
-  %.81.i = select i1 %.80.i, double 1.000000e+300, double %.79.i
-  %.82.i = fmul double %.81.i, %"$phi230.0.3.0.i"
-  %.83.i = fcmp olt double %.82.i, -2.000000e+02
-  %.84.i = select i1 %.83.i, double -2.000000e+02, double %.82.i
-  %.85.i = fcmp ogt double %.84.i, 2.000000e+02
-  %.86.i = select i1 %.85.i, double 2.000000e+02, double %.84.i
-  %.5.i1.i = fadd double %.86.i, 0x4338000000000000
-  %.6.i2.i = fadd double %.5.i1.i, 0xC338000000000000
-  %.5.i.i.i = fadd double %.6.i2.i, 0x43380000000003FF
-  %.6.i.i.i = bitcast double %.5.i.i.i to i64
-  %.7.i.i.i = shl i64 %.6.i.i.i, 52
-  %2 = bitcast i64 %.7.i.i.i to double
-  %.7.i3.i = fsub double %.86.i, %.6.i2.i
-  %.8.i4.i = tail call double @llvm.fmuladd.f64(double %.7.i3.i, double 0x3EF00F14D84BDF1C, double 0x3F2445E8D9DE60A3)
-  %.9.i5.i = tail call double @llvm.fmuladd.f64(double %.7.i3.i, double %.8.i4.i, double 0x3F55D87237E7ED6D)
-  %.10.i6.i = tail call double @llvm.fmuladd.f64(double %.7.i3.i, double %.9.i5.i, double 0x3F83B29F0D54EDE2)
-  %.11.i7.i = tail call double @llvm.fmuladd.f64(double %.7.i3.i, double %.10.i6.i, double 0x3FAC6B08DF483405)
-  %.12.i8.i = tail call double @llvm.fmuladd.f64(double %.7.i3.i, double %.11.i7.i, double 0x3FCEBFBE07AE0AED)
-  %.13.i9.i = tail call double @llvm.fmuladd.f64(double %.7.i3.i, double %.12.i8.i, double 0x3FE62E42FEF7B558)
-  %.14.i10.i = tail call double @llvm.fmuladd.f64(double %.7.i3.i, double %.13.i9.i, double 1.000000e+00)
-  %.42.i.i = fmul double %.14.i10.i, %2
-  %3 = bitcast double %.42.i.i to i64
-  %.19.i11.i = tail call double @llvm.fabs.f64(double %.10.i)
-  %.21.i12.i = fcmp ogt double %.19.i11.i, 0x4340000000000000
-  %.22.i13.i = select i1 %.21.i12.i, double 0x4340000000000000, double %.19.i11.i
-  %.27.i14.i = fcmp oge double %.22.i13.i, 0x4330000000000000
-  %"$phi146.0.2.0.i.i" = select i1 %.27.i14.i, double 0.000000e+00, double 0x4330000000000000
-  %.40.i.i = fadd double %.22.i13.i, %"$phi146.0.2.0.i.i"
-  %.45.i.i = fsub double %.40.i.i, %"$phi146.0.2.0.i.i"
-  %.47.i.i = fcmp une double %.45.i.i, %.22.i13.i
-  %.56.i.i = bitcast double %.40.i.i to i64
-  %.59.i.i = shl i64 %.56.i.i, 63
-  %.61.i.i = bitcast double %.6.i to i64
-  %.62.i.i = and i64 %.59.i.i, %.61.i.i
-  %"$phi250.0.2.0.i.i" = select i1 %.47.i.i, i64 0, i64 %.62.i.i
-  %.80.i.i = or i64 %"$phi250.0.2.0.i.i", %3
-  %.81.i.i = bitcast i64 %.80.i.i to double
-  %.91.i.i = tail call i1 @llvm.is.fpclass.f64(double %.6.i, i32 8)
-  %.96.i.i = and i1 %.91.i.i, %.47.i.i
-  %.117.i.i = fcmp oeq float %a1, 0.000000e+00
-  %.121.i.i = fcmp oeq float %a0, 1.000000e+00
-  %.124.i.i = or i1 %.121.i.i, %.117.i.i
-  %4 = fptrunc double %.81.i.i to float
-  %5 = select i1 %.96.i.i, float 0x7FF8000000000000, float %4
-  %result = select i1 %.124.i.i, float 1.000000e+00, float %5
+  %.7.i = fpext float %a1 to double
+  %.9.i = tail call double @llvm.fabs.f64(double %.6.i)
+  %.5.i.i.i = tail call double @nbgrad.exponent.f64(double %.9.i)
+  %.9.i.i.i = tail call double @nbgrad.fraction.f64(double %.9.i)
+  %.10.i.i.i = fcmp ogt double %.9.i.i.i, 0x3FF6A09E667F3BCD
+  %.14.i.i.i = bitcast double %.9.i.i.i to i64
+  %.327.i.i.i = add nsw i64 %.14.i.i.i, -4503599627370496
+  %.378.i.i.i = bitcast i64 %.327.i.i.i to double
+  %.48.i.i.i = fadd double %.5.i.i.i, 1.000000e+00
+  %.379.i.i.i = select i1 %.10.i.i.i, double %.378.i.i.i, double %.9.i.i.i
+  %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
+  %.40.i.i = fadd double %.379.i.i.i, -1.000000e+00
+  %.41.i.i = fadd double %.379.i.i.i, 1.000000e+00
+  %.45.i.i = fdiv double %.40.i.i, %.41.i.i
+  %.46.i.i = fmul double %.45.i.i, %.45.i.i
+  %.47.i.i = fmul double %.46.i.i, %.46.i.i
+  %.48.i.i = tail call double @llvm.fmuladd.f64(double %.46.i.i, double 0x3FEEC709D123DC21, double 0x40071547652BEE7C)
+  %.49.i.i = tail call double @llvm.fmuladd.f64(double %.46.i.i, double 0x3FDA58D5F9E653D2, double 0x3FE2777804954F42)
+  %.50.i.i = tail call double @llvm.fmuladd.f64(double %.47.i.i, double 0x3FD5CEB10A5F2F7B, double %.49.i.i)
+  %.51.i.i = tail call double @llvm.fmuladd.f64(double %.47.i.i, double %.50.i.i, double %.48.i.i)
+  %.52.i.i = tail call double @llvm.fmuladd.f64(double %.45.i.i, double %.51.i.i, double %"$phi182.0.2.0.i.i.i")
+  %.36.i = fmul double %.52.i.i, %.7.i
+  %.37.i = fcmp olt double %.36.i, -2.000000e+02
+  %.38.i = select i1 %.37.i, double -2.000000e+02, double %.36.i
+  %.39.i = fcmp ogt double %.38.i, 2.000000e+02
+  %.40.i = select i1 %.39.i, double 2.000000e+02, double %.38.i
+  %.5.i.i = fadd double %.40.i, 0x4338000000000000
+  %.6.i.i = fadd double %.5.i.i, 0xC338000000000000
+  %.7.i.i = fsub double %.40.i, %.6.i.i
+  %.8.i.i = fmul double %.7.i.i, %.7.i.i
+  %.9.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i, double 0x3FE62E42FEF7B558, double 1.000000e+00)
+  %.10.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i, double 0x3FAC6B08DF483405, double 0x3FCEBFBE07AE0AED)
+  %.11.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i, double 0x3F55D87237E7ED6D, double 0x3F83B29F0D54EDE2)
+  %.12.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i, double 0x3EF00F14D84BDF1C, double 0x3F2445E8D9DE60A3)
+  %.13.i.i = tail call double @llvm.fmuladd.f64(double %.8.i.i, double %.12.i.i, double %.11.i.i)
+  %.14.i.i = tail call double @llvm.fmuladd.f64(double %.8.i.i, double %.13.i.i, double %.10.i.i)
+  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.8.i.i, double %.14.i.i, double %.9.i.i)
+  %.16.i.i = tail call double @nbgrad.scaled.f64(double %.15.i.i, double %.6.i.i)
+  %1 = bitcast double %.16.i.i to i64
+  %.41.i = tail call double @llvm.fabs.f64(double %.7.i)
+  %.43.i = fcmp ogt double %.41.i, 0x4340000000000000
+  %.44.i = select i1 %.43.i, double 0x4340000000000000, double %.41.i
+  %.45.i = fadd double %.44.i, 0x4330000000000000
+  %.47.i = fadd double %.45.i, 0xC330000000000000
+  %.48.i = fcmp une double %.47.i, %.44.i
+  %.26.i.i = fcmp oeq float %a1, 0.000000e+00
+  %.29.i.i = fcmp oeq double %.9.i, 1.000000e+00
+  %.30.i.i = or i1 %.26.i.i, %.29.i.i
+  %.53.i.i = bitcast double %.45.i to i64
+  %.56.i.i = shl i64 %.53.i.i, 63
+  %.58.i.i = bitcast double %.6.i to i64
+  %.59.i.i = and i64 %.56.i.i, %.58.i.i
+  %"$phi138.0.2.0.i.i" = select i1 %.48.i, i64 0, i64 %.59.i.i
+  %.73.i.i = select i1 %.30.i.i, i64 4607182418800017408, i64 %1
+  %.77.i.i = or i64 %.73.i.i, %"$phi138.0.2.0.i.i"
+  %.78.i.i = bitcast i64 %.77.i.i to double
+  %.87.i.i = tail call i1 @llvm.is.fpclass.f64(double %.6.i, i32 8)
+  %.92.i.i = and i1 %.87.i.i, %.48.i
+  %.113.i.i = fcmp oeq float %a0, 1.000000e+00
+  %2 = fptrunc double %.78.i.i to float
+  %3 = select i1 %.92.i.i, float 0x7FF8000000000000, float %2
+  %result = select i1 %.113.i.i, float 1.000000e+00, float %3
   ret float %result
 }
 ;; nbgrad.power.float64.float64.float64 nbgrad.kernels.power 1fce5aaa269789da
@@ -581,58 +558,56 @@ declare double @llvm.fma.f64(double, double, double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
 
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 declare i1 @llvm.is.fpclass.f64(double, i32 immarg)
 
 define internal double @nbgrad.power.float64.float64.float64(double %a0, double %a1) alwaysinline {
-  %.11.i = tail call double @llvm.fabs.f64(double %a0)
-  %.8.i.i.i = fcmp olt double %.11.i, 0x10000000000000
-  %.18.i.i.i = fmul double %.11.i, 0x4350000000000000
-  %"$phi54.2.2.0.i.i.i" = select i1 %.8.i.i.i, double %.18.i.i.i, double %.11.i
-  %.32.i.i.i = bitcast double %"$phi54.2.2.0.i.i.i" to i64
-  %.41.i.i.i = add nsw i64 %.32.i.i.i, -4604544271217802189
-  %.42.i.i.i = and i64 %.41.i.i.i, -4503599627370496
-  %.47.i.i.i = ashr i64 %.41.i.i.i, 52
-  %.48.i.i.i = add nsw i64 %.47.i.i.i, 4843621399236968448
-  %.49.i.i.i = bitcast i64 %.48.i.i.i to double
-  %.50.i.i.i = fadd double %.49.i.i.i, 0xC338000000000000
-  %.59.i.i.i = fadd double %.50.i.i.i, -5.400000e+01
-  %"$phi190.0.2.0.i.i.i" = select i1 %.8.i.i.i, double %.59.i.i.i, double %.50.i.i.i
-  %.74.i.i.i = sub nsw i64 %.32.i.i.i, %.42.i.i.i
-  %1 = bitcast i64 %.74.i.i.i to double
-  %.40.i.i = fadd double %1, -1.000000e+00
-  %.41.i.i = fadd double %1, 1.000000e+00
+  %.12.i = tail call double @llvm.fabs.f64(double %a0)
+  %.5.i.i.i = tail call double @nbgrad.exponent.f64(double %.12.i)
+  %.9.i.i.i = tail call double @nbgrad.fraction.f64(double %.12.i)
+  %.10.i.i.i = fcmp ogt double %.9.i.i.i, 0x3FF6A09E667F3BCD
+  %.14.i.i.i = bitcast double %.9.i.i.i to i64
+  %.327.i.i.i = add nsw i64 %.14.i.i.i, -4503599627370496
+  %.378.i.i.i = bitcast i64 %.327.i.i.i to double
+  %.48.i.i.i = fadd double %.5.i.i.i, 1.000000e+00
+  %.379.i.i.i = select i1 %.10.i.i.i, double %.378.i.i.i, double %.9.i.i.i
+  %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
+  %.40.i.i = fadd double %.379.i.i.i, -1.000000e+00
+  %.41.i.i = fadd double %.379.i.i.i, 1.000000e+00
   %.47.i.i = fdiv double 1.000000e+00, %.41.i.i
   %.48.i.i = fmul double %.40.i.i, %.47.i.i
   %.54.i.i = fmul double %.48.i.i, %.48.i.i
-  %.5.i.i.i = fmul double %.54.i.i, %.54.i.i
-  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3FC86FD6EF1F96AB, double 0x3FCC6A13649F2120)
-  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.6.i.i.i, double 0x3FD484B14361AD5E)
-  %.8.i1.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double 0x3FE2776C50EF9E6D)
-  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3FC878F2F55C2625, double 0x3FD0C9A5E4E27A01)
-  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double 0x3FDA61762A730047)
-  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.54.i.i, double %.10.i.i.i, double %.8.i1.i.i)
+  %.5.i1.i.i = fmul double %.54.i.i, %.54.i.i
+  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i.i, double 0x3FC86FD6EF1F96AB, double 0x3FCC6A13649F2120)
+  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i.i, double %.6.i.i.i, double 0x3FD484B14361AD5E)
+  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i.i, double %.7.i.i.i, double 0x3FE2776C50EF9E6D)
+  %.9.i2.i.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i.i, double 0x3FC878F2F55C2625, double 0x3FD0C9A5E4E27A01)
+  %.10.i3.i.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i.i, double %.9.i2.i.i, double 0x3FDA61762A730047)
+  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.54.i.i, double %.10.i3.i.i, double %.8.i.i.i)
   %.84.i.i = tail call double @llvm.fmuladd.f64(double %.54.i.i, double %.11.i.i.i, double 0x3FEEC709DC3A03FD)
   %.87.i.i = fmul double %.54.i.i, %.84.i.i
   %.92.i.i = fadd double %.87.i.i, 0x40071547652B82FE
   %.97.i.i = fmul double %.48.i.i, %.92.i.i
-  %.102.i.i = fadd double %"$phi190.0.2.0.i.i.i", %.97.i.i
-  %.61.i = tail call i1 @llvm.is.fpclass.f64(double %a0, i32 408)
-  br i1 %.61.i, label %_ZN6nbgrad7kernels5power5powerB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B124.i
+  %.102.i.i = fadd double %"$phi182.0.2.0.i.i.i", %.97.i.i
+  %.55.i = fmul double %a1, %.102.i.i
+  %.60.i = fcmp olt double %.55.i, -1.080000e+03
+  %.61.i = select i1 %.60.i, double -1.080000e+03, double %.55.i
+  %.62.i = fcmp ogt double %.61.i, 1.030000e+03
+  %.63.i = select i1 %.62.i, double 1.030000e+03, double %.61.i
+  %.69.i = fcmp oeq double %.63.i, %.55.i
+  br i1 %.69.i, label %B152.i, label %_ZN6nbgrad7kernels5power5powerB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-B124.i:                                           ; preds = %0
-  %.79.i = fcmp oeq double %a0, 0.000000e+00
-  br i1 %.79.i, label %_ZN6nbgrad7kernels5power5powerB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B162.i
-
-B162.i:                                           ; preds = %B124.i
-  br label %_ZN6nbgrad7kernels5power5powerB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
-
-_ZN6nbgrad7kernels5power5powerB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B124.i, %B162.i
-  %"$phi164.0.3.0.i" = phi double [ %.11.i, %B162.i ], [ %.102.i.i, %0 ], [ 0xFFF0000000000000, %B124.i ]
-  %.103.i.i = fsub double %"$phi190.0.2.0.i.i.i", %.102.i.i
+B152.i:                                           ; preds = %0
+  %.103.i.i = fsub double %"$phi182.0.2.0.i.i.i", %.102.i.i
   %.104.i.i = fadd double %.97.i.i, %.103.i.i
   %.49.i.i = fneg double %.48.i.i
   %.42.i.i = fadd double %.41.i.i, -1.000000e+00
-  %.43.i.i = fsub double %1, %.42.i.i
+  %.43.i.i = fsub double %.379.i.i.i, %.42.i.i
   %.51.i.i = tail call double @llvm.fma.f64(double %.49.i.i, double %.41.i.i, double %.40.i.i)
   %.52.i.i = tail call double @llvm.fmuladd.f64(double %.49.i.i, double %.43.i.i, double %.51.i.i)
   %.53.i.i = fmul double %.47.i.i, %.52.i.i
@@ -655,27 +630,18 @@ _ZN6nbgrad7kernels5power5powerB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2f
   %.100.i.i = tail call double @llvm.fmuladd.f64(double %.48.i.i, double %.96.i.i, double %.99.i.i)
   %.101.i.i = tail call double @llvm.fmuladd.f64(double %.53.i.i, double %.92.i.i, double %.100.i.i)
   %.105.i.i = fadd double %.104.i.i, %.101.i.i
-  %.97.i = fcmp olt double %a1, -1.000000e+300
-  %.98.i = select i1 %.97.i, double -1.000000e+300, double %a1
-  %.99.i = fcmp ogt double %.98.i, 1.000000e+300
-  %.100.i = select i1 %.99.i, double 1.000000e+300, double %.98.i
-  %.101.i = fmul double %.100.i, %"$phi164.0.3.0.i"
-  %.106.i = fneg double %.101.i
-  %.107.i = tail call double @llvm.fma.f64(double %.100.i, double %"$phi164.0.3.0.i", double %.106.i)
-  %.109.i = tail call double @llvm.fmuladd.f64(double %.100.i, double %.105.i.i, double %.107.i)
-  %.116.i = tail call double @llvm.fabs.f64(double %.101.i)
-  %.117.i = fcmp olt double %.116.i, 1.100000e+03
-  %.119.i = and i1 %.61.i, %.117.i
-  %"$phi352.0.2.0.i" = select i1 %.119.i, double %.109.i, double 0.000000e+00
-  %.139.i = fcmp olt double %.101.i, -1.080000e+03
-  %.140.i = select i1 %.139.i, double -1.080000e+03, double %.101.i
-  %.143.i = fcmp ogt double %.140.i, 1.030000e+03
-  %.144.i = select i1 %.143.i, double 1.030000e+03, double %.140.i
-  %.145.i = fadd double %.144.i, 0x4338000000000000
-  %.146.i = fadd double %.145.i, 0xC338000000000000
-  %.147.i = fsub double %.144.i, %.146.i
-  %.148.i = fadd double %"$phi352.0.2.0.i", %.147.i
-  %.5.i.i = fmul double %.148.i, %.148.i
+  %.72.i = fneg double %.55.i
+  %.77.i = tail call double @llvm.fma.f64(double %a1, double %.102.i.i, double %.72.i)
+  %.82.i = tail call double @llvm.fmuladd.f64(double %a1, double %.105.i.i, double %.77.i)
+  br label %_ZN6nbgrad7kernels5power5powerB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+
+_ZN6nbgrad7kernels5power5powerB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B152.i
+  %"$phi220.0.2.0.i" = phi double [ %.82.i, %B152.i ], [ 0.000000e+00, %0 ]
+  %.102.i = fadd double %.63.i, 0x4338000000000000
+  %.103.i = fadd double %.102.i, 0xC338000000000000
+  %.105.i = fsub double %.63.i, %.103.i
+  %.108.i = fadd double %.105.i, %"$phi220.0.2.0.i"
+  %.5.i.i = fmul double %.108.i, %.108.i
   %.6.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double 0x3DFEEC715ACCF893, double 0x3E7B521B9A66AFE3)
   %.7.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.6.i.i, double 0x3EEFFCBFDED3DA87)
   %.8.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.7.i.i, double 0x3F55D87FE7857DF4)
@@ -685,49 +651,40 @@ _ZN6nbgrad7kernels5power5powerB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2f
   %.12.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.11.i.i, double 0x3F2430913116EB06)
   %.13.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.12.i.i, double 0x3F83B2AB6FB9F43A)
   %.14.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.13.i.i, double 0x3FCEBFBDFF82C5A9)
-  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.148.i, double %.14.i.i, double %.10.i.i)
-  %.175.i = tail call double @llvm.fmuladd.f64(double %.148.i, double %.15.i.i, double 1.000000e+00)
-  %.6.i1.i = tail call double @llvm.fmuladd.f64(double %.146.i, double 5.000000e-01, double 0x43380000000003FF)
-  %.7.i2.i = fadd double %.6.i1.i, 0xC3380000000003FF
-  %.8.i3.i = fsub double %.146.i, %.7.i2.i
-  %.5.i.i4.i = fadd double %.8.i3.i, 0x43380000000003FF
-  %.6.i.i5.i = bitcast double %.5.i.i4.i to i64
-  %.7.i.i6.i = shl i64 %.6.i.i5.i, 52
-  %2 = bitcast i64 %.7.i.i6.i to double
-  %.9.i7.i = bitcast double %.6.i1.i to i64
-  %.10.i8.i = shl i64 %.9.i7.i, 52
-  %.11.i9.i = bitcast i64 %.10.i8.i to double
-  %.12.i10.i = fmul double %.175.i, %.11.i9.i
-  %.40.i11.i = fmul double %.12.i10.i, %2
-  %3 = bitcast double %.40.i11.i to i64
-  %.19.i.i = tail call double @llvm.fabs.f64(double %a1)
-  %.21.i.i = fcmp ogt double %.19.i.i, 0x4340000000000000
-  %.22.i.i = select i1 %.21.i.i, double 0x4340000000000000, double %.19.i.i
-  %.27.i.i = fcmp oge double %.22.i.i, 0x4330000000000000
-  %"$phi146.0.2.0.i.i" = select i1 %.27.i.i, double 0.000000e+00, double 0x4330000000000000
-  %.40.i12.i = fadd double %.22.i.i, %"$phi146.0.2.0.i.i"
-  %.45.i.i = fsub double %.40.i12.i, %"$phi146.0.2.0.i.i"
-  %.47.i13.i = fcmp une double %.45.i.i, %.22.i.i
-  %.56.i14.i = bitcast double %.40.i12.i to i64
-  %.59.i.i = shl i64 %.56.i14.i, 63
-  %.61.i.i = bitcast double %a0 to i64
-  %.62.i.i = and i64 %.59.i.i, %.61.i.i
-  %"$phi250.0.2.0.i.i" = select i1 %.47.i13.i, i64 0, i64 %.62.i.i
-  %.80.i.i = or i64 %"$phi250.0.2.0.i.i", %3
-  %.81.i.i = bitcast i64 %.80.i.i to double
-  %.91.i15.i = tail call i1 @llvm.is.fpclass.f64(double %a0, i32 24)
-  %.96.i16.i = and i1 %.91.i15.i, %.47.i13.i
-  %"$phi410.0.2.0.i.i" = select i1 %.96.i16.i, double 0x7FF8000000000000, double %.81.i.i
-  %.117.i.i = fcmp oeq double %a1, 0.000000e+00
-  %.121.i.i = fcmp oeq double %a0, 1.000000e+00
-  %.124.i.i = or i1 %.121.i.i, %.117.i.i
-  %"$phi444.0.2.0.i.i" = select i1 %.124.i.i, double 1.000000e+00, double %"$phi410.0.2.0.i.i"
-  ret double %"$phi444.0.2.0.i.i"
+  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.108.i, double %.14.i.i, double %.10.i.i)
+  %.134.i = tail call double @llvm.fmuladd.f64(double %.108.i, double %.15.i.i, double 1.000000e+00)
+  %.135.i = tail call double @nbgrad.scaled.f64(double %.134.i, double %.103.i)
+  %.140.i = tail call double @llvm.fabs.f64(double %a1)
+  %.142.i = fcmp ogt double %.140.i, 0x4340000000000000
+  %.143.i = select i1 %.142.i, double 0x4340000000000000, double %.140.i
+  %.148.i = fcmp oge double %.143.i, 0x4330000000000000
+  %"$phi474.0.2.0.i" = select i1 %.148.i, double 0.000000e+00, double 0x4330000000000000
+  %.161.i = fadd double %.143.i, %"$phi474.0.2.0.i"
+  %.163.i = fsub double %.161.i, %"$phi474.0.2.0.i"
+  %.165.i = fcmp une double %.163.i, %.143.i
+  %.26.i.i = fcmp oeq double %a1, 0.000000e+00
+  %.29.i.i = fcmp oeq double %.12.i, 1.000000e+00
+  %.30.i.i = or i1 %.26.i.i, %.29.i.i
+  %.53.i1.i = bitcast double %.161.i to i64
+  %.56.i2.i = shl i64 %.53.i1.i, 63
+  %.58.i3.i = bitcast double %a0 to i64
+  %.59.i.i = and i64 %.56.i2.i, %.58.i3.i
+  %"$phi138.0.2.0.i.i" = select i1 %.165.i, i64 0, i64 %.59.i.i
+  %1 = bitcast double %.135.i to i64
+  %.73.i.i = select i1 %.30.i.i, i64 4607182418800017408, i64 %1
+  %.77.i.i = or i64 %.73.i.i, %"$phi138.0.2.0.i.i"
+  %.78.i.i = bitcast i64 %.77.i.i to double
+  %.87.i4.i = tail call i1 @llvm.is.fpclass.f64(double %a0, i32 24)
+  %.92.i5.i = and i1 %.87.i4.i, %.165.i
+  %"$phi304.0.2.0.i.i" = select i1 %.92.i5.i, double 0x7FF8000000000000, double %.78.i.i
+  %.113.i.i = fcmp oeq double %a0, 1.000000e+00
+  %"$phi324.0.2.0.i.i" = select i1 %.113.i.i, double 1.000000e+00, double %"$phi304.0.2.0.i.i"
+  ret double %"$phi324.0.2.0.i.i"
 }
 ;; nbgrad.remainder.int8.int8.int8 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i8 @nbgrad.remainder.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   switch i8 %a1, label %B54.i [
-    i8 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+    i8 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
     i8 -1, label %B54.else.if.i
   ]
 
@@ -748,16 +705,16 @@ B54.else.if.i:                                    ; preds = %B54.i, %0
   %.80.i = select i1 %.73.i, i64 %"$phi36.0.2.01721.i", i64 0
   %spec.select.i = add nsw i64 %.80.i, %.69.sext.i
   %1 = trunc i64 %spec.select.i to i8
-  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
-_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %0, %B54.else.if.i
+_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %0, %B54.else.if.i
   %"$phi62.0.2.0.i" = phi i8 [ %a1, %0 ], [ %1, %B54.else.if.i ]
   ret i8 %"$phi62.0.2.0.i"
 }
 ;; nbgrad.remainder.int16.int16.int16 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i16 @nbgrad.remainder.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   switch i16 %a1, label %B54.i [
-    i16 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+    i16 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
     i16 -1, label %B54.else.if.i
   ]
 
@@ -778,16 +735,16 @@ B54.else.if.i:                                    ; preds = %B54.i, %0
   %.80.i = select i1 %.73.i, i64 %"$phi36.0.2.01721.i", i64 0
   %spec.select.i = add nsw i64 %.80.i, %.69.sext.i
   %1 = trunc i64 %spec.select.i to i16
-  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
-_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %0, %B54.else.if.i
+_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %0, %B54.else.if.i
   %"$phi62.0.2.0.i" = phi i16 [ %a1, %0 ], [ %1, %B54.else.if.i ]
   ret i16 %"$phi62.0.2.0.i"
 }
 ;; nbgrad.remainder.int32.int32.int32 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i32 @nbgrad.remainder.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   switch i32 %a1, label %B54.i [
-    i32 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+    i32 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
     i32 -1, label %B54.else.if.i
   ]
 
@@ -821,16 +778,16 @@ B54.else.if.i:                                    ; preds = %B54.i, %0
   %.80.i = select i1 %.73.i, i64 %"$phi36.0.2.01721.i", i64 0
   %spec.select.i = add nsw i64 %.80.i, %10
   %11 = trunc i64 %spec.select.i to i32
-  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
-_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %0, %9
+_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %0, %9
   %"$phi62.0.2.0.i" = phi i32 [ %a1, %0 ], [ %11, %9 ]
   ret i32 %"$phi62.0.2.0.i"
 }
 ;; nbgrad.remainder.int64.int64.int64 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i64 @nbgrad.remainder.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   switch i64 %a1, label %B54.else.if.i [
-    i64 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+    i64 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
     i64 -1, label %B54.else.if.fold.split.i
   ]
 
@@ -862,55 +819,55 @@ B54.else.if.i:                                    ; preds = %B54.else.if.fold.sp
   %.68.i = and i1 %.67.i, %.66.i
   %.75.i = select i1 %.68.i, i64 %"$phi36.0.2.017.i", i64 0
   %spec.select.i = add i64 %.75.i, %11
-  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %0, %10
+_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %0, %10
   %"$phi62.0.2.0.i" = phi i64 [ %a1, %0 ], [ %spec.select.i, %10 ]
   ret i64 %"$phi62.0.2.0.i"
 }
 ;; nbgrad.remainder.uint8.uint8.uint8 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i8 0, -1) i8 @nbgrad.remainder.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.12.not.i = icmp eq i8 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i8 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i8 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i8 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.remainder.uint16.uint16.uint16 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i16 0, -1) i16 @nbgrad.remainder.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.12.not.i = icmp eq i16 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i16 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i16 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i16 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.remainder.uint32.uint32.uint32 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i32 0, -1) i32 @nbgrad.remainder.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.12.not.i = icmp eq i32 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i32 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i32 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i32 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.remainder.uint64.uint64.uint64 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i64 0, -1) i64 @nbgrad.remainder.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.19.i = icmp eq i64 %a1, 0
-  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
+  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
 
 B16.else.i:                                       ; preds = %0
   %1 = or i64 %a1, %a0
@@ -922,13 +879,13 @@ B16.else.i:                                       ; preds = %0
   %5 = trunc nuw i64 %a0 to i32
   %6 = urem i32 %5, %4
   %7 = zext i32 %6 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
 8:                                                ; preds = %B16.else.i
   %9 = urem i64 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
   %"$phi34.0.2.0.i" = phi i64 [ 0, %0 ], [ %7, %3 ], [ %9, %8 ]
   ret i64 %"$phi34.0.2.0.i"
 }
@@ -965,13 +922,13 @@ define internal float @nbgrad.remainder.float32.float32.float32(float %a0, float
   %.115.i.i = fcmp olt double %.14.i.i, 1.000000e-290
   %.116.i.i = or i1 %.115.i.i, %.111.i.i
   %.117.i.i = and i1 %1, %.116.i.i
-  br i1 %.117.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.117.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B340.i.i:                                         ; preds = %0
   %.121.i.i = tail call double @fmod(double %.10.i.i, double %.14.i.i)
-  br label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i.i
+_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i.i
   %rest.3.2.0.i.i = phi double [ %.121.i.i, %B340.i.i ], [ %"$phi278.0.2.0.i.i", %0 ]
   %2 = fcmp oeq double %.10.i.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i.i
@@ -1018,13 +975,13 @@ define internal double @nbgrad.remainder.float64.float64.float64(double %a0, dou
   %.114.i.i = fcmp olt double %.13.i.i, 1.000000e-290
   %.115.i.i = or i1 %.114.i.i, %.110.i.i
   %.116.i.i = and i1 %1, %.115.i.i
-  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B340.i.i:                                         ; preds = %0
   %.120.i.i = tail call double @fmod(double %.9.i.i, double %.13.i.i)
-  br label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i.i
+_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i.i
   %rest.3.2.0.i.i = phi double [ %.120.i.i, %B340.i.i ], [ %"$phi278.0.2.0.i.i", %0 ]
   %2 = fcmp oeq double %.9.i.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i.i
@@ -1042,15 +999,15 @@ _ZN6nbgrad7kernels10arithmetic15remainder_floatB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk
 ;; nbgrad.fmod.int8.int8.int8 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal i8 @nbgrad.fmod.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   switch i8 %a1, label %B36.i [
-    i8 -1, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
-    i8 0, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+    i8 -1, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+    i8 0, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
   ]
 
 B36.i:                                            ; preds = %0
   %.11.i = sext i8 %a1 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
-_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %0, %0, %B36.i
+_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %0, %0, %B36.i
   %"$phi36.0.2.026.i" = phi i64 [ %.11.i, %B36.i ], [ 1, %0 ], [ 1, %0 ]
   %.59.lhs.trunc.i = sext i8 %a0 to i16
   %.59.rhs.trunc.i = trunc nsw i64 %"$phi36.0.2.026.i" to i16
@@ -1075,15 +1032,15 @@ _ZN6nbgrad7kernels10arithmetic11fmod_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4y
 ;; nbgrad.fmod.int16.int16.int16 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal i16 @nbgrad.fmod.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   switch i16 %a1, label %B36.i [
-    i16 -1, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
-    i16 0, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+    i16 -1, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+    i16 0, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
   ]
 
 B36.i:                                            ; preds = %0
   %.11.i = sext i16 %a1 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
-_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %0, %0, %B36.i
+_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %0, %0, %B36.i
   %"$phi36.0.2.026.i" = phi i64 [ %.11.i, %B36.i ], [ 1, %0 ], [ 1, %0 ]
   %.59.lhs.trunc.i = sext i16 %a0 to i32
   %.59.rhs.trunc.i = trunc nsw i64 %"$phi36.0.2.026.i" to i32
@@ -1127,13 +1084,13 @@ B36.else.if.i:                                    ; preds = %B36.i, %0, %0
   %4 = trunc nuw nsw i64 %"$phi36.0.2.026.i" to i32
   %5 = urem i32 %a0, %4
   %6 = zext nneg i32 %5 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
 7:                                                ; preds = %B36.else.if.i
   %8 = srem i64 %.3929.i, %"$phi36.0.2.026.i"
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
-_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %3, %7
+_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %3, %7
   %9 = phi i64 [ %6, %3 ], [ %8, %7 ]
   %.60.i = xor i64 %9, %"$phi36.0.2.026.i"
   %.61.i = icmp slt i64 %.60.i, 0
@@ -1172,13 +1129,13 @@ B36.else.if.i:                                    ; preds = %B34.i, %0, %0
   %5 = trunc nuw i64 %a0 to i32
   %6 = urem i32 %5, %4
   %7 = zext i32 %6 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 8:                                                ; preds = %B36.else.if.i
   %9 = srem i64 %a0, %"$phi36.0.2.0.i"
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %3, %8
+_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %3, %8
   %10 = phi i64 [ %7, %3 ], [ %9, %8 ]
   %.56.i = xor i64 %10, %"$phi36.0.2.0.i"
   %.57.i = icmp slt i64 %.56.i, 0
@@ -1197,46 +1154,46 @@ _ZN6nbgrad7kernels10arithmetic11fmod_signedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4y
 ;; nbgrad.fmod.uint8.uint8.uint8 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i8 0, -1) i8 @nbgrad.fmod.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.12.not.i = icmp eq i8 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i8 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i8 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i8 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.fmod.uint16.uint16.uint16 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i16 0, -1) i16 @nbgrad.fmod.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.12.not.i = icmp eq i16 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i16 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i16 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i16 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.fmod.uint32.uint32.uint32 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i32 0, -1) i32 @nbgrad.fmod.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.12.not.i = icmp eq i32 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i32 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i32 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i32 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.fmod.uint64.uint64.uint64 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i64 0, -1) i64 @nbgrad.fmod.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.19.i = icmp eq i64 %a1, 0
-  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
+  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
 
 B16.else.i:                                       ; preds = %0
   %1 = or i64 %a1, %a0
@@ -1248,13 +1205,13 @@ B16.else.i:                                       ; preds = %0
   %5 = trunc nuw i64 %a0 to i32
   %6 = urem i32 %5, %4
   %7 = zext i32 %6 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
 8:                                                ; preds = %B16.else.i
   %9 = urem i64 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
   %"$phi34.0.2.0.i" = phi i64 [ 0, %0 ], [ %7, %3 ], [ %9, %8 ]
   ret i64 %"$phi34.0.2.0.i"
 }
@@ -1293,13 +1250,13 @@ define internal float @nbgrad.fmod.float32.float32.float32(float %a0, float %a1)
   %.116.i = fcmp olt double %.15.i, 1.000000e-290
   %.117.i = or i1 %.116.i, %.112.i
   %.118.i = and i1 %2, %.117.i
-  br i1 %.118.i, label %B340.i, label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.118.i, label %B340.i, label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B340.i:                                           ; preds = %0
   %.122.i = tail call double @fmod(double %.10.i, double %.15.i)
-  br label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i
+_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i
   %rest.3.2.0.i = phi double [ %.122.i, %B340.i ], [ %"$phi278.0.2.0.i", %0 ]
   %3 = fcmp oeq double %.10.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i" = select i1 %3, double 0x7FF8000000000000, double %rest.3.2.0.i
@@ -1338,13 +1295,13 @@ define internal double @nbgrad.fmod.float64.float64.float64(double %a0, double %
   %.114.i = fcmp olt double %.13.i, 1.000000e-290
   %.115.i = or i1 %.114.i, %.110.i
   %.116.i = and i1 %1, %.115.i
-  br i1 %.116.i, label %B340.i, label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.116.i, label %B340.i, label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B340.i:                                           ; preds = %0
   %.120.i = tail call double @fmod(double %.9.i, double %.13.i)
-  br label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i
+_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i
   %rest.3.2.0.i = phi double [ %.120.i, %B340.i ], [ %"$phi278.0.2.0.i", %0 ]
   %2 = fcmp oeq double %.9.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i
@@ -1364,7 +1321,7 @@ B40.i:                                            ; preds = %0
 
 B72.i:                                            ; preds = %B40.else.if.i
   %.102.i = sub i8 0, %a0
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
 B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.55.lhs.trunc.i = sext i8 %a0 to i16
@@ -1379,16 +1336,16 @@ B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.54.sext.i = trunc i16 %.5425.i to i8
   %.64.i = sext i1 %.59.i to i8
   %.43.1.i = add i8 %.64.i, %.54.sext.i
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
 B40.else.if.i:                                    ; preds = %B40.i, %0, %0
   %"$phi40.0.2.023.i" = phi i64 [ %.11.i, %B40.i ], [ 1, %0 ], [ 1, %0 ]
   switch i8 %a1, label %B80.fold.split.i [
-    i8 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+    i8 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
     i8 -1, label %B72.i
   ]
 
-_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %B72.i, %B80.fold.split.i, %B40.else.if.i
+_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %B72.i, %B80.fold.split.i, %B40.else.if.i
   %"$phi80.0.3.0.i" = phi i8 [ %.102.i, %B72.i ], [ %a1, %B40.else.if.i ], [ %.43.1.i, %B80.fold.split.i ]
   ret i8 %"$phi80.0.3.0.i"
 }
@@ -1405,7 +1362,7 @@ B40.i:                                            ; preds = %0
 
 B72.i:                                            ; preds = %B40.else.if.i
   %.102.i = sub i16 0, %a0
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
 B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.55.lhs.trunc.i = sext i16 %a0 to i32
@@ -1420,16 +1377,16 @@ B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.54.sext.i = trunc i32 %.5425.i to i16
   %.64.i = sext i1 %.59.i to i16
   %.43.1.i = add i16 %.64.i, %.54.sext.i
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
 B40.else.if.i:                                    ; preds = %B40.i, %0, %0
   %"$phi40.0.2.023.i" = phi i64 [ %.11.i, %B40.i ], [ 1, %0 ], [ 1, %0 ]
   switch i16 %a1, label %B80.fold.split.i [
-    i16 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+    i16 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
     i16 -1, label %B72.i
   ]
 
-_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %B72.i, %B80.fold.split.i, %B40.else.if.i
+_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %B72.i, %B80.fold.split.i, %B40.else.if.i
   %"$phi80.0.3.0.i" = phi i16 [ %.102.i, %B72.i ], [ %a1, %B40.else.if.i ], [ %.43.1.i, %B80.fold.split.i ]
   ret i16 %"$phi80.0.3.0.i"
 }
@@ -1446,7 +1403,7 @@ B40.i:                                            ; preds = %0
 
 B72.i:                                            ; preds = %B40.else.if.i
   %.102.i = sub i32 0, %a0
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
 B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.3524.i = sext i32 %a0 to i64
@@ -1477,16 +1434,16 @@ B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.64.i = sext i1 %.59.i to i64
   %.43.1.i = add nsw i64 %13, %.64.i
   %15 = trunc i64 %.43.1.i to i32
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
 B40.else.if.i:                                    ; preds = %B40.i, %0, %0
   %"$phi40.0.2.023.i" = phi i64 [ %.11.i, %B40.i ], [ 1, %0 ], [ 1, %0 ]
   switch i32 %a1, label %B80.fold.split.i [
-    i32 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+    i32 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
     i32 -1, label %B72.i
   ]
 
-_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B72.i, %12, %B40.else.if.i
+_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B72.i, %12, %B40.else.if.i
   %"$phi80.0.3.0.i" = phi i32 [ %.102.i, %B72.i ], [ %a1, %B40.else.if.i ], [ %15, %12 ]
   ret i32 %"$phi80.0.3.0.i"
 }
@@ -1502,7 +1459,7 @@ B38.i:                                            ; preds = %0
 
 B72.i:                                            ; preds = %B40.else.if.i
   %.97.i = sub i64 0, %a0
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %1 = or i64 %"$phi40.0.2.0.i", %a0
@@ -1532,62 +1489,62 @@ B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.55.i = and i1 %.54.i, %.53.i
   %.60.i = sext i1 %.55.i to i64
   %.39.1.i = add i64 %14, %.60.i
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B40.else.if.i:                                    ; preds = %B38.i, %0, %0
   %"$phi40.0.2.0.i" = phi i64 [ %a1, %B38.i ], [ 1, %0 ], [ 1, %0 ]
   switch i64 %a1, label %B80.fold.split.i [
-    i64 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+    i64 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
     i64 -1, label %B72.i
   ]
 
-_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B72.i, %13, %B40.else.if.i
+_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B72.i, %13, %B40.else.if.i
   %"$phi80.0.3.0.i" = phi i64 [ %.97.i, %B72.i ], [ %a1, %B40.else.if.i ], [ %.39.1.i, %13 ]
   ret i64 %"$phi80.0.3.0.i"
 }
 ;; nbgrad.floor_divide.uint8.uint8.uint8 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i8 @nbgrad.floor_divide.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.12.not.i = icmp eq i8 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2511.i = udiv i8 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
 
-_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i8 [ %.2511.i, %B16.endif.i ], [ 0, %0 ]
   ret i8 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.floor_divide.uint16.uint16.uint16 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i16 @nbgrad.floor_divide.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.12.not.i = icmp eq i16 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2511.i = udiv i16 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
 
-_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i16 [ %.2511.i, %B16.endif.i ], [ 0, %0 ]
   ret i16 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.floor_divide.uint32.uint32.uint32 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i32 @nbgrad.floor_divide.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.12.not.i = icmp eq i32 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2511.i = udiv i32 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
 
-_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i32 [ %.2511.i, %B16.endif.i ], [ 0, %0 ]
   ret i32 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.floor_divide.uint64.uint64.uint64 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i64 @nbgrad.floor_divide.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.19.i = icmp eq i64 %a1, 0
-  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v83B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
+  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
 
 B16.else.i:                                       ; preds = %0
   %1 = or i64 %a1, %a0
@@ -1599,13 +1556,13 @@ B16.else.i:                                       ; preds = %0
   %5 = trunc nuw i64 %a0 to i32
   %6 = udiv i32 %5, %4
   %7 = zext i32 %6 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v83B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
 8:                                                ; preds = %B16.else.i
   %9 = udiv i64 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v83B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
-_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v83B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
+_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
   %"$phi34.0.2.0.i" = phi i64 [ 0, %0 ], [ %7, %3 ], [ %9, %8 ]
   ret i64 %"$phi34.0.2.0.i"
 }
@@ -1644,13 +1601,13 @@ define internal float @nbgrad.floor_divide.float32.float32.float32(float %a0, fl
   %.114.i.i = fcmp olt double %.13.i.i, 1.000000e-290
   %.115.i.i = or i1 %.114.i.i, %.110.i.i
   %.116.i.i = and i1 %1, %.115.i.i
-  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B340.i.i:                                         ; preds = %0
   %.120.i.i = tail call double @fmod(double %.9.i.i, double %.13.i.i)
-  br label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i.i
+_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i.i
   %rest.3.2.0.i.i = phi double [ %.120.i.i, %B340.i.i ], [ %"$phi278.0.2.0.i.i", %0 ]
   %2 = fcmp oeq double %.9.i.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i.i
@@ -1711,13 +1668,13 @@ define internal double @nbgrad.floor_divide.float64.float64.float64(double %a0, 
   %.114.i.i = fcmp olt double %.13.i.i, 1.000000e-290
   %.115.i.i = or i1 %.114.i.i, %.110.i.i
   %.116.i.i = and i1 %1, %.115.i.i
-  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v85B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v83B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B340.i.i:                                         ; preds = %0
   %.120.i.i = tail call double @fmod(double %.9.i.i, double %.13.i.i)
-  br label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v85B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v83B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v85B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i.i
+_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v83B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i.i
   %rest.3.2.0.i.i = phi double [ %.120.i.i, %B340.i.i ], [ %"$phi278.0.2.0.i.i", %0 ]
   %2 = fcmp oeq double %.9.i.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i.i
@@ -1920,40 +1877,40 @@ define internal range(i64 0, 2) i64 @nbgrad.sign.uint64.uint64(i64 %a0) alwaysin
 ;; nbgrad.sign.float32.float32 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal float @nbgrad.sign.float32.float32(float %a0) alwaysinline {
   %.8.i = fcmp uno float %a0, 0.000000e+00
-  br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v116B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B48.i
+  br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v114B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B48.i
 
 B48.i:                                            ; preds = %0
   %.20.i = fcmp ogt float %a0, 0.000000e+00
-  br i1 %.20.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v116B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B64.i
+  br i1 %.20.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v114B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B64.i
 
 B64.i:                                            ; preds = %B48.i
   %.29.i = fcmp olt float %a0, 0.000000e+00
-  br i1 %.29.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v116B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B80.i
+  br i1 %.29.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v114B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B80.i
 
 B80.i:                                            ; preds = %B64.i
-  br label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v116B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v114B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels10arithmetic10sign_floatB4v116B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B48.i, %B64.i, %B80.i
+_ZN6nbgrad7kernels10arithmetic10sign_floatB4v114B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B48.i, %B64.i, %B80.i
   %"$phi82.0.4.0.i" = phi float [ 0.000000e+00, %B80.i ], [ 1.000000e+00, %B48.i ], [ -1.000000e+00, %B64.i ], [ %a0, %0 ]
   ret float %"$phi82.0.4.0.i"
 }
 ;; nbgrad.sign.float64.float64 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal double @nbgrad.sign.float64.float64(double %a0) alwaysinline {
   %.8.i = fcmp uno double %a0, 0.000000e+00
-  br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v117B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B48.i
+  br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v115B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B48.i
 
 B48.i:                                            ; preds = %0
   %.18.i = fcmp ogt double %a0, 0.000000e+00
-  br i1 %.18.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v117B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B64.i
+  br i1 %.18.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v115B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B64.i
 
 B64.i:                                            ; preds = %B48.i
   %.26.i = fcmp olt double %a0, 0.000000e+00
-  br i1 %.26.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v117B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B80.i
+  br i1 %.26.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v115B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B80.i
 
 B80.i:                                            ; preds = %B64.i
-  br label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v117B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v115B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10arithmetic10sign_floatB4v117B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B48.i, %B64.i, %B80.i
+_ZN6nbgrad7kernels10arithmetic10sign_floatB4v115B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B48.i, %B64.i, %B80.i
   %"$phi82.0.4.0.i" = phi double [ 0.000000e+00, %B80.i ], [ %a0, %0 ], [ 1.000000e+00, %B48.i ], [ -1.000000e+00, %B64.i ]
   ret double %"$phi82.0.4.0.i"
 }
@@ -2055,165 +2012,126 @@ define internal double @nbgrad.rsqrt.float64.float64(double %a0) alwaysinline {
 ;; nbgrad.cbrt.float32.float32 nbgrad.kernels.single fa7a5f556db53050
 declare float @llvm.fabs.f32(float)
 
+declare float @nbgrad.fraction.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @nbgrad.exponent.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 declare float @llvm.fmuladd.f32(float, float, float)
+
+declare float @nbgrad.scaled.f32(float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 declare float @llvm.fma.f32(float, float, float)
 
 declare float @llvm.copysign.f32(float, float)
 
-declare i1 @llvm.is.fpclass.f32(float, i32 immarg)
-
 define internal float @nbgrad.cbrt.float32.float32(float %a0) alwaysinline {
   %.8.i = tail call float @llvm.fabs.f32(float %a0)
-  %.9.i.i = fcmp olt float %.8.i, 0x3810000000000000
-  %.20.i.i = fmul float %.8.i, 0x4180000000000000
-  %"$phi96.2.2.0.i.i" = select i1 %.9.i.i, float %.20.i.i, float %.8.i
-  %.34.i.i = bitcast float %"$phi96.2.2.0.i.i" to i32
-  %.44.i.i = add i32 %.34.i.i, -1060439283
-  %1 = and i32 %.44.i.i, -8388608
-  %.52.i.i = ashr i32 %.44.i.i, 23
-  %.53.i.i = add nsw i32 %.52.i.i, 1262485504
-  %.55.i.i = bitcast i32 %.53.i.i to float
-  %.56.i.i = fadd float %.55.i.i, 0xC168000000000000
-  %.66.i.i = fadd float %.56.i.i, -2.500000e+01
-  %"$phi294.0.2.0.i.i" = select i1 %.9.i.i, float %.66.i.i, float %.56.i.i
-  %.82.i.i = sub i32 %.34.i.i, %1
-  %.88.i.i = bitcast i32 %.82.i.i to float
-  %.89.i.i = fadd float %.88.i.i, -1.000000e+00
-  %.44.i = tail call float @llvm.fmuladd.f32(float %"$phi294.0.2.0.i.i", float 0x3FD5555560000000, float 0x4168000000000000)
-  %.45.i = fadd float %.44.i, 0xC168000000000000
-  %.49.i = fmul float %.45.i, 3.000000e+00
-  %.50.i = fsub float %"$phi294.0.2.0.i.i", %.49.i
-  %.5.i.i = fadd float %.50.i, 0x4168000FE0000000
-  %.6.i.i = bitcast float %.5.i.i to i32
-  %.8.i.i = shl i32 %.6.i.i, 23
-  %2 = bitcast i32 %.8.i.i to float
-  %.5.i1.i = fadd float %.45.i, 0x4168000FE0000000
-  %.6.i2.i = bitcast float %.5.i1.i to i32
-  %.8.i3.i = shl i32 %.6.i2.i, 23
-  %3 = bitcast i32 %.8.i3.i to float
-  %.46.i = fadd float %.89.i.i, 1.000000e+00
-  %.75.i = fmul float %.46.i, %2
-  %.78.i = tail call float @llvm.fmuladd.f32(float %.75.i, float 0x3FA9DB4AA0000000, float 0xBFD995C8A0000000)
-  %.80.i = tail call float @llvm.fmuladd.f32(float %.75.i, float %.78.i, float 0x3FF31883C0000000)
-  %.82.i = tail call float @llvm.fmuladd.f32(float %.75.i, float %.80.i, float 0xBFFBC307A0000000)
-  %.84.i = tail call float @llvm.fmuladd.f32(float %.75.i, float %.82.i, float 0x3FFE27BF60000000)
-  %.85.i = fneg float %.75.i
-  %.86.i = fmul float %.84.i, %.85.i
-  %.87.i = fmul float %.84.i, %.84.i
-  %.88.i = tail call float @llvm.fma.f32(float %.86.i, float %.87.i, float 1.000000e+00)
-  %.89.i = fmul float %.84.i, %.88.i
-  %.92.i = tail call float @llvm.fmuladd.f32(float %.88.i, float 0x3FC61F9AE0000000, float 0x3FCC71C720000000)
-  %.93.i = tail call float @llvm.fmuladd.f32(float %.88.i, float %.92.i, float 0x3FD5555560000000)
-  %.94.i = tail call float @llvm.fmuladd.f32(float %.89.i, float %.93.i, float %.84.i)
-  %.95.i = fmul float %.75.i, %.94.i
-  %.96.i = fmul float %.94.i, %.95.i
-  %4 = fneg float %.96.i
-  %.98.i = fmul float %.96.i, %4
-  %.99.i = tail call float @llvm.fma.f32(float %.98.i, float %.96.i, float %.75.i)
-  %.101.i = tail call float @llvm.fma.f32(float %.96.i, float %.96.i, float %.98.i)
-  %.102.i = fmul float %.96.i, %.101.i
-  %.103.i = fsub float %.99.i, %.102.i
-  %.104.i = fmul float %.103.i, 0x3FD5555560000000
-  %.105.i = fmul float %.94.i, %.94.i
-  %.106.i = tail call float @llvm.fma.f32(float %.104.i, float %.105.i, float %.96.i)
-  %.132.i = fmul float %.106.i, %3
-  %.134.i = tail call float @llvm.copysign.f32(float %.132.i, float %a0)
-  %.140.i = tail call i1 @llvm.is.fpclass.f32(float %a0, i32 408)
-  %"$phi994.0.2.0.i" = select i1 %.140.i, float %.134.i, float %a0
-  ret float %"$phi994.0.2.0.i"
+  %.9.i = tail call float @nbgrad.fraction.f32(float %.8.i)
+  %.10.i = tail call float @nbgrad.exponent.f32(float %.8.i)
+  %.11.i = tail call float @llvm.fmuladd.f32(float %.10.i, float 0x3FD5555560000000, float 0x4168000000000000)
+  %.12.i = fadd float %.11.i, 0xC168000000000000
+  %.15.i = tail call float @llvm.fmuladd.f32(float %.12.i, float -3.000000e+00, float %.10.i)
+  %.16.i = tail call float @nbgrad.scaled.f32(float %.9.i, float %.15.i)
+  %.19.i = tail call float @llvm.fmuladd.f32(float %.9.i, float 0x3F85468200000000, float 0xBFBC43BAC0000000)
+  %.21.i = tail call float @llvm.fmuladd.f32(float %.9.i, float %.19.i, float 0x3FE0104800000000)
+  %.23.i = tail call float @llvm.fmuladd.f32(float %.9.i, float %.21.i, float 0xBFF45FA9E0000000)
+  %.25.i = tail call float @llvm.fmuladd.f32(float %.9.i, float %.23.i, float 0x3FFFA1B8A0000000)
+  %.27.i = tail call float @llvm.fmuladd.f32(float %.9.i, float %.25.i, float 0xBFFFC41AA0000000)
+  %.29.i = tail call float @llvm.fmuladd.f32(float %.9.i, float %.27.i, float 0x3FFE139580000000)
+  %.32.i = tail call float @llvm.fmuladd.f32(float %.15.i, float 0x3F9B744980000000, float 0xBFCDD68EA0000000)
+  %.33.i = tail call float @llvm.fmuladd.f32(float %.15.i, float %.32.i, float 1.000000e+00)
+  %.34.i = fmul float %.29.i, %.33.i
+  %.35.i = fmul float %.34.i, %.34.i
+  %.36.i = fmul float %.16.i, %.35.i
+  %.37.i = bitcast float %.36.i to i32
+  %.39.i = add i32 %.37.i, 2048
+  %1 = and i32 %.39.i, -4096
+  %.44.i = bitcast i32 %1 to float
+  %.45.i = fneg float %.44.i
+  %.46.i = fmul float %.45.i, %.44.i
+  %.47.i = tail call float @llvm.fma.f32(float %.46.i, float %.44.i, float %.16.i)
+  %.48.i = fmul float %.47.i, 0x3FD5555560000000
+  %.49.i = fmul float %.35.i, %.48.i
+  %.50.i = fmul float %.49.i, %.49.i
+  %.51.i = tail call float @llvm.fmuladd.f32(float %.50.i, float %.34.i, float %.49.i)
+  %.52.i = fadd float %.51.i, %.44.i
+  %.53.i = tail call float @nbgrad.scaled.f32(float %.52.i, float %.12.i)
+  %.55.i = tail call float @llvm.copysign.f32(float %.53.i, float %a0)
+  %2 = tail call float @llvm.fabs.f32(float %.10.i)
+  %3 = fcmp one float %2, 0x7FF0000000000000
+  %"$phi1120.0.2.0.i" = select i1 %3, float %.55.i, float %a0
+  ret float %"$phi1120.0.2.0.i"
 }
 ;; nbgrad.cbrt.float64.float64 nbgrad.kernels.power fa7a5f556db53050
 declare double @llvm.fabs.f64(double)
 
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 declare double @llvm.fma.f64(double, double, double)
 
 declare double @llvm.copysign.f64(double, double)
 
-declare i1 @llvm.is.fpclass.f64(double, i32 immarg)
-
 define internal double @nbgrad.cbrt.float64.float64(double %a0) alwaysinline {
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
-  %.8.i.i = fcmp olt double %.8.i, 0x10000000000000
-  %.18.i.i = fmul double %.8.i, 0x4350000000000000
-  %"$phi54.2.2.0.i.i" = select i1 %.8.i.i, double %.18.i.i, double %.8.i
-  %.32.i.i = bitcast double %"$phi54.2.2.0.i.i" to i64
-  %.41.i.i = add nsw i64 %.32.i.i, -4604544271217802189
-  %.42.i.i = and i64 %.41.i.i, -4503599627370496
-  %.47.i.i = ashr i64 %.41.i.i, 52
-  %.48.i.i = add nsw i64 %.47.i.i, 4843621399236968448
-  %.49.i.i = bitcast i64 %.48.i.i to double
-  %.50.i.i = fadd double %.49.i.i, 0xC338000000000000
-  %.59.i.i = fadd double %.50.i.i, -5.400000e+01
-  %"$phi190.0.2.0.i.i" = select i1 %.8.i.i, double %.59.i.i, double %.50.i.i
-  %.74.i.i = sub nsw i64 %.32.i.i, %.42.i.i
-  %.24.fca.1.load.cast.i = bitcast i64 %.74.i.i to double
-  %.44.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i", double 0x3FD5555555555555, double 0x4338000000000000)
-  %.45.i = fadd double %.44.i, 0xC338000000000000
-  %.47.i = fmul double %.45.i, 3.000000e+00
-  %.48.i = fsub double %"$phi190.0.2.0.i.i", %.47.i
-  %.5.i.i = fadd double %.48.i, 0x43380000000003FF
-  %.6.i.i = bitcast double %.5.i.i to i64
-  %.7.i.i = shl i64 %.6.i.i, 52
-  %1 = bitcast i64 %.7.i.i to double
-  %.5.i1.i = fadd double %.45.i, 0x43380000000003FF
-  %.6.i2.i = bitcast double %.5.i1.i to i64
-  %.7.i3.i = shl i64 %.6.i2.i, 52
-  %2 = bitcast i64 %.7.i3.i to double
-  %.73.i = fmul double %.24.fca.1.load.cast.i, %1
-  %.74.i = tail call double @llvm.fmuladd.f64(double %.73.i, double 0x3FA9DB4AA04D19BF, double 0xBFD995C8933ADE1B)
-  %.75.i = tail call double @llvm.fmuladd.f64(double %.73.i, double %.74.i, double 0x3FF31883B8811F81)
-  %.76.i = tail call double @llvm.fmuladd.f64(double %.73.i, double %.75.i, double 0xBFFBC307979645E4)
-  %.77.i = tail call double @llvm.fmuladd.f64(double %.73.i, double %.76.i, double 0x3FFE27BF74C52F36)
-  %.78.i = fneg double %.73.i
-  %.79.i = fmul double %.77.i, %.78.i
-  %.80.i = fmul double %.77.i, %.77.i
-  %.81.i = tail call double @llvm.fma.f64(double %.79.i, double %.80.i, double 1.000000e+00)
-  %.82.i = fmul double %.77.i, %.81.i
-  %.83.i = tail call double @llvm.fmuladd.f64(double %.81.i, double 0x3FC61F9ADD3C0CA4, double 0x3FCC71C71C71C71C)
-  %.84.i = tail call double @llvm.fmuladd.f64(double %.81.i, double %.83.i, double 0x3FD5555555555555)
-  %.85.i = tail call double @llvm.fmuladd.f64(double %.82.i, double %.84.i, double %.77.i)
-  %.87.i = fmul double %.85.i, %.78.i
-  %.88.i = fmul double %.85.i, %.85.i
-  %.89.i = tail call double @llvm.fma.f64(double %.87.i, double %.88.i, double 1.000000e+00)
-  %.90.i = fmul double %.85.i, %.89.i
-  %.91.i = tail call double @llvm.fmuladd.f64(double %.89.i, double 0x3FC61F9ADD3C0CA4, double 0x3FCC71C71C71C71C)
-  %.92.i = tail call double @llvm.fmuladd.f64(double %.89.i, double %.91.i, double 0x3FD5555555555555)
-  %.93.i = tail call double @llvm.fmuladd.f64(double %.90.i, double %.92.i, double %.85.i)
-  %.94.i = fmul double %.73.i, %.93.i
-  %.95.i = fmul double %.93.i, %.94.i
-  %3 = fneg double %.95.i
-  %.97.i = fmul double %.95.i, %3
-  %.98.i = tail call double @llvm.fma.f64(double %.97.i, double %.95.i, double %.73.i)
-  %.100.i = tail call double @llvm.fma.f64(double %.95.i, double %.95.i, double %.97.i)
-  %.101.i = fmul double %.95.i, %.100.i
-  %.102.i = fsub double %.98.i, %.101.i
-  %.103.i = fmul double %.102.i, 0x3FD5555555555555
-  %.104.i = fmul double %.93.i, %.93.i
-  %.105.i = tail call double @llvm.fma.f64(double %.103.i, double %.104.i, double %.95.i)
-  %.131.i = fmul double %.105.i, %2
-  %.133.i = tail call double @llvm.copysign.f64(double %.131.i, double %a0)
-  %.139.i = tail call i1 @llvm.is.fpclass.f64(double %a0, i32 408)
-  %"$phi918.0.2.0.i" = select i1 %.139.i, double %.133.i, double %a0
-  ret double %"$phi918.0.2.0.i"
+  %.9.i = tail call double @nbgrad.fraction.f64(double %.8.i)
+  %.10.i = tail call double @nbgrad.exponent.f64(double %.8.i)
+  %.11.i = tail call double @llvm.fmuladd.f64(double %.10.i, double 0x3FD5555555555555, double 0x4338000000000000)
+  %.12.i = fadd double %.11.i, 0xC338000000000000
+  %.13.i = tail call double @llvm.fmuladd.f64(double %.12.i, double -3.000000e+00, double %.10.i)
+  %.14.i = tail call double @nbgrad.scaled.f64(double %.9.i, double %.13.i)
+  %.15.i = tail call double @llvm.fmuladd.f64(double %.9.i, double 0xBFA9915428F36F89, double 0x3FD45621D639F751)
+  %.16.i = tail call double @llvm.fmuladd.f64(double %.9.i, double %.15.i, double 0xBFE9EB31CB0AEC45)
+  %.17.i = tail call double @llvm.fmuladd.f64(double %.9.i, double %.16.i, double 0x3FF8AB91AFB13BF9)
+  %.18.i = tail call double @llvm.fmuladd.f64(double %.13.i, double 0x3F9B744985853500, double 0xBFCDD68E9BBAEDAE)
+  %.19.i = tail call double @llvm.fmuladd.f64(double %.13.i, double %.18.i, double 1.000000e+00)
+  %.20.i = fmul double %.17.i, %.19.i
+  %.21.i = fneg double %.14.i
+  %.22.i = fmul double %.20.i, %.21.i
+  %.23.i = fmul double %.20.i, %.20.i
+  %.24.i = tail call double @llvm.fma.f64(double %.22.i, double %.23.i, double 1.000000e+00)
+  %.25.i = fmul double %.20.i, %.24.i
+  %.26.i = tail call double @llvm.fmuladd.f64(double %.24.i, double 0x3FCC71C71C71C71C, double 0x3FD5555555555555)
+  %.27.i = tail call double @llvm.fmuladd.f64(double %.25.i, double %.26.i, double %.20.i)
+  %.28.i = fmul double %.27.i, %.27.i
+  %.29.i = fmul double %.14.i, %.28.i
+  %1 = fneg double %.29.i
+  %.31.i = fmul double %.29.i, %1
+  %.32.i = tail call double @llvm.fma.f64(double %.31.i, double %.29.i, double %.14.i)
+  %.34.i = tail call double @llvm.fma.f64(double %.29.i, double %.29.i, double %.31.i)
+  %.35.i = fmul double %.29.i, %.34.i
+  %.36.i = fsub double %.32.i, %.35.i
+  %.37.i = fmul double %.36.i, 0x3FD5555555555555
+  %.38.i = tail call double @llvm.fmuladd.f64(double %.37.i, double %.28.i, double %.29.i)
+  %.39.i = tail call double @nbgrad.scaled.f64(double %.38.i, double %.12.i)
+  %.41.i = tail call double @llvm.copysign.f64(double %.39.i, double %a0)
+  %2 = tail call double @llvm.fabs.f64(double %.10.i)
+  %3 = fcmp one double %2, 0x7FF0000000000000
+  %"$phi814.0.2.0.i" = select i1 %3, double %.41.i, double %a0
+  ret double %"$phi814.0.2.0.i"
 }
 ;; nbgrad.exp.float32.float32 nbgrad.kernels.single 7c4b850405ebae82
+declare float @nbgrad.scaled.f32(float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.exp.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -1.045000e+02
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB4v122B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.33.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.33.i, label %_ZN6nbgrad7kernels6single3expB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B156.i
+  br i1 %.33.i, label %_ZN6nbgrad7kernels6single3expB4v122B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B156.i
 
 B156.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single3expB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3expB4v122B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3expB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B156.i
+_ZN6nbgrad7kernels6single3expB4v122B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B156.i
   %"$phi158.2.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B156.i ], [ -1.045000e+02, %0 ]
   %.5.i.i = tail call float @llvm.fmuladd.f32(float %"$phi158.2.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.6.i.i = fadd float %.5.i.i, 0xC168000000000000
@@ -2226,22 +2144,13 @@ _ZN6nbgrad7kernels6single3expB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2f
   %.11.i.i = fmul float %.10.i.i, %.10.i.i
   %.39.i.i = tail call float @llvm.fmuladd.f32(float %.11.i.i, float %.12.i.i.i, float %.10.i.i)
   %.40.i.i = fadd float %.39.i.i, 1.000000e+00
-  %.6.i1.i = tail call float @llvm.fmuladd.f32(float %.6.i.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.7.i.i = fadd float %.6.i1.i, 0xC168000FE0000000
-  %.8.i.i = fsub float %.6.i.i, %.7.i.i
-  %.5.i.i.i = fadd float %.8.i.i, 0x4168000FE0000000
-  %.6.i.i.i = bitcast float %.5.i.i.i to i32
-  %.8.i.i.i = shl i32 %.6.i.i.i, 23
-  %1 = bitcast i32 %.8.i.i.i to float
-  %.9.i2.i = bitcast float %.6.i1.i to i32
-  %.11.i3.i = shl i32 %.9.i2.i, 23
-  %.13.i.i = bitcast i32 %.11.i3.i to float
-  %.14.i.i = fmul float %.40.i.i, %.13.i.i
-  %.42.i.i = fmul float %.14.i.i, %1
-  ret float %.42.i.i
+  %.90.i = tail call float @nbgrad.scaled.f32(float %.40.i.i, float %.6.i.i)
+  ret float %.90.i
 }
 ;; nbgrad.exp.float64.float64 nbgrad.kernels.exponential 7c4b850405ebae82
 declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 define internal double @nbgrad.exp.float64.float64(double %a0) alwaysinline {
   %.5.i = fcmp olt double %a0, -7.460000e+02
@@ -2263,39 +2172,30 @@ define internal double @nbgrad.exp.float64.float64(double %a0) alwaysinline {
   %.13.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i, double %.10.i.i, double %.12.i.i)
   %.15.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.7.i.i, double %.6.i.i)
   %.16.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i, double %.13.i.i, double %.15.i.i)
-  %.44.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.16.i.i, double %.14.i)
-  %.45.i = fadd double %.44.i, 1.000000e+00
-  %.6.i1.i = tail call double @llvm.fmuladd.f64(double %.10.i, double 5.000000e-01, double 0x43380000000003FF)
-  %.7.i2.i = fadd double %.6.i1.i, 0xC3380000000003FF
-  %.8.i3.i = fsub double %.10.i, %.7.i2.i
-  %.5.i.i.i = fadd double %.8.i3.i, 0x43380000000003FF
-  %.6.i.i.i = bitcast double %.5.i.i.i to i64
-  %.7.i.i.i = shl i64 %.6.i.i.i, 52
-  %1 = bitcast i64 %.7.i.i.i to double
-  %.9.i4.i = bitcast double %.6.i1.i to i64
-  %.10.i5.i = shl i64 %.9.i4.i, 52
-  %.11.i6.i = bitcast i64 %.10.i5.i to double
-  %.12.i7.i = fmul double %.45.i, %.11.i6.i
-  %.40.i.i = fmul double %.12.i7.i, %1
-  ret double %.40.i.i
+  %.43.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.16.i.i, double %.14.i)
+  %.44.i = fadd double %.43.i, 1.000000e+00
+  %.45.i = tail call double @nbgrad.scaled.f64(double %.44.i, double %.10.i)
+  ret double %.45.i
 }
 ;; nbgrad.exp2.float32.float32 nbgrad.kernels.single 4c047fc0df062a23
 declare float @llvm.fma.f32(float, float, float)
 
 declare float @llvm.fmuladd.f32(float, float, float)
 
+declare float @nbgrad.scaled.f32(float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 define internal float @nbgrad.exp2.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -1.510000e+02
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single4exp2B4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single4exp2B4v127B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.32.i = fcmp ogt float %a0, 1.290000e+02
-  br i1 %.32.i, label %_ZN6nbgrad7kernels6single4exp2B4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.32.i, label %_ZN6nbgrad7kernels6single4exp2B4v127B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single4exp2B4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single4exp2B4v127B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single4exp2B4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single4exp2B4v127B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 1.290000e+02, %B74.i ], [ %a0, %B144.i ], [ -1.510000e+02, %0 ]
   %.50.i = fadd float %"$phi146.0.2.0.i", 0x4168000000000000
   %.51.i = fadd float %.50.i, 0xC168000000000000
@@ -2312,24 +2212,15 @@ _ZN6nbgrad7kernels6single4exp2B4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2
   %.85.i = tail call float @llvm.fmuladd.f32(float %.57.i, float %.12.i.i, float %.56.i)
   %.86.i = fadd float %.53.i, %.85.i
   %.87.i = fadd float %.86.i, 1.000000e+00
-  %.6.i.i = tail call float @llvm.fmuladd.f32(float %.51.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.7.i1.i = fadd float %.6.i.i, 0xC168000FE0000000
-  %.8.i.i = fsub float %.51.i, %.7.i1.i
-  %.5.i.i.i = fadd float %.8.i.i, 0x4168000FE0000000
-  %.6.i.i.i = bitcast float %.5.i.i.i to i32
-  %.8.i.i.i = shl i32 %.6.i.i.i, 23
-  %1 = bitcast i32 %.8.i.i.i to float
-  %.9.i2.i = bitcast float %.6.i.i to i32
-  %.11.i3.i = shl i32 %.9.i2.i, 23
-  %.13.i.i = bitcast i32 %.11.i3.i to float
-  %.14.i.i = fmul float %.87.i, %.13.i.i
-  %.42.i.i = fmul float %.14.i.i, %1
-  ret float %.42.i.i
+  %.88.i = tail call float @nbgrad.scaled.f32(float %.87.i, float %.51.i)
+  ret float %.88.i
 }
 ;; nbgrad.exp2.float64.float64 nbgrad.kernels.exponential 4c047fc0df062a23
 declare double @llvm.fma.f64(double, double, double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 define internal double @nbgrad.exp2.float64.float64(double %a0) alwaysinline {
   %.5.i = fcmp olt double %a0, -1.076000e+03
@@ -2355,22 +2246,11 @@ define internal double @nbgrad.exp2.float64.float64(double %a0) alwaysinline {
   %.14.i = tail call double @llvm.fma.f64(double %.11.i, double 0x3FE62E42FEFA39EF, double %.13.i)
   %.15.i = fmul double %.11.i, 0x3C7ABC9E3B39803F
   %.16.i = fadd double %.15.i, %.14.i
-  %.46.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.16.i.i, double %.16.i)
-  %.47.i = fadd double %.12.i, %.46.i
-  %.48.i = fadd double %.47.i, 1.000000e+00
-  %.6.i1.i = tail call double @llvm.fmuladd.f64(double %.10.i, double 5.000000e-01, double 0x43380000000003FF)
-  %.7.i2.i = fadd double %.6.i1.i, 0xC3380000000003FF
-  %.8.i3.i = fsub double %.10.i, %.7.i2.i
-  %.5.i.i.i = fadd double %.8.i3.i, 0x43380000000003FF
-  %.6.i.i.i = bitcast double %.5.i.i.i to i64
-  %.7.i.i.i = shl i64 %.6.i.i.i, 52
-  %1 = bitcast i64 %.7.i.i.i to double
-  %.9.i4.i = bitcast double %.6.i1.i to i64
-  %.10.i5.i = shl i64 %.9.i4.i, 52
-  %.11.i6.i = bitcast i64 %.10.i5.i to double
-  %.12.i7.i = fmul double %.48.i, %.11.i6.i
-  %.40.i.i = fmul double %.12.i7.i, %1
-  ret double %.40.i.i
+  %.45.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.16.i.i, double %.16.i)
+  %.46.i = fadd double %.12.i, %.45.i
+  %.47.i = fadd double %.46.i, 1.000000e+00
+  %.48.i = tail call double @nbgrad.scaled.f64(double %.47.i, double %.10.i)
+  ret double %.48.i
 }
 ;; nbgrad.expm1.float32.float32 nbgrad.kernels.single 695b3aa1e50121a0
 declare float @llvm.fmuladd.f32(float, float, float)
@@ -2379,16 +2259,16 @@ declare float @llvm.fabs.f32(float)
 
 define internal float @nbgrad.expm1.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -2.000000e+01
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B4v134B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.28.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B4v134B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single5expm1B4v134B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single5expm1B4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single5expm1B4v134B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single5expm1B4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B144.i ], [ -2.000000e+01, %0 ]
   %.46.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.47.i = fadd float %.46.i, 0xC168000000000000
@@ -2467,486 +2347,408 @@ define internal double @nbgrad.expm1.float64.float64(double %a0) alwaysinline {
 ;; nbgrad.log.float32.float32 nbgrad.kernels.single 9d65afac7282e334
 declare float @llvm.fmuladd.f32(float, float, float)
 
+declare float @nbgrad.exponent.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @nbgrad.fraction.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 define internal float @nbgrad.log.float32.float32(float %a0) alwaysinline {
-  %.9.i.i = fcmp olt float %a0, 0x3810000000000000
-  %.20.i.i = fmul float %a0, 0x4180000000000000
-  %"$phi96.2.2.0.i.i" = select i1 %.9.i.i, float %.20.i.i, float %a0
-  %.34.i.i = bitcast float %"$phi96.2.2.0.i.i" to i32
-  %.44.i.i = add i32 %.34.i.i, -1060439283
-  %1 = and i32 %.44.i.i, -8388608
-  %.52.i.i = ashr i32 %.44.i.i, 23
-  %.53.i.i = add nsw i32 %.52.i.i, 1262485504
-  %.55.i.i = bitcast i32 %.53.i.i to float
-  %.56.i.i = fadd float %.55.i.i, 0xC168000000000000
-  %.66.i.i = fadd float %.56.i.i, -2.500000e+01
-  %"$phi294.0.2.0.i.i" = select i1 %.9.i.i, float %.66.i.i, float %.56.i.i
-  %.82.i.i = sub i32 %.34.i.i, %1
-  %.88.i.i = bitcast i32 %.82.i.i to float
-  %.89.i.i = fadd float %.88.i.i, -1.000000e+00
-  %.7.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
-  %.9.i1.i = tail call float @llvm.fmuladd.f32(float %.89.i.i, float %.7.i.i, float 0xBFC0D84880000000)
-  %.11.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i, float %.9.i1.i, float 0x3FC22D7AC0000000)
-  %.13.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i, float %.11.i.i, float 0xBFC54721A0000000)
-  %.15.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i, float %.13.i.i, float 0x3FC99A0280000000)
-  %.17.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i, float %.15.i.i, float 0xBFD0002280000000)
-  %.19.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i, float %.17.i.i, float 0x3FD5555540000000)
-  %.20.i2.i = fmul float %.89.i.i, %.89.i.i
-  %.21.i.i = fmul float %.89.i.i, %.20.i2.i
-  %.22.i.i = fmul float %.21.i.i, %.19.i.i
-  %.40.i = fmul float %.89.i.i, 5.000000e-01
-  %.41.i = fmul float %.89.i.i, %.40.i
-  %.67.i = tail call float @llvm.fmuladd.f32(float %"$phi294.0.2.0.i.i", float 0x3EB7F7D1C0000000, float %.22.i.i)
-  %2 = fsub float %.67.i, %.41.i
-  %.70.i = fadd float %.89.i.i, %2
-  %.71.i = tail call float @llvm.fmuladd.f32(float %"$phi294.0.2.0.i.i", float 0x3FE62E4000000000, float %.70.i)
-  %.11.i3.i = fcmp one float %a0, 0x7FF0000000000000
-  %"$phi32.0.2.0.i.i" = select i1 %.11.i3.i, float %.71.i, float %a0
-  %.33.i.i = fcmp ogt float %a0, 0.000000e+00
-  %"$phi72.0.2.0.i.i" = select i1 %.33.i.i, float %"$phi32.0.2.0.i.i", float 0x7FF8000000000000
-  %.54.i.i = fcmp oeq float %a0, 0.000000e+00
-  %"$phi114.0.2.0.i.i" = select i1 %.54.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i"
-  %.76.i.i = fcmp uno float %a0, 0.000000e+00
-  %"$phi162.0.2.0.i.i" = select i1 %.76.i.i, float %a0, float %"$phi114.0.2.0.i.i"
-  ret float %"$phi162.0.2.0.i.i"
+  %.5.i.i = tail call float @nbgrad.exponent.f32(float %a0)
+  %.9.i.i = tail call float @nbgrad.fraction.f32(float %a0)
+  %.10.i.i = fcmp ogt float %.9.i.i, 0x3FF6A09E60000000
+  %.14.i.i = bitcast float %.9.i.i to i32
+  %.4210.i.i = add nsw i32 %.14.i.i, -8388608
+  %.4612.i.i = bitcast i32 %.4210.i.i to float
+  %.57.i.i = fadd float %.5.i.i, 1.000000e+00
+  %.4613.i.i = select i1 %.10.i.i, float %.4612.i.i, float %.9.i.i
+  %"$phi228.0.2.0.i.i" = select i1 %.10.i.i, float %.57.i.i, float %.5.i.i
+  %.40.i = fadd float %.4613.i.i, -1.000000e+00
+  %.41.i = fmul float %.40.i, 5.000000e-01
+  %.42.i = fmul float %.40.i, %.41.i
+  %.7.i.i = fadd float %.4613.i.i, 1.000000e+00
+  %.11.i.i = fdiv float %.40.i, %.7.i.i
+  %.12.i.i = fmul float %.11.i.i, %.11.i.i
+  %.15.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i, float 0x3FD31E34C0000000, float 0x3FD995EB60000000)
+  %.17.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i, float %.15.i.i, float 0x3FE55557A0000000)
+  %.18.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i, float %.17.i.i, float %.42.i)
+  %.19.i.i = fmul float %.11.i.i, %.18.i.i
+  %.68.i = tail call float @llvm.fmuladd.f32(float %"$phi228.0.2.0.i.i", float 0x3EB7F7D1C0000000, float %.19.i.i)
+  %1 = fsub float %.68.i, %.42.i
+  %.70.i = fadd float %.40.i, %1
+  %.71.i = tail call float @llvm.fmuladd.f32(float %"$phi228.0.2.0.i.i", float 0x3FE62E4000000000, float %.70.i)
+  ret float %.71.i
 }
 ;; nbgrad.log.float64.float64 nbgrad.kernels.logarithm 9d65afac7282e334
 declare double @llvm.fmuladd.f64(double, double, double)
 
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 define internal double @nbgrad.log.float64.float64(double %a0) alwaysinline {
-  %.8.i.i = fcmp olt double %a0, 0x10000000000000
-  %.18.i.i = fmul double %a0, 0x4350000000000000
-  %"$phi54.2.2.0.i.i" = select i1 %.8.i.i, double %.18.i.i, double %a0
-  %.32.i.i = bitcast double %"$phi54.2.2.0.i.i" to i64
-  %.41.i.i = add nsw i64 %.32.i.i, -4604544271217802189
-  %.42.i.i = and i64 %.41.i.i, -4503599627370496
-  %.47.i.i = ashr i64 %.41.i.i, 52
-  %.48.i.i = add nsw i64 %.47.i.i, 4843621399236968448
-  %.49.i.i = bitcast i64 %.48.i.i to double
-  %.50.i.i = fadd double %.49.i.i, 0xC338000000000000
-  %.59.i.i = fadd double %.50.i.i, -5.400000e+01
-  %"$phi190.0.2.0.i.i" = select i1 %.8.i.i, double %.59.i.i, double %.50.i.i
-  %.74.i.i = sub nsw i64 %.32.i.i, %.42.i.i
-  %1 = bitcast i64 %.74.i.i to double
-  %.40.i = fadd double %1, -1.000000e+00
-  %.5.i.i = fadd double %.40.i, 2.000000e+00
-  %.9.i.i = fdiv double %.40.i, %.5.i.i
-  %.10.i.i = fmul double %.9.i.i, %.9.i.i
-  %.11.i.i = fmul double %.10.i.i, %.10.i.i
-  %.12.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i)
-  %.16.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i, double %.15.i.i, double %.13.i.i)
-  %.17.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i, double %.16.i.i, double %.12.i.i)
-  %.18.i1.i = fmul double %.40.i, 5.000000e-01
-  %.19.i.i = fmul double %.40.i, %.18.i1.i
-  %.20.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i, double %.17.i.i, double %.19.i.i)
-  %.21.i.i = fmul double %.9.i.i, %.20.i.i
-  %.68.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i", double 0x3DEA39EF35793C76, double %.21.i.i)
-  %2 = fsub double %.68.i, %.19.i.i
-  %.71.i = fadd double %.40.i, %2
-  %.72.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i", double 0x3FE62E42FEE00000, double %.71.i)
-  %.11.i2.i = fcmp one double %a0, 0x7FF0000000000000
-  %"$phi42.0.2.0.i.i" = select i1 %.11.i2.i, double %.72.i, double %a0
-  %.33.i.i = fcmp ogt double %a0, 0.000000e+00
-  %"$phi82.0.2.0.i.i" = select i1 %.33.i.i, double %"$phi42.0.2.0.i.i", double 0x7FF8000000000000
-  %.54.i.i = fcmp oeq double %a0, 0.000000e+00
-  %"$phi124.0.2.0.i.i" = select i1 %.54.i.i, double 0xFFF0000000000000, double %"$phi82.0.2.0.i.i"
-  %.76.i.i = fcmp uno double %a0, 0.000000e+00
-  %"$phi172.0.2.0.i.i" = select i1 %.76.i.i, double %a0, double %"$phi124.0.2.0.i.i"
-  ret double %"$phi172.0.2.0.i.i"
+  %.5.i.i = tail call double @nbgrad.exponent.f64(double %a0)
+  %.9.i.i = tail call double @nbgrad.fraction.f64(double %a0)
+  %.10.i.i = fcmp ogt double %.9.i.i, 0x3FF6A09E667F3BCD
+  %.14.i.i = bitcast double %.9.i.i to i64
+  %.327.i.i = add nsw i64 %.14.i.i, -4503599627370496
+  %.378.i.i = bitcast i64 %.327.i.i to double
+  %.48.i.i = fadd double %.5.i.i, 1.000000e+00
+  %.379.i.i = select i1 %.10.i.i, double %.378.i.i, double %.9.i.i
+  %"$phi182.0.2.0.i.i" = select i1 %.10.i.i, double %.48.i.i, double %.5.i.i
+  %.40.i = fadd double %.379.i.i, -1.000000e+00
+  %.41.i = fmul double %.40.i, 5.000000e-01
+  %.42.i = fmul double %.40.i, %.41.i
+  %.7.i.i = fadd double %.379.i.i, 1.000000e+00
+  %.11.i.i = fdiv double %.40.i, %.7.i.i
+  %.12.i.i = fmul double %.11.i.i, %.11.i.i
+  %.13.i.i = fmul double %.12.i.i, %.12.i.i
+  %.14.i1.i = tail call double @llvm.fmuladd.f64(double %.12.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i)
+  %.18.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i, double %.17.i.i, double %.15.i.i)
+  %.19.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i, double %.18.i.i, double %.14.i1.i)
+  %.20.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i, double %.19.i.i, double %.42.i)
+  %.21.i.i = fmul double %.11.i.i, %.20.i.i
+  %.68.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i", double 0x3DEA39EF35793C76, double %.21.i.i)
+  %1 = fsub double %.68.i, %.42.i
+  %.70.i = fadd double %.40.i, %1
+  %.71.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i", double 0x3FE62E42FEE00000, double %.70.i)
+  ret double %.71.i
 }
 ;; nbgrad.log2.float32.float32 nbgrad.kernels.single 1b03d3cc53aba61f
 declare float @llvm.fmuladd.f32(float, float, float)
 
+declare float @nbgrad.exponent.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @nbgrad.fraction.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 declare float @llvm.fma.f32(float, float, float)
 
 define internal float @nbgrad.log2.float32.float32(float %a0) alwaysinline {
-  %.9.i.i.i = fcmp olt float %a0, 0x3810000000000000
-  %.20.i.i.i = fmul float %a0, 0x4180000000000000
-  %"$phi96.2.2.0.i.i.i" = select i1 %.9.i.i.i, float %.20.i.i.i, float %a0
-  %.34.i.i.i = bitcast float %"$phi96.2.2.0.i.i.i" to i32
-  %.44.i.i.i = add i32 %.34.i.i.i, -1060439283
-  %1 = and i32 %.44.i.i.i, -8388608
-  %.52.i.i.i = ashr i32 %.44.i.i.i, 23
-  %.53.i.i.i = add nsw i32 %.52.i.i.i, 1262485504
-  %.55.i.i.i = bitcast i32 %.53.i.i.i to float
-  %.56.i.i.i = fadd float %.55.i.i.i, 0xC168000000000000
-  %.66.i.i.i = fadd float %.56.i.i.i, -2.500000e+01
-  %"$phi294.0.2.0.i.i.i" = select i1 %.9.i.i.i, float %.66.i.i.i, float %.56.i.i.i
-  %.82.i.i.i = sub i32 %.34.i.i.i, %1
-  %.88.i.i.i = bitcast i32 %.82.i.i.i to float
-  %.89.i.i.i = fadd float %.88.i.i.i, -1.000000e+00
-  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
-  %.9.i1.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.7.i.i.i, float 0xBFC0D84880000000)
-  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.9.i1.i.i, float 0x3FC22D7AC0000000)
-  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.11.i.i.i, float 0xBFC54721A0000000)
-  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.13.i.i.i, float 0x3FC99A0280000000)
-  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
-  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
-  %.20.i2.i.i = fmul float %.89.i.i.i, %.89.i.i.i
-  %.21.i.i.i = fmul float %.89.i.i.i, %.20.i2.i.i
-  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
-  %.44.i.i = fmul float %.89.i.i.i, 5.000000e-01
-  %.45.i.i = fmul float %.89.i.i.i, %.44.i.i
-  %.46.i.i = fsub float %.89.i.i.i, %.45.i.i
-  %.47.i.i = fsub float %.89.i.i.i, %.46.i.i
-  %.48.i.i = fsub float %.47.i.i, %.45.i.i
-  %.74.i.i = fadd float %.48.i.i, %.22.i.i.i
-  %.75.i.i = fmul float %.46.i.i, 0x3FF7154760000000
-  %.76.i.i = fneg float %.75.i.i
-  %.77.i.i = tail call float @llvm.fma.f32(float %.46.i.i, float 0x3FF7154760000000, float %.76.i.i)
-  %.78.i.i = fmul float %.74.i.i, 0x3FF7154760000000
-  %.79.i.i = tail call float @llvm.fmuladd.f32(float %.46.i.i, float 0x3E54AE0C00000000, float %.78.i.i)
-  %.80.i.i = fadd float %.77.i.i, %.79.i.i
-  %.82.i.i = fadd float %"$phi294.0.2.0.i.i.i", %.75.i.i
-  %.83.i.i = fsub float %"$phi294.0.2.0.i.i.i", %.82.i.i
-  %.84.i.i = fadd float %.75.i.i, %.83.i.i
-  %.86.i.i = tail call float @llvm.fmuladd.f32(float %"$phi294.0.2.0.i.i.i", float 0.000000e+00, float %.80.i.i)
-  %.87.i.i = fadd float %.84.i.i, %.86.i.i
-  %.88.i.i = fadd float %.82.i.i, %.87.i.i
-  %.11.i3.i.i = fcmp one float %a0, 0x7FF0000000000000
-  %"$phi32.0.2.0.i.i.i" = select i1 %.11.i3.i.i, float %.88.i.i, float %a0
-  %.33.i.i.i = fcmp ogt float %a0, 0.000000e+00
-  %"$phi72.0.2.0.i.i.i" = select i1 %.33.i.i.i, float %"$phi32.0.2.0.i.i.i", float 0x7FF8000000000000
-  %.54.i.i.i = fcmp oeq float %a0, 0.000000e+00
-  %"$phi114.0.2.0.i.i.i" = select i1 %.54.i.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i.i"
-  %.76.i.i.i = fcmp uno float %a0, 0.000000e+00
-  %"$phi162.0.2.0.i.i.i" = select i1 %.76.i.i.i, float %a0, float %"$phi114.0.2.0.i.i.i"
-  ret float %"$phi162.0.2.0.i.i.i"
+  %.5.i.i = tail call float @nbgrad.exponent.f32(float %a0)
+  %.9.i.i = tail call float @nbgrad.fraction.f32(float %a0)
+  %.10.i.i = fcmp ogt float %.9.i.i, 0x3FF6A09E60000000
+  %.14.i.i = bitcast float %.9.i.i to i32
+  %.4210.i.i = add nsw i32 %.14.i.i, -8388608
+  %.4612.i.i = bitcast i32 %.4210.i.i to float
+  %.57.i.i = fadd float %.5.i.i, 1.000000e+00
+  %.4613.i.i = select i1 %.10.i.i, float %.4612.i.i, float %.9.i.i
+  %"$phi228.0.2.0.i.i" = select i1 %.10.i.i, float %.57.i.i, float %.5.i.i
+  %.5.i1.i = fadd float %.4613.i.i, -1.000000e+00
+  %.7.i.i = fmul float %.5.i1.i, -5.000000e-01
+  %.8.i.i = fneg float %.7.i.i
+  %.9.i2.i = fmul float %.5.i1.i, %.8.i.i
+  %.7.i.i.i = fadd float %.4613.i.i, 1.000000e+00
+  %.11.i.i.i = fdiv float %.5.i1.i, %.7.i.i.i
+  %.12.i.i.i = fmul float %.11.i.i.i, %.11.i.i.i
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float 0x3FD31E34C0000000, float 0x3FD995EB60000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.15.i.i.i, float 0x3FE55557A0000000)
+  %.18.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.17.i.i.i, float %.9.i2.i)
+  %.19.i.i.i = fmul float %.11.i.i.i, %.18.i.i.i
+  %.10.i3.i = fsub float %.5.i1.i, %.9.i2.i
+  %.11.i.i = fsub float %.5.i1.i, %.10.i3.i
+  %.12.i.i = fsub float %.11.i.i, %.9.i2.i
+  %.13.i.i = tail call float @llvm.fma.f32(float %.7.i.i, float %.5.i1.i, float %.9.i2.i)
+  %.14.i4.i = fadd float %.13.i.i, %.12.i.i
+  %.42.i.i = fadd float %.14.i4.i, %.19.i.i.i
+  %.73.i = fmul float %.10.i3.i, 0x3E54AE0C00000000
+  %.74.i = tail call float @llvm.fmuladd.f32(float %.42.i.i, float 0x3FF7154760000000, float %.73.i)
+  %.75.i = tail call float @llvm.fmuladd.f32(float %.10.i3.i, float 0x3FF7154760000000, float %.74.i)
+  %.76.i = fadd float %"$phi228.0.2.0.i.i", %.75.i
+  ret float %.76.i
 }
 ;; nbgrad.log2.float64.float64 nbgrad.kernels.logarithm 1b03d3cc53aba61f
-declare double @llvm.fmuladd.f64(double, double, double)
-
 declare double @llvm.fma.f64(double, double, double)
 
+declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 define internal double @nbgrad.log2.float64.float64(double %a0) alwaysinline {
-  %.8.i.i.i = fcmp olt double %a0, 0x10000000000000
-  %.18.i.i.i = fmul double %a0, 0x4350000000000000
-  %"$phi54.2.2.0.i.i.i" = select i1 %.8.i.i.i, double %.18.i.i.i, double %a0
-  %.32.i.i.i = bitcast double %"$phi54.2.2.0.i.i.i" to i64
-  %.41.i.i.i = add nsw i64 %.32.i.i.i, -4604544271217802189
-  %.42.i.i.i = and i64 %.41.i.i.i, -4503599627370496
-  %.47.i.i.i = ashr i64 %.41.i.i.i, 52
-  %.48.i.i.i = add nsw i64 %.47.i.i.i, 4843621399236968448
-  %.49.i.i.i = bitcast i64 %.48.i.i.i to double
-  %.50.i.i.i = fadd double %.49.i.i.i, 0xC338000000000000
-  %.59.i.i.i = fadd double %.50.i.i.i, -5.400000e+01
-  %"$phi190.0.2.0.i.i.i" = select i1 %.8.i.i.i, double %.59.i.i.i, double %.50.i.i.i
-  %.74.i.i.i = sub nsw i64 %.32.i.i.i, %.42.i.i.i
-  %1 = bitcast i64 %.74.i.i.i to double
-  %.5.i.i.i = fadd double %1, -1.000000e+00
-  %.5.i.i.i.i = fadd double %.5.i.i.i, 2.000000e+00
-  %.9.i.i.i.i = fdiv double %.5.i.i.i, %.5.i.i.i.i
-  %.10.i.i.i.i = fmul double %.9.i.i.i.i, %.9.i.i.i.i
-  %.11.i.i.i.i = fmul double %.10.i.i.i.i, %.10.i.i.i.i
-  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i)
-  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.15.i.i.i.i, double %.13.i.i.i.i)
-  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.16.i.i.i.i, double %.12.i.i.i.i)
-  %.18.i.i.i.i = fmul double %.5.i.i.i, 5.000000e-01
-  %.19.i.i.i.i = fmul double %.5.i.i.i, %.18.i.i.i.i
-  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double %.17.i.i.i.i, double %.19.i.i.i.i)
-  %.21.i.i.i.i = fmul double %.9.i.i.i.i, %.20.i.i.i.i
-  %.8.i1.i.i = fsub double %.5.i.i.i, %.19.i.i.i.i
-  %.9.i.i.i = fsub double %.5.i.i.i, %.8.i1.i.i
-  %.10.i.i.i = fsub double %.9.i.i.i, %.19.i.i.i.i
-  %.11.i.i.i = fmul double %.5.i.i.i, -5.000000e-01
-  %.12.i.i.i = tail call double @llvm.fma.f64(double %.11.i.i.i, double %.5.i.i.i, double %.19.i.i.i.i)
-  %.13.i.i.i = fadd double %.12.i.i.i, %.10.i.i.i
-  %.41.i2.i.i = fadd double %.13.i.i.i, %.21.i.i.i.i
-  %.80.i.i = fmul double %.8.i1.i.i, 0x3FF71547652B82FE
-  %.81.i.i = fneg double %.80.i.i
-  %.82.i.i = tail call double @llvm.fma.f64(double %.8.i1.i.i, double 0x3FF71547652B82FE, double %.81.i.i)
-  %.83.i.i = fmul double %.8.i1.i.i, 0x3C7777D0FFDA0D24
-  %.84.i.i = tail call double @llvm.fmuladd.f64(double %.41.i2.i.i, double 0x3FF71547652B82FE, double %.83.i.i)
-  %.85.i.i = fadd double %.82.i.i, %.84.i.i
-  %.91.i.i = fsub double %"$phi190.0.2.0.i.i.i", %"$phi190.0.2.0.i.i.i"
-  %.92.i.i = fmul double %"$phi190.0.2.0.i.i.i", 0.000000e+00
-  %.93.i.i = fadd double %.92.i.i, %.91.i.i
-  %.97.i.i = fadd double %"$phi190.0.2.0.i.i.i", %.80.i.i
-  %.102.i.i = fsub double %"$phi190.0.2.0.i.i.i", %.97.i.i
-  %.103.i.i = fadd double %.80.i.i, %.102.i.i
-  %.107.i.i = fcmp une double %"$phi190.0.2.0.i.i.i", 0.000000e+00
-  %"$phi266.0.2.0.i.i" = select i1 %.107.i.i, double %.103.i.i, double 0.000000e+00
-  %.127.i.i = fadd double %.93.i.i, %.85.i.i
-  %.132.i.i = fadd double %"$phi266.0.2.0.i.i", %.127.i.i
-  %.134.i.i = fadd double %.97.i.i, %.132.i.i
-  %.11.i3.i.i = fcmp one double %a0, 0x7FF0000000000000
-  %"$phi42.0.2.0.i.i.i" = select i1 %.11.i3.i.i, double %.134.i.i, double %a0
-  %.33.i.i.i = fcmp ogt double %a0, 0.000000e+00
-  %"$phi82.0.2.0.i.i.i" = select i1 %.33.i.i.i, double %"$phi42.0.2.0.i.i.i", double 0x7FF8000000000000
-  %.54.i.i.i = fcmp oeq double %a0, 0.000000e+00
-  %"$phi124.0.2.0.i.i.i" = select i1 %.54.i.i.i, double 0xFFF0000000000000, double %"$phi82.0.2.0.i.i.i"
-  %.76.i.i.i = fcmp uno double %a0, 0.000000e+00
-  %"$phi172.0.2.0.i.i.i" = select i1 %.76.i.i.i, double %a0, double %"$phi124.0.2.0.i.i.i"
-  ret double %"$phi172.0.2.0.i.i.i"
+  %.5.i.i = tail call double @nbgrad.exponent.f64(double %a0)
+  %.9.i.i = tail call double @nbgrad.fraction.f64(double %a0)
+  %.10.i.i = fcmp ogt double %.9.i.i, 0x3FF6A09E667F3BCD
+  %.14.i.i = bitcast double %.9.i.i to i64
+  %.327.i.i = add nsw i64 %.14.i.i, -4503599627370496
+  %.378.i.i = bitcast i64 %.327.i.i to double
+  %.48.i.i = fadd double %.5.i.i, 1.000000e+00
+  %.379.i.i = select i1 %.10.i.i, double %.378.i.i, double %.9.i.i
+  %"$phi182.0.2.0.i.i" = select i1 %.10.i.i, double %.48.i.i, double %.5.i.i
+  %.5.i1.i = fadd double %.379.i.i, -1.000000e+00
+  %.6.i.i = fmul double %.5.i1.i, 5.000000e-01
+  %.7.i.i = fmul double %.5.i1.i, %.6.i.i
+  %.7.i.i.i = fadd double %.379.i.i, 1.000000e+00
+  %.11.i.i.i = fdiv double %.5.i1.i, %.7.i.i.i
+  %.12.i.i.i = fmul double %.11.i.i.i, %.11.i.i.i
+  %.13.i.i.i = fmul double %.12.i.i.i, %.12.i.i.i
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i.i)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double %.17.i.i.i, double %.15.i.i.i)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double %.18.i.i.i, double %.14.i.i.i)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double %.19.i.i.i, double %.7.i.i)
+  %.21.i.i.i = fmul double %.11.i.i.i, %.20.i.i.i
+  %.8.i.i = fsub double %.5.i1.i, %.7.i.i
+  %.9.i2.i = fsub double %.5.i1.i, %.8.i.i
+  %.10.i3.i = fsub double %.9.i2.i, %.7.i.i
+  %.11.i.i = fmul double %.5.i1.i, -5.000000e-01
+  %.12.i.i = tail call double @llvm.fma.f64(double %.11.i.i, double %.5.i1.i, double %.7.i.i)
+  %.13.i.i = fadd double %.12.i.i, %.10.i3.i
+  %.41.i.i = fadd double %.13.i.i, %.21.i.i.i
+  %.80.i = tail call double @llvm.fma.f64(double %.8.i.i, double 0x3FF71547652B82FE, double %"$phi182.0.2.0.i.i")
+  %.85.i = fsub double %"$phi182.0.2.0.i.i", %.80.i
+  %.90.i = fcmp ogt double %.85.i, -1.000000e+00
+  %"$phi148.0.2.0.i" = select i1 %.90.i, double %.85.i, double -1.000000e+00
+  %.108.i = tail call double @llvm.fma.f64(double %.8.i.i, double 0x3FF71547652B82FE, double %"$phi148.0.2.0.i")
+  %.110.i = fmul double %.8.i.i, 0x3C7777D0FFDA0D24
+  %.114.i = tail call double @llvm.fmuladd.f64(double %.41.i.i, double 0x3FF71547652B82FE, double %.110.i)
+  %.117.i = fadd double %.108.i, %.114.i
+  %.119.i = fadd double %.80.i, %.117.i
+  ret double %.119.i
 }
 ;; nbgrad.log10.float32.float32 nbgrad.kernels.single 0e8495d13767044b
-declare float @llvm.fmuladd.f32(float, float, float)
-
 declare float @llvm.fma.f32(float, float, float)
 
+declare float @llvm.fmuladd.f32(float, float, float)
+
+declare float @nbgrad.exponent.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @nbgrad.fraction.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 define internal float @nbgrad.log10.float32.float32(float %a0) alwaysinline {
-  %.9.i.i.i = fcmp olt float %a0, 0x3810000000000000
-  %.20.i.i.i = fmul float %a0, 0x4180000000000000
-  %"$phi96.2.2.0.i.i.i" = select i1 %.9.i.i.i, float %.20.i.i.i, float %a0
-  %.34.i.i.i = bitcast float %"$phi96.2.2.0.i.i.i" to i32
-  %.44.i.i.i = add i32 %.34.i.i.i, -1060439283
-  %1 = and i32 %.44.i.i.i, -8388608
-  %.52.i.i.i = ashr i32 %.44.i.i.i, 23
-  %.53.i.i.i = add nsw i32 %.52.i.i.i, 1262485504
-  %.55.i.i.i = bitcast i32 %.53.i.i.i to float
-  %.56.i.i.i = fadd float %.55.i.i.i, 0xC168000000000000
-  %.66.i.i.i = fadd float %.56.i.i.i, -2.500000e+01
-  %"$phi294.0.2.0.i.i.i" = select i1 %.9.i.i.i, float %.66.i.i.i, float %.56.i.i.i
-  %.82.i.i.i = sub i32 %.34.i.i.i, %1
-  %.88.i.i.i = bitcast i32 %.82.i.i.i to float
-  %.89.i.i.i = fadd float %.88.i.i.i, -1.000000e+00
-  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
-  %.9.i1.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.7.i.i.i, float 0xBFC0D84880000000)
-  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.9.i1.i.i, float 0x3FC22D7AC0000000)
-  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.11.i.i.i, float 0xBFC54721A0000000)
-  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.13.i.i.i, float 0x3FC99A0280000000)
-  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
-  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
-  %.20.i2.i.i = fmul float %.89.i.i.i, %.89.i.i.i
-  %.21.i.i.i = fmul float %.89.i.i.i, %.20.i2.i.i
-  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
-  %.44.i.i = fmul float %.89.i.i.i, 5.000000e-01
-  %.45.i.i = fmul float %.89.i.i.i, %.44.i.i
-  %.46.i.i = fsub float %.89.i.i.i, %.45.i.i
-  %.47.i.i = fsub float %.89.i.i.i, %.46.i.i
-  %.48.i.i = fsub float %.47.i.i, %.45.i.i
-  %.74.i.i = fadd float %.48.i.i, %.22.i.i.i
-  %.75.i.i = fmul float %.46.i.i, 0x3FDBCB7B20000000
-  %.76.i.i = fneg float %.75.i.i
-  %.77.i.i = tail call float @llvm.fma.f32(float %.46.i.i, float 0x3FDBCB7B20000000, float %.76.i.i)
-  %.78.i.i = fmul float %.74.i.i, 0x3FDBCB7B20000000
-  %.79.i.i = tail call float @llvm.fmuladd.f32(float %.46.i.i, float 0xBE45B235E0000000, float %.78.i.i)
-  %.80.i.i = fadd float %.77.i.i, %.79.i.i
-  %.81.i.i = fmul float %"$phi294.0.2.0.i.i.i", 0x3FD3440000000000
-  %.82.i.i = fadd float %.81.i.i, %.75.i.i
-  %.83.i.i = fsub float %.81.i.i, %.82.i.i
-  %.84.i.i = fadd float %.75.i.i, %.83.i.i
-  %.86.i.i = tail call float @llvm.fmuladd.f32(float %"$phi294.0.2.0.i.i.i", float 0x3ED3509F80000000, float %.80.i.i)
-  %.87.i.i = fadd float %.84.i.i, %.86.i.i
-  %.88.i.i = fadd float %.82.i.i, %.87.i.i
-  %.11.i3.i.i = fcmp one float %a0, 0x7FF0000000000000
-  %"$phi32.0.2.0.i.i.i" = select i1 %.11.i3.i.i, float %.88.i.i, float %a0
-  %.33.i.i.i = fcmp ogt float %a0, 0.000000e+00
-  %"$phi72.0.2.0.i.i.i" = select i1 %.33.i.i.i, float %"$phi32.0.2.0.i.i.i", float 0x7FF8000000000000
-  %.54.i.i.i = fcmp oeq float %a0, 0.000000e+00
-  %"$phi114.0.2.0.i.i.i" = select i1 %.54.i.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i.i"
-  %.76.i.i.i = fcmp uno float %a0, 0.000000e+00
-  %"$phi162.0.2.0.i.i.i" = select i1 %.76.i.i.i, float %a0, float %"$phi114.0.2.0.i.i.i"
-  ret float %"$phi162.0.2.0.i.i.i"
+  %.5.i.i = tail call float @nbgrad.exponent.f32(float %a0)
+  %.9.i.i = tail call float @nbgrad.fraction.f32(float %a0)
+  %.10.i.i = fcmp ogt float %.9.i.i, 0x3FF6A09E60000000
+  %.14.i.i = bitcast float %.9.i.i to i32
+  %.4210.i.i = add nsw i32 %.14.i.i, -8388608
+  %.4612.i.i = bitcast i32 %.4210.i.i to float
+  %.57.i.i = fadd float %.5.i.i, 1.000000e+00
+  %.4613.i.i = select i1 %.10.i.i, float %.4612.i.i, float %.9.i.i
+  %"$phi228.0.2.0.i.i" = select i1 %.10.i.i, float %.57.i.i, float %.5.i.i
+  %.5.i1.i = fadd float %.4613.i.i, -1.000000e+00
+  %.7.i.i = fmul float %.5.i1.i, -5.000000e-01
+  %.8.i.i = fneg float %.7.i.i
+  %.9.i2.i = fmul float %.5.i1.i, %.8.i.i
+  %.7.i.i.i = fadd float %.4613.i.i, 1.000000e+00
+  %.11.i.i.i = fdiv float %.5.i1.i, %.7.i.i.i
+  %.12.i.i.i = fmul float %.11.i.i.i, %.11.i.i.i
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float 0x3FD31E34C0000000, float 0x3FD995EB60000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.15.i.i.i, float 0x3FE55557A0000000)
+  %.18.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.17.i.i.i, float %.9.i2.i)
+  %.19.i.i.i = fmul float %.11.i.i.i, %.18.i.i.i
+  %.10.i3.i = fsub float %.5.i1.i, %.9.i2.i
+  %.11.i.i = fsub float %.5.i1.i, %.10.i3.i
+  %.12.i.i = fsub float %.11.i.i, %.9.i2.i
+  %.13.i.i = tail call float @llvm.fma.f32(float %.7.i.i, float %.5.i1.i, float %.9.i2.i)
+  %.14.i4.i = fadd float %.13.i.i, %.12.i.i
+  %.42.i.i = fadd float %.14.i4.i, %.19.i.i.i
+  %.83.i = fmul float %"$phi228.0.2.0.i.i", 0x3FD3440000000000
+  %.85.i = tail call float @llvm.fma.f32(float %.10.i3.i, float 0x3FDBCB7B20000000, float %.83.i)
+  %.90.i = fsub float %.83.i, %.85.i
+  %.96.i = fcmp ogt float %.90.i, -1.000000e+00
+  %"$phi192.0.2.0.i" = select i1 %.96.i, float %.90.i, float -1.000000e+00
+  %.115.i = fmul float %"$phi228.0.2.0.i.i", 0x3ED3509F80000000
+  %.119.i = tail call float @llvm.fmuladd.f32(float %.10.i3.i, float 0xBE45B235E0000000, float %.115.i)
+  %.121.i = tail call float @llvm.fma.f32(float %.10.i3.i, float 0x3FDBCB7B20000000, float %"$phi192.0.2.0.i")
+  %.125.i = tail call float @llvm.fmuladd.f32(float %.42.i.i, float 0x3FDBCB7B20000000, float %.119.i)
+  %.128.i = fadd float %.125.i, %.121.i
+  %.130.i = fadd float %.85.i, %.128.i
+  ret float %.130.i
 }
 ;; nbgrad.log10.float64.float64 nbgrad.kernels.logarithm 0e8495d13767044b
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 declare double @llvm.fmuladd.f64(double, double, double)
 
 declare double @llvm.fma.f64(double, double, double)
 
 define internal double @nbgrad.log10.float64.float64(double %a0) alwaysinline {
-  %.8.i.i.i = fcmp olt double %a0, 0x10000000000000
-  %.18.i.i.i = fmul double %a0, 0x4350000000000000
-  %"$phi54.2.2.0.i.i.i" = select i1 %.8.i.i.i, double %.18.i.i.i, double %a0
-  %.32.i.i.i = bitcast double %"$phi54.2.2.0.i.i.i" to i64
-  %.41.i.i.i = add nsw i64 %.32.i.i.i, -4604544271217802189
-  %.42.i.i.i = and i64 %.41.i.i.i, -4503599627370496
-  %.47.i.i.i = ashr i64 %.41.i.i.i, 52
-  %.48.i.i.i = add nsw i64 %.47.i.i.i, 4843621399236968448
-  %.49.i.i.i = bitcast i64 %.48.i.i.i to double
-  %.50.i.i.i = fadd double %.49.i.i.i, 0xC338000000000000
-  %.59.i.i.i = fadd double %.50.i.i.i, -5.400000e+01
-  %"$phi190.0.2.0.i.i.i" = select i1 %.8.i.i.i, double %.59.i.i.i, double %.50.i.i.i
-  %.74.i.i.i = sub nsw i64 %.32.i.i.i, %.42.i.i.i
-  %1 = bitcast i64 %.74.i.i.i to double
-  %.5.i.i.i = fadd double %1, -1.000000e+00
-  %.5.i.i.i.i = fadd double %.5.i.i.i, 2.000000e+00
-  %.9.i.i.i.i = fdiv double %.5.i.i.i, %.5.i.i.i.i
-  %.10.i.i.i.i = fmul double %.9.i.i.i.i, %.9.i.i.i.i
-  %.11.i.i.i.i = fmul double %.10.i.i.i.i, %.10.i.i.i.i
-  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i)
-  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.15.i.i.i.i, double %.13.i.i.i.i)
-  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.16.i.i.i.i, double %.12.i.i.i.i)
-  %.18.i.i.i.i = fmul double %.5.i.i.i, 5.000000e-01
-  %.19.i.i.i.i = fmul double %.5.i.i.i, %.18.i.i.i.i
-  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double %.17.i.i.i.i, double %.19.i.i.i.i)
-  %.21.i.i.i.i = fmul double %.9.i.i.i.i, %.20.i.i.i.i
-  %.8.i1.i.i = fsub double %.5.i.i.i, %.19.i.i.i.i
-  %.9.i.i.i = fsub double %.5.i.i.i, %.8.i1.i.i
-  %.10.i.i.i = fsub double %.9.i.i.i, %.19.i.i.i.i
-  %.11.i.i.i = fmul double %.5.i.i.i, -5.000000e-01
-  %.12.i.i.i = tail call double @llvm.fma.f64(double %.11.i.i.i, double %.5.i.i.i, double %.19.i.i.i.i)
-  %.13.i.i.i = fadd double %.12.i.i.i, %.10.i.i.i
-  %.41.i2.i.i = fadd double %.13.i.i.i, %.21.i.i.i.i
-  %.80.i.i = fmul double %.8.i1.i.i, 0x3FDBCB7B1526E50E
-  %.81.i.i = fneg double %.80.i.i
-  %.82.i.i = tail call double @llvm.fma.f64(double %.8.i1.i.i, double 0x3FDBCB7B1526E50E, double %.81.i.i)
-  %.83.i.i = fmul double %.8.i1.i.i, 0x3C695355BAAAFAD3
-  %.84.i.i = tail call double @llvm.fmuladd.f64(double %.41.i2.i.i, double 0x3FDBCB7B1526E50E, double %.83.i.i)
-  %.85.i.i = fadd double %.82.i.i, %.84.i.i
-  %.89.i.i = fmul double %"$phi190.0.2.0.i.i.i", 0x3FD34413509F79FF
-  %.90.i.i = fneg double %.89.i.i
-  %.91.i.i = tail call double @llvm.fma.f64(double %"$phi190.0.2.0.i.i.i", double 0x3FD34413509F79FF, double %.90.i.i)
-  %.92.i.i = fmul double %"$phi190.0.2.0.i.i.i", 0x3C49DC1DA994FD21
-  %2 = fsub double %.91.i.i, %.92.i.i
-  %.97.i.i = fadd double %.89.i.i, %.80.i.i
-  %.102.i.i = fsub double %.89.i.i, %.97.i.i
-  %.103.i.i = fadd double %.80.i.i, %.102.i.i
-  %.107.i.i = fcmp une double %"$phi190.0.2.0.i.i.i", 0.000000e+00
-  %"$phi266.0.2.0.i.i" = select i1 %.107.i.i, double %.103.i.i, double 0.000000e+00
-  %.127.i.i = fadd double %2, %.85.i.i
-  %.132.i.i = fadd double %"$phi266.0.2.0.i.i", %.127.i.i
-  %.134.i.i = fadd double %.97.i.i, %.132.i.i
-  %.11.i3.i.i = fcmp one double %a0, 0x7FF0000000000000
-  %"$phi42.0.2.0.i.i.i" = select i1 %.11.i3.i.i, double %.134.i.i, double %a0
-  %.33.i.i.i = fcmp ogt double %a0, 0.000000e+00
-  %"$phi82.0.2.0.i.i.i" = select i1 %.33.i.i.i, double %"$phi42.0.2.0.i.i.i", double 0x7FF8000000000000
-  %.54.i.i.i = fcmp oeq double %a0, 0.000000e+00
-  %"$phi124.0.2.0.i.i.i" = select i1 %.54.i.i.i, double 0xFFF0000000000000, double %"$phi82.0.2.0.i.i.i"
-  %.76.i.i.i = fcmp uno double %a0, 0.000000e+00
-  %"$phi172.0.2.0.i.i.i" = select i1 %.76.i.i.i, double %a0, double %"$phi124.0.2.0.i.i.i"
-  ret double %"$phi172.0.2.0.i.i.i"
+  %.5.i.i.i = tail call double @nbgrad.exponent.f64(double %a0)
+  %.9.i.i.i = tail call double @nbgrad.fraction.f64(double %a0)
+  %.10.i.i.i = fcmp ogt double %.9.i.i.i, 0x3FF6A09E667F3BCD
+  %.14.i.i.i = bitcast double %.9.i.i.i to i64
+  %.327.i.i.i = add nsw i64 %.14.i.i.i, -4503599627370496
+  %.378.i.i.i = bitcast i64 %.327.i.i.i to double
+  %.48.i.i.i = fadd double %.5.i.i.i, 1.000000e+00
+  %.379.i.i.i = select i1 %.10.i.i.i, double %.378.i.i.i, double %.9.i.i.i
+  %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
+  %.5.i1.i.i = fadd double %.379.i.i.i, -1.000000e+00
+  %.6.i.i.i = fmul double %.5.i1.i.i, 5.000000e-01
+  %.7.i.i.i = fmul double %.5.i1.i.i, %.6.i.i.i
+  %.7.i.i.i.i = fadd double %.379.i.i.i, 1.000000e+00
+  %.11.i.i.i.i = fdiv double %.5.i1.i.i, %.7.i.i.i.i
+  %.12.i.i.i.i = fmul double %.11.i.i.i.i, %.11.i.i.i.i
+  %.13.i.i.i.i = fmul double %.12.i.i.i.i, %.12.i.i.i.i
+  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i.i.i)
+  %.18.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i, double %.17.i.i.i.i, double %.15.i.i.i.i)
+  %.19.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i, double %.18.i.i.i.i, double %.14.i.i.i.i)
+  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double %.19.i.i.i.i, double %.7.i.i.i)
+  %.21.i.i.i.i = fmul double %.11.i.i.i.i, %.20.i.i.i.i
+  %.8.i.i.i = fsub double %.5.i1.i.i, %.7.i.i.i
+  %.9.i2.i.i = fsub double %.5.i1.i.i, %.8.i.i.i
+  %.10.i3.i.i = fsub double %.9.i2.i.i, %.7.i.i.i
+  %.11.i.i.i = fmul double %.5.i1.i.i, -5.000000e-01
+  %.12.i.i.i = tail call double @llvm.fma.f64(double %.11.i.i.i, double %.5.i1.i.i, double %.7.i.i.i)
+  %.13.i.i.i = fadd double %.12.i.i.i, %.10.i3.i.i
+  %.41.i.i.i = fadd double %.13.i.i.i, %.21.i.i.i.i
+  %.93.i.i = fmul double %"$phi182.0.2.0.i.i.i", 0x3FD34413509F7800
+  %.96.i.i = tail call double @llvm.fma.f64(double %.8.i.i.i, double 0x3FDBCB7B1526E50E, double %.93.i.i)
+  %.101.i.i = fsub double %.93.i.i, %.96.i.i
+  %.106.i.i = fcmp ogt double %.101.i.i, -1.000000e+00
+  %"$phi148.0.2.0.i.i" = select i1 %.106.i.i, double %.101.i.i, double -1.000000e+00
+  %.125.i.i = fmul double %"$phi182.0.2.0.i.i.i", 0x3D1FEF311F12B358
+  %.132.i.i = tail call double @llvm.fmuladd.f64(double %.8.i.i.i, double 0x3C695355BAAAFAD3, double %.125.i.i)
+  %.137.i.i = tail call double @llvm.fma.f64(double %.8.i.i.i, double 0x3FDBCB7B1526E50E, double %"$phi148.0.2.0.i.i")
+  %.142.i.i = tail call double @llvm.fmuladd.f64(double %.41.i.i.i, double 0x3FDBCB7B1526E50E, double %.132.i.i)
+  %.147.i.i = fadd double %.137.i.i, %.142.i.i
+  %.149.i.i = fadd double %.96.i.i, %.147.i.i
+  ret double %.149.i.i
 }
 ;; nbgrad.log1p.float32.float32 nbgrad.kernels.single 975e76574d80cb8d
-declare float @llvm.fabs.f32(float)
+declare float @llvm.copysign.f32(float, float)
+
+declare float @nbgrad.exponent.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @nbgrad.fraction.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @nbgrad.scaled.f32(float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.log1p.float32.float32(float %a0) alwaysinline {
-  %.8.i = fadd float %a0, 1.000000e+00
-  %.10.i = fsub float %.8.i, %a0
-  %.11.i = fsub float %.8.i, %.10.i
-  %.13.i = fsub float %a0, %.11.i
-  %.14.i = fsub float 1.000000e+00, %.10.i
-  %.15.i = fadd float %.14.i, %.13.i
-  %.8.i.i = bitcast float %.8.i to i32
-  %.14.i.i = add i32 %.8.i.i, -1060439283
-  %1 = and i32 %.14.i.i, -8388608
-  %.22.i.i = ashr i32 %.14.i.i, 23
-  %.23.i.i = add nsw i32 %.22.i.i, 1262485504
-  %.25.i.i = bitcast i32 %.23.i.i to float
-  %.26.i.i = fadd float %.25.i.i, 0xC168000000000000
-  %.31.i.i = sub i32 1065353216, %1
-  %.33.i.i = bitcast i32 %.31.i.i to float
-  %.38.i.i = tail call float @llvm.fabs.f32(float %.26.i.i)
-  %.40.i.i = fcmp olt float %.38.i.i, 1.000000e+02
-  %.44.i.i = fmul float %.15.i, %.33.i.i
-  %"$phi296.0.2.0.i.i" = select i1 %.40.i.i, float %.44.i.i, float 0.000000e+00
-  %.66.i.i = sub i32 %.8.i.i, %1
-  %.72.i.i = bitcast i32 %.66.i.i to float
-  %.73.i.i = fadd float %.72.i.i, -1.000000e+00
-  %.74.i.i = fadd float %.73.i.i, %"$phi296.0.2.0.i.i"
-  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
-  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.7.i.i.i, float 0xBFC0D84880000000)
-  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.9.i.i.i, float 0x3FC22D7AC0000000)
-  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.11.i.i.i, float 0xBFC54721A0000000)
-  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.13.i.i.i, float 0x3FC99A0280000000)
-  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
-  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
-  %.20.i.i.i = fmul float %.74.i.i, %.74.i.i
-  %.21.i.i.i = fmul float %.74.i.i, %.20.i.i.i
-  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
-  %.77.i.i = fmul float %.74.i.i, 5.000000e-01
-  %.78.i.i = fmul float %.74.i.i, %.77.i.i
-  %.75.i.i = fsub float %.73.i.i, %.74.i.i
-  %.76.i.i = fadd float %"$phi296.0.2.0.i.i", %.75.i.i
-  %.107.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3EB7F7D1C0000000, float %.22.i.i.i)
-  %.108.i.i = fneg float %.74.i.i
-  %.109.i.i = tail call float @llvm.fmuladd.f32(float %.108.i.i, float %.76.i.i, float %.76.i.i)
+  %.5.i = fadd float %a0, 1.000000e+00
+  %.5.i.i.i = tail call float @nbgrad.exponent.f32(float %.5.i)
+  %.9.i.i.i = tail call float @nbgrad.fraction.f32(float %.5.i)
+  %.10.i.i.i = fcmp ogt float %.9.i.i.i, 0x3FF6A09E60000000
+  %.57.i.i.i = fadd float %.5.i.i.i, 1.000000e+00
+  %"$phi228.0.2.0.i.i.i" = select i1 %.10.i.i.i, float %.57.i.i.i, float %.5.i.i.i
+  %1 = tail call float @llvm.fabs.f32(float %"$phi228.0.2.0.i.i.i")
+  %2 = fcmp ueq float %1, 0x7FF0000000000000
+  br i1 %2, label %_ZN6nbgrad7kernels6single5log1pB4v145B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B88.i.i
+
+B88.i.i:                                          ; preds = %0
+  %.6.i = fsub float %.5.i, %a0
+  %.9.i = fsub float 1.000000e+00, %.6.i
+  %.7.i = fsub float %.5.i, %.6.i
+  %.8.i = fsub float %a0, %.7.i
+  %.10.i = fadd float %.9.i, %.8.i
+  %.54.i.i = fneg float %"$phi228.0.2.0.i.i.i"
+  %.56.i.i = tail call float @nbgrad.scaled.f32(float %.10.i, float %.54.i.i)
+  br label %_ZN6nbgrad7kernels6single5log1pB4v145B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels6single5log1pB4v145B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B88.i.i
+  %"$phi134.0.2.0.i.i" = phi float [ %.56.i.i, %B88.i.i ], [ 0.000000e+00, %0 ]
+  %.14.i.i.i = bitcast float %.9.i.i.i to i32
+  %.4210.i.i.i = add nsw i32 %.14.i.i.i, -8388608
+  %.4612.i.i.i = bitcast i32 %.4210.i.i.i to float
+  %.4613.i.i.i = select i1 %.10.i.i.i, float %.4612.i.i.i, float %.9.i.i.i
+  %.72.i.i = fadd float %.4613.i.i.i, -1.000000e+00
+  %.73.i.i = fadd float %.72.i.i, %"$phi134.0.2.0.i.i"
+  %.76.i.i = fmul float %.73.i.i, 5.000000e-01
+  %.77.i.i = fmul float %.73.i.i, %.76.i.i
+  %.7.i.i.i = fadd float %.4613.i.i.i, 1.000000e+00
+  %.11.i.i.i = fdiv float %.73.i.i, %.7.i.i.i
+  %.12.i.i.i = fmul float %.11.i.i.i, %.11.i.i.i
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float 0x3FD31E34C0000000, float 0x3FD995EB60000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.15.i.i.i, float 0x3FE55557A0000000)
+  %.18.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.17.i.i.i, float %.77.i.i)
+  %.19.i.i.i = fmul float %.11.i.i.i, %.18.i.i.i
+  %.74.i.i = fsub float %.72.i.i, %.73.i.i
+  %.75.i.i = fadd float %"$phi134.0.2.0.i.i", %.74.i.i
+  %.107.i.i = tail call float @llvm.fmuladd.f32(float %"$phi228.0.2.0.i.i.i", float 0x3EB7F7D1C0000000, float %.19.i.i.i)
+  %.108.i.i = fneg float %.73.i.i
+  %.109.i.i = tail call float @llvm.fmuladd.f32(float %.108.i.i, float %.75.i.i, float %.75.i.i)
   %.110.i.i = fadd float %.109.i.i, %.107.i.i
-  %2 = fsub float %.110.i.i, %.78.i.i
-  %.112.i.i = fadd float %.74.i.i, %2
-  %.114.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3FE62E4000000000, float %.112.i.i)
-  %.11.i.i = fcmp one float %.8.i, 0x7FF0000000000000
-  %"$phi32.0.2.0.i.i" = select i1 %.11.i.i, float %.114.i.i, float %.8.i
-  %.33.i1.i = fcmp ogt float %.8.i, 0.000000e+00
-  %"$phi72.0.2.0.i.i" = select i1 %.33.i1.i, float %"$phi32.0.2.0.i.i", float 0x7FF8000000000000
-  %.54.i.i = fcmp oeq float %.8.i, 0.000000e+00
-  %"$phi114.0.2.0.i.i" = select i1 %.54.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i"
-  %.76.i2.i = fcmp uno float %.8.i, 0.000000e+00
-  %"$phi162.0.2.0.i.i" = select i1 %.76.i2.i, float %.8.i, float %"$phi114.0.2.0.i.i"
-  %.72.i = tail call float @llvm.fabs.f32(float %a0)
-  %.73.i = fcmp olt float %.72.i, 0x3E112E0BE0000000
-  %"$phi186.0.2.0.i" = select i1 %.73.i, float %a0, float %"$phi162.0.2.0.i.i"
-  ret float %"$phi186.0.2.0.i"
+  %3 = fsub float %.110.i.i, %.77.i.i
+  %.112.i.i = fadd float %.73.i.i, %3
+  %.114.i.i = tail call float @llvm.fmuladd.f32(float %"$phi228.0.2.0.i.i.i", float 0x3FE62E4000000000, float %.112.i.i)
+  %.38.i = tail call float @llvm.copysign.f32(float %.114.i.i, float %a0)
+  ret float %.38.i
 }
+
+declare float @llvm.fabs.f32(float)
 ;; nbgrad.log1p.float64.float64 nbgrad.kernels.logarithm 975e76574d80cb8d
-declare double @llvm.fabs.f64(double)
+declare double @llvm.copysign.f64(double, double)
+
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 declare double @llvm.fmuladd.f64(double, double, double)
 
 define internal double @nbgrad.log1p.float64.float64(double %a0) alwaysinline {
-  %.8.i = fadd double %a0, 1.000000e+00
-  %.10.i = fsub double %.8.i, %a0
-  %.11.i = fsub double %.8.i, %.10.i
-  %.13.i = fsub double %a0, %.11.i
-  %.14.i = fsub double 1.000000e+00, %.10.i
-  %.15.i = fadd double %.14.i, %.13.i
-  %.8.i.i = bitcast double %.8.i to i64
-  %.13.i.i = add nsw i64 %.8.i.i, -4604544271217802189
-  %.14.i.i = and i64 %.13.i.i, -4503599627370496
-  %.19.i.i = ashr i64 %.13.i.i, 52
-  %.20.i.i = add nsw i64 %.19.i.i, 4843621399236968448
-  %.21.i.i = bitcast i64 %.20.i.i to double
-  %.22.i.i = fadd double %.21.i.i, 0xC338000000000000
-  %.27.i.i = sub nsw i64 4607182418800017408, %.14.i.i
-  %.28.i.i = bitcast i64 %.27.i.i to double
-  %.33.i.i = tail call double @llvm.fabs.f64(double %.22.i.i)
-  %.34.i.i = fcmp olt double %.33.i.i, 1.000000e+03
-  %.38.i.i = fmul double %.15.i, %.28.i.i
-  %"$phi224.0.2.0.i.i" = select i1 %.34.i.i, double %.38.i.i, double 0.000000e+00
-  %.59.i.i = sub nsw i64 %.8.i.i, %.14.i.i
-  %.64.i.i = bitcast i64 %.59.i.i to double
-  %.65.i.i = fadd double %.64.i.i, -1.000000e+00
-  %.66.i.i = fadd double %.65.i.i, %"$phi224.0.2.0.i.i"
-  %.5.i.i.i = fadd double %.66.i.i, 2.000000e+00
-  %.9.i.i.i = fdiv double %.66.i.i, %.5.i.i.i
-  %.10.i.i.i = fmul double %.9.i.i.i, %.9.i.i.i
-  %.11.i.i.i = fmul double %.10.i.i.i, %.10.i.i.i
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.15.i.i.i, double %.13.i.i.i)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.16.i.i.i, double %.12.i.i.i)
-  %.18.i.i.i = fmul double %.66.i.i, 5.000000e-01
-  %.19.i.i.i = fmul double %.66.i.i, %.18.i.i.i
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double %.17.i.i.i, double %.19.i.i.i)
-  %.21.i.i.i = fmul double %.9.i.i.i, %.20.i.i.i
-  %.67.i.i = fsub double %.65.i.i, %.66.i.i
-  %.68.i.i = fadd double %"$phi224.0.2.0.i.i", %.67.i.i
-  %.99.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i, double 0x3DEA39EF35793C76, double %.21.i.i.i)
-  %.100.i.i = fneg double %.66.i.i
-  %.101.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i, double %.68.i.i, double %.68.i.i)
-  %.102.i.i = fadd double %.101.i.i, %.99.i.i
-  %1 = fsub double %.102.i.i, %.19.i.i.i
-  %.104.i.i = fadd double %.66.i.i, %1
-  %.106.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i, double 0x3FE62E42FEE00000, double %.104.i.i)
-  %.11.i.i = fcmp one double %.8.i, 0x7FF0000000000000
-  %"$phi42.0.2.0.i.i" = select i1 %.11.i.i, double %.106.i.i, double %.8.i
-  %.33.i1.i = fcmp ogt double %.8.i, 0.000000e+00
-  %"$phi82.0.2.0.i.i" = select i1 %.33.i1.i, double %"$phi42.0.2.0.i.i", double 0x7FF8000000000000
-  %.54.i.i = fcmp oeq double %.8.i, 0.000000e+00
-  %"$phi124.0.2.0.i.i" = select i1 %.54.i.i, double 0xFFF0000000000000, double %"$phi82.0.2.0.i.i"
-  %.76.i.i = fcmp uno double %.8.i, 0.000000e+00
-  %"$phi172.0.2.0.i.i" = select i1 %.76.i.i, double %.8.i, double %"$phi124.0.2.0.i.i"
-  %.72.i = tail call double @llvm.fabs.f64(double %a0)
-  %.73.i = fcmp olt double %.72.i, 0x3C9CD2B297D889BC
-  %"$phi156.0.2.0.i" = select i1 %.73.i, double %a0, double %"$phi172.0.2.0.i.i"
-  ret double %"$phi156.0.2.0.i"
+  %.5.i = fadd double %a0, 1.000000e+00
+  %.5.i.i.i = tail call double @nbgrad.exponent.f64(double %.5.i)
+  %.9.i.i.i = tail call double @nbgrad.fraction.f64(double %.5.i)
+  %.10.i.i.i = fcmp ogt double %.9.i.i.i, 0x3FF6A09E667F3BCD
+  %.48.i.i.i = fadd double %.5.i.i.i, 1.000000e+00
+  %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
+  %1 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i")
+  %2 = fcmp ueq double %1, 0x7FF0000000000000
+  br i1 %2, label %_ZN6nbgrad7kernels9logarithm5log1pB4v147B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
+
+B98.i.i:                                          ; preds = %0
+  %.6.i = fsub double %.5.i, %a0
+  %.9.i = fsub double 1.000000e+00, %.6.i
+  %.7.i = fsub double %.5.i, %.6.i
+  %.8.i = fsub double %a0, %.7.i
+  %.10.i = fadd double %.9.i, %.8.i
+  %.54.i.i = fneg double %"$phi182.0.2.0.i.i.i"
+  %.56.i.i = tail call double @nbgrad.scaled.f64(double %.10.i, double %.54.i.i)
+  br label %_ZN6nbgrad7kernels9logarithm5log1pB4v147B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+
+_ZN6nbgrad7kernels9logarithm5log1pB4v147B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B98.i.i
+  %"$phi134.0.2.0.i.i" = phi double [ %.56.i.i, %B98.i.i ], [ 0.000000e+00, %0 ]
+  %.14.i.i.i = bitcast double %.9.i.i.i to i64
+  %.327.i.i.i = add nsw i64 %.14.i.i.i, -4503599627370496
+  %.378.i.i.i = bitcast i64 %.327.i.i.i to double
+  %.379.i.i.i = select i1 %.10.i.i.i, double %.378.i.i.i, double %.9.i.i.i
+  %.72.i.i = fadd double %.379.i.i.i, -1.000000e+00
+  %.73.i.i = fadd double %.72.i.i, %"$phi134.0.2.0.i.i"
+  %.76.i.i = fmul double %.73.i.i, 5.000000e-01
+  %.77.i.i = fmul double %.73.i.i, %.76.i.i
+  %.7.i.i.i = fadd double %.379.i.i.i, 1.000000e+00
+  %.11.i.i.i = fdiv double %.73.i.i, %.7.i.i.i
+  %.12.i.i.i = fmul double %.11.i.i.i, %.11.i.i.i
+  %.13.i.i.i = fmul double %.12.i.i.i, %.12.i.i.i
+  %.14.i1.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i.i)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double %.17.i.i.i, double %.15.i.i.i)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double %.18.i.i.i, double %.14.i1.i.i)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double %.19.i.i.i, double %.77.i.i)
+  %.21.i.i.i = fmul double %.11.i.i.i, %.20.i.i.i
+  %.74.i.i = fsub double %.72.i.i, %.73.i.i
+  %.75.i.i = fadd double %"$phi134.0.2.0.i.i", %.74.i.i
+  %.107.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i", double 0x3DEA39EF35793C76, double %.21.i.i.i)
+  %.108.i.i = fneg double %.73.i.i
+  %.109.i.i = tail call double @llvm.fmuladd.f64(double %.108.i.i, double %.75.i.i, double %.75.i.i)
+  %.110.i.i = fadd double %.109.i.i, %.107.i.i
+  %3 = fsub double %.110.i.i, %.77.i.i
+  %.112.i.i = fadd double %.73.i.i, %3
+  %.114.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i", double 0x3FE62E42FEE00000, double %.112.i.i)
+  %.38.i = tail call double @llvm.copysign.f64(double %.114.i.i, double %a0)
+  ret double %.38.i
 }
+
+declare double @llvm.fabs.f64(double)
 ;; nbgrad.logaddexp.float32.float32.float32 nbgrad.kernels.single_hyperbolic 28dc4ec46f653b74
 declare float @llvm.fabs.f32(float)
 
 declare float @llvm.fmuladd.f32(float, float, float)
+
+declare float @nbgrad.scaled.f32(float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 define internal float @nbgrad.logaddexp.float32.float32.float32(float %a0, float %a1) alwaysinline {
   %.12.i = fsub float %a0, %a1
@@ -2967,51 +2769,38 @@ define internal float @nbgrad.logaddexp.float32.float32.float32(float %a0, float
   %.11.i.i.i = fmul float %.10.i.i.i, %.10.i.i.i
   %.39.i.i.i = tail call float @llvm.fmuladd.f32(float %.11.i.i.i, float %.12.i.i.i.i, float %.10.i.i.i)
   %.40.i.i.i = fadd float %.39.i.i.i, 1.000000e+00
-  %.6.i1.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.7.i.i.i = fadd float %.6.i1.i.i, 0xC168000FE0000000
-  %.8.i.i.i = fsub float %.6.i.i.i, %.7.i.i.i
-  %.5.i.i.i.i = fadd float %.8.i.i.i, 0x4168000FE0000000
-  %.6.i.i.i.i = bitcast float %.5.i.i.i.i to i32
-  %.8.i.i.i.i = shl i32 %.6.i.i.i.i, 23
-  %1 = bitcast i32 %.8.i.i.i.i to float
-  %.9.i2.i.i = bitcast float %.6.i1.i.i to i32
-  %.11.i3.i.i = shl i32 %.9.i2.i.i, 23
-  %.13.i.i.i = bitcast i32 %.11.i3.i.i to float
-  %.14.i.i.i = fmul float %.40.i.i.i, %.13.i.i.i
-  %.42.i.i.i = fmul float %.14.i.i.i, %1
-  %.9.i1.i = fcmp ogt float %.42.i.i.i, 0x3FDA8279A0000000
-  %.17.i.i = tail call float @llvm.fmuladd.f32(float %.42.i.i.i, float 5.000000e-01, float -5.000000e-01)
-  %arg.e.sink8.i.i = select i1 %.9.i1.i, float %.17.i.i, float %.42.i.i.i
-  %.7.i.i2.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
-  %.9.i.i3.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.7.i.i2.i, float 0xBFC0D84880000000)
-  %.11.i.i4.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.9.i.i3.i, float 0x3FC22D7AC0000000)
-  %.13.i.i5.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.11.i.i4.i, float 0xBFC54721A0000000)
-  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.13.i.i5.i, float 0x3FC99A0280000000)
-  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
-  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
-  %.20.i.i.i = fmul float %arg.e.sink8.i.i, %arg.e.sink8.i.i
-  %.21.i.i.i = fmul float %arg.e.sink8.i.i, %.20.i.i.i
-  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
+  %.90.i.i = tail call float @nbgrad.scaled.f32(float %.40.i.i.i, float %.6.i.i.i)
+  %.9.i1.i = fcmp ogt float %.90.i.i, 0x3FDA8279A0000000
+  %.17.i.i = tail call float @llvm.fmuladd.f32(float %.90.i.i, float 5.000000e-01, float -5.000000e-01)
+  %arg.e.sink8.i.i = select i1 %.9.i1.i, float %.17.i.i, float %.90.i.i
   %.37.i.i = fmul float %arg.e.sink8.i.i, 5.000000e-01
   %.39.i.i = fmul float %arg.e.sink8.i.i, %.37.i.i
+  %.54.i.i = fadd float %arg.e.sink8.i.i, 1.000000e+00
+  %.7.i.i.i = fadd float %.54.i.i, 1.000000e+00
+  %.11.i.i2.i = fdiv float %arg.e.sink8.i.i, %.7.i.i.i
+  %.12.i.i.i = fmul float %.11.i.i2.i, %.11.i.i2.i
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float 0x3FD31E34C0000000, float 0x3FD995EB60000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.15.i.i.i, float 0x3FE55557A0000000)
+  %.18.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.17.i.i.i, float %.39.i.i)
+  %.19.i.i.i = fmul float %.11.i.i2.i, %.18.i.i.i
   %"$phi162.0.2.0.i.i" = select i1 %.9.i1.i, float 0x3EB7F7D1C0000000, float 0.000000e+00
-  %.81.i.i = fadd float %"$phi162.0.2.0.i.i", %.22.i.i.i
-  %"$phi226.0.2.0.i.i" = select i1 %.9.i1.i, float 0x3FE62E4000000000, float 0.000000e+00
-  %.100.i.i = fsub float %.39.i.i, %.81.i.i
-  %.106.i.i = fsub float %arg.e.sink8.i.i, %.100.i.i
-  %.110.i.i = fadd float %"$phi226.0.2.0.i.i", %.106.i.i
-  %.86.i = fadd float %"$phi42.0.2.0.i", %.110.i.i
+  %.84.i.i = fadd float %"$phi162.0.2.0.i.i", %.19.i.i.i
+  %"$phi246.0.2.0.i.i" = select i1 %.9.i1.i, float 0x3FE62E4000000000, float 0.000000e+00
+  %.103.i.i = fsub float %.39.i.i, %.84.i.i
+  %.109.i.i = fsub float %arg.e.sink8.i.i, %.103.i.i
+  %.113.i.i = fadd float %"$phi246.0.2.0.i.i", %.109.i.i
+  %.86.i = fadd float %"$phi42.0.2.0.i", %.113.i.i
   %.91.i = fcmp uno float %.12.i, 0.000000e+00
-  br i1 %.91.i, label %B174.i, label %_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB4v153B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.91.i, label %B174.i, label %_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB4v149B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B174.i:                                           ; preds = %0
   %.97.i = fcmp oeq float %a0, %a1
-  br i1 %.97.i, label %_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB4v153B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B190.i
+  br i1 %.97.i, label %_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB4v149B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B190.i
 
 B190.i:                                           ; preds = %B174.i
-  br label %_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB4v153B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB4v149B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB4v153B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B174.i, %B190.i
+_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB4v149B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B174.i, %B190.i
   %"$phi196.0.3.0.i" = phi float [ %.12.i, %B190.i ], [ %a0, %B174.i ], [ %.86.i, %0 ]
   ret float %"$phi196.0.3.0.i"
 }
@@ -3019,6 +2808,8 @@ _ZN6nbgrad7kernels17single_hyperbolic9logaddexpB4v153B58c8tJTIeFIjxB2IKSgI4CrvQC
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 define internal double @nbgrad.logaddexp.float64.float64.float64(double %a0, double %a1) alwaysinline {
   %.12.i = fsub double %a0, %a1
@@ -3045,55 +2836,45 @@ define internal double @nbgrad.logaddexp.float64.float64.float64(double %a0, dou
   %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.10.i.i.i, double %.12.i.i.i)
   %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double %.6.i.i.i)
   %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.13.i.i.i, double %.15.i.i.i)
-  %.44.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.14.i.i)
-  %.45.i.i = fadd double %.44.i.i, 1.000000e+00
-  %.6.i1.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i, double 5.000000e-01, double 0x43380000000003FF)
-  %.7.i2.i.i = fadd double %.6.i1.i.i, 0xC3380000000003FF
-  %.8.i3.i.i = fsub double %.10.i.i, %.7.i2.i.i
-  %.5.i.i.i.i = fadd double %.8.i3.i.i, 0x43380000000003FF
-  %.6.i.i.i.i = bitcast double %.5.i.i.i.i to i64
-  %.7.i.i.i.i = shl i64 %.6.i.i.i.i, 52
-  %1 = bitcast i64 %.7.i.i.i.i to double
-  %.9.i4.i.i = bitcast double %.6.i1.i.i to i64
-  %.10.i5.i.i = shl i64 %.9.i4.i.i, 52
-  %.11.i6.i.i = bitcast i64 %.10.i5.i.i to double
-  %.12.i7.i.i = fmul double %.45.i.i, %.11.i6.i.i
-  %.40.i.i.i = fmul double %.12.i7.i.i, %1
-  %.8.i1.i = fcmp ogt double %.40.i.i.i, 0x3FDA827999FCEF33
-  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.40.i.i.i, double 5.000000e-01, double -5.000000e-01)
-  %arg.e.sink8.i.i = select i1 %.8.i1.i, double %.15.i.i, double %.40.i.i.i
-  %.5.i.i2.i = fadd double %arg.e.sink8.i.i, 2.000000e+00
-  %.9.i.i3.i = fdiv double %arg.e.sink8.i.i, %.5.i.i2.i
-  %.10.i.i4.i = fmul double %.9.i.i3.i, %.9.i.i3.i
-  %.11.i.i5.i = fmul double %.10.i.i4.i, %.10.i.i4.i
-  %.12.i.i6.i = tail call double @llvm.fmuladd.f64(double %.10.i.i4.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i7.i = tail call double @llvm.fmuladd.f64(double %.10.i.i4.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i4.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i8.i = tail call double @llvm.fmuladd.f64(double %.11.i.i5.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i)
-  %.16.i.i9.i = tail call double @llvm.fmuladd.f64(double %.11.i.i5.i, double %.15.i.i8.i, double %.13.i.i7.i)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i5.i, double %.16.i.i9.i, double %.12.i.i6.i)
-  %.18.i.i.i = fmul double %arg.e.sink8.i.i, 5.000000e-01
-  %.19.i.i.i = fmul double %arg.e.sink8.i.i, %.18.i.i.i
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i4.i, double %.17.i.i.i, double %.19.i.i.i)
-  %.21.i.i.i = fmul double %.9.i.i3.i, %.20.i.i.i
+  %.43.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.14.i.i)
+  %.44.i.i = fadd double %.43.i.i, 1.000000e+00
+  %.45.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i, double %.10.i.i)
+  %.8.i1.i = fcmp ogt double %.45.i.i, 0x3FDA827999FCEF33
+  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.45.i.i, double 5.000000e-01, double -5.000000e-01)
+  %arg.e.sink8.i.i = select i1 %.8.i1.i, double %.15.i.i, double %.45.i.i
+  %.35.i.i = fmul double %arg.e.sink8.i.i, 5.000000e-01
+  %.37.i.i = fmul double %arg.e.sink8.i.i, %.35.i.i
+  %.52.i.i = fadd double %arg.e.sink8.i.i, 1.000000e+00
+  %.7.i.i2.i = fadd double %.52.i.i, 1.000000e+00
+  %.11.i.i3.i = fdiv double %arg.e.sink8.i.i, %.7.i.i2.i
+  %.12.i.i4.i = fmul double %.11.i.i3.i, %.11.i.i3.i
+  %.13.i.i5.i = fmul double %.12.i.i4.i, %.12.i.i4.i
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i4.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i6.i = tail call double @llvm.fmuladd.f64(double %.12.i.i4.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i7.i = tail call double @llvm.fmuladd.f64(double %.12.i.i4.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i5.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i7.i)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i5.i, double %.17.i.i.i, double %.15.i.i6.i)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i5.i, double %.18.i.i.i, double %.14.i.i.i)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i4.i, double %.19.i.i.i, double %.37.i.i)
+  %.21.i.i.i = fmul double %.11.i.i3.i, %.20.i.i.i
   %"$phi94.0.2.0.i.i" = select i1 %.8.i1.i, double 0x3DEA39EF35793C76, double 0.000000e+00
-  %.79.i.i = fadd double %"$phi94.0.2.0.i.i", %.21.i.i.i
-  %"$phi148.0.2.0.i.i" = select i1 %.8.i1.i, double 0x3FE62E42FEE00000, double 0.000000e+00
-  %.98.i.i = fsub double %.19.i.i.i, %.79.i.i
-  %.104.i.i = fsub double %arg.e.sink8.i.i, %.98.i.i
-  %.108.i.i = fadd double %"$phi148.0.2.0.i.i", %.104.i.i
-  %.86.i = fadd double %"$phi32.0.2.0.i", %.108.i.i
+  %.82.i.i = fadd double %"$phi94.0.2.0.i.i", %.21.i.i.i
+  %"$phi158.0.2.0.i.i" = select i1 %.8.i1.i, double 0x3FE62E42FEE00000, double 0.000000e+00
+  %.101.i.i = fsub double %.37.i.i, %.82.i.i
+  %.107.i.i = fsub double %arg.e.sink8.i.i, %.101.i.i
+  %.111.i.i = fadd double %"$phi158.0.2.0.i.i", %.107.i.i
+  %.86.i = fadd double %"$phi32.0.2.0.i", %.111.i.i
   %.91.i = fcmp uno double %.12.i, 0.000000e+00
-  br i1 %.91.i, label %B164.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v156B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.91.i, label %B164.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v152B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B164.i:                                           ; preds = %0
   %.97.i = fcmp oeq double %a0, %a1
-  br i1 %.97.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v156B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B180.i
+  br i1 %.97.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v152B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B180.i
 
 B180.i:                                           ; preds = %B164.i
-  br label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v156B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v152B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9logarithm9logaddexpB4v156B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B164.i, %B180.i
+_ZN6nbgrad7kernels9logarithm9logaddexpB4v152B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B164.i, %B180.i
   %"$phi186.0.3.0.i" = phi double [ %.12.i, %B180.i ], [ %a0, %B164.i ], [ %.86.i, %0 ]
   ret double %"$phi186.0.3.0.i"
 }
@@ -3103,6 +2884,8 @@ declare float @llvm.fabs.f32(float)
 declare float @llvm.fmuladd.f32(float, float, float)
 
 declare float @llvm.fma.f32(float, float, float)
+
+declare float @nbgrad.scaled.f32(float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 define internal float @nbgrad.logaddexp2.float32.float32.float32(float %a0, float %a1) alwaysinline {
   %.12.i = fsub float %a0, %a1
@@ -3127,55 +2910,42 @@ define internal float @nbgrad.logaddexp2.float32.float32.float32(float %a0, floa
   %.85.i.i = tail call float @llvm.fmuladd.f32(float %.57.i.i, float %.12.i.i.i, float %.56.i.i)
   %.86.i.i = fadd float %.53.i.i, %.85.i.i
   %.87.i.i = fadd float %.86.i.i, 1.000000e+00
-  %.6.i.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.7.i1.i.i = fadd float %.6.i.i.i, 0xC168000FE0000000
-  %.8.i.i.i = fsub float %.51.i.i, %.7.i1.i.i
-  %.5.i.i.i.i = fadd float %.8.i.i.i, 0x4168000FE0000000
-  %.6.i.i.i.i = bitcast float %.5.i.i.i.i to i32
-  %.8.i.i.i.i = shl i32 %.6.i.i.i.i, 23
-  %1 = bitcast i32 %.8.i.i.i.i to float
-  %.9.i2.i.i = bitcast float %.6.i.i.i to i32
-  %.11.i3.i.i = shl i32 %.9.i2.i.i, 23
-  %.13.i.i.i = bitcast i32 %.11.i3.i.i to float
-  %.14.i.i.i = fmul float %.87.i.i, %.13.i.i.i
-  %.42.i.i.i = fmul float %.14.i.i.i, %1
-  %.9.i1.i = fcmp ogt float %.42.i.i.i, 0x3FDA8279A0000000
-  %.17.i.i = tail call float @llvm.fmuladd.f32(float %.42.i.i.i, float 5.000000e-01, float -5.000000e-01)
-  %arg.e.sink8.i.i = select i1 %.9.i1.i, float %.17.i.i, float %.42.i.i.i
-  %.7.i.i2.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
-  %.9.i.i3.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.7.i.i2.i, float 0xBFC0D84880000000)
-  %.11.i.i4.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.9.i.i3.i, float 0x3FC22D7AC0000000)
-  %.13.i.i5.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.11.i.i4.i, float 0xBFC54721A0000000)
-  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.13.i.i5.i, float 0x3FC99A0280000000)
-  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
-  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %arg.e.sink8.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
-  %.20.i.i.i = fmul float %arg.e.sink8.i.i, %arg.e.sink8.i.i
-  %.21.i.i.i = fmul float %arg.e.sink8.i.i, %.20.i.i.i
-  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
+  %.88.i.i = tail call float @nbgrad.scaled.f32(float %.87.i.i, float %.51.i.i)
+  %.9.i1.i = fcmp ogt float %.88.i.i, 0x3FDA8279A0000000
+  %.17.i.i = tail call float @llvm.fmuladd.f32(float %.88.i.i, float 5.000000e-01, float -5.000000e-01)
+  %arg.e.sink8.i.i = select i1 %.9.i1.i, float %.17.i.i, float %.88.i.i
   %.37.i.i = fmul float %arg.e.sink8.i.i, 5.000000e-01
   %.39.i.i = fmul float %arg.e.sink8.i.i, %.37.i.i
+  %.54.i2.i = fadd float %arg.e.sink8.i.i, 1.000000e+00
+  %.7.i.i3.i = fadd float %.54.i2.i, 1.000000e+00
+  %.11.i.i4.i = fdiv float %arg.e.sink8.i.i, %.7.i.i3.i
+  %.12.i.i5.i = fmul float %.11.i.i4.i, %.11.i.i4.i
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i5.i, float 0x3FD31E34C0000000, float 0x3FD995EB60000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i5.i, float %.15.i.i.i, float 0x3FE55557A0000000)
+  %.18.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i5.i, float %.17.i.i.i, float %.39.i.i)
+  %.19.i.i.i = fmul float %.11.i.i4.i, %.18.i.i.i
   %"$phi162.0.2.0.i.i" = select i1 %.9.i1.i, float 0x3EB7F7D1C0000000, float 0.000000e+00
-  %.81.i.i = fadd float %"$phi162.0.2.0.i.i", %.22.i.i.i
-  %"$phi226.0.2.0.i.i" = select i1 %.9.i1.i, float 0x3FE62E4000000000, float 0.000000e+00
-  %.100.i.i = fsub float %.39.i.i, %.81.i.i
-  %.106.i.i = fsub float %arg.e.sink8.i.i, %.100.i.i
-  %.110.i.i = fadd float %"$phi226.0.2.0.i.i", %.106.i.i
-  %.86.i = fmul float %.110.i.i, 0x3FF7154760000000
+  %.84.i.i = fadd float %"$phi162.0.2.0.i.i", %.19.i.i.i
+  %"$phi246.0.2.0.i.i" = select i1 %.9.i1.i, float 0x3FE62E4000000000, float 0.000000e+00
+  %.103.i.i = fsub float %.39.i.i, %.84.i.i
+  %.109.i.i = fsub float %arg.e.sink8.i.i, %.103.i.i
+  %.113.i.i = fadd float %"$phi246.0.2.0.i.i", %.109.i.i
+  %.86.i = fmul float %.113.i.i, 0x3FF7154760000000
   %.87.i = fadd float %"$phi42.0.2.0.i", %.86.i
   %.92.i = fcmp oeq float %.12.i, 0.000000e+00
   %.97.i = fadd float %a0, 1.000000e+00
   %"$phi194.0.2.0.i" = select i1 %.92.i, float %.97.i, float %.87.i
   %.115.i = fcmp uno float %.12.i, 0.000000e+00
-  br i1 %.115.i, label %B236.i, label %_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B4v159B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.115.i, label %B236.i, label %_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B4v155B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B236.i:                                           ; preds = %0
   %.121.i = fcmp oeq float %a0, %a1
-  br i1 %.121.i, label %_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B4v159B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B252.i
+  br i1 %.121.i, label %_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B4v155B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B252.i
 
 B252.i:                                           ; preds = %B236.i
-  br label %_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B4v159B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B4v155B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B4v159B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B236.i, %B252.i
+_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B4v155B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B236.i, %B252.i
   %"$phi258.0.3.0.i" = phi float [ %.12.i, %B252.i ], [ %a0, %B236.i ], [ %"$phi194.0.2.0.i", %0 ]
   ret float %"$phi258.0.3.0.i"
 }
@@ -3185,6 +2955,8 @@ declare double @llvm.fabs.f64(double)
 declare double @llvm.fmuladd.f64(double, double, double)
 
 declare double @llvm.fma.f64(double, double, double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 define internal double @nbgrad.logaddexp2.float64.float64.float64(double %a0, double %a1) alwaysinline {
   %.12.i = fsub double %a0, %a1
@@ -3215,60 +2987,50 @@ define internal double @nbgrad.logaddexp2.float64.float64.float64(double %a0, do
   %.14.i.i = tail call double @llvm.fma.f64(double %.11.i.i, double 0x3FE62E42FEFA39EF, double %.13.i.i)
   %.15.i.i = fmul double %.11.i.i, 0x3C7ABC9E3B39803F
   %.16.i.i = fadd double %.15.i.i, %.14.i.i
-  %.46.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.16.i.i)
-  %.47.i.i = fadd double %.12.i.i, %.46.i.i
-  %.48.i.i = fadd double %.47.i.i, 1.000000e+00
-  %.6.i1.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i, double 5.000000e-01, double 0x43380000000003FF)
-  %.7.i2.i.i = fadd double %.6.i1.i.i, 0xC3380000000003FF
-  %.8.i3.i.i = fsub double %.10.i.i, %.7.i2.i.i
-  %.5.i.i.i.i = fadd double %.8.i3.i.i, 0x43380000000003FF
-  %.6.i.i.i.i = bitcast double %.5.i.i.i.i to i64
-  %.7.i.i.i.i = shl i64 %.6.i.i.i.i, 52
-  %1 = bitcast i64 %.7.i.i.i.i to double
-  %.9.i4.i.i = bitcast double %.6.i1.i.i to i64
-  %.10.i5.i.i = shl i64 %.9.i4.i.i, 52
-  %.11.i6.i.i = bitcast i64 %.10.i5.i.i to double
-  %.12.i7.i.i = fmul double %.48.i.i, %.11.i6.i.i
-  %.40.i.i.i = fmul double %.12.i7.i.i, %1
-  %.8.i1.i = fcmp ogt double %.40.i.i.i, 0x3FDA827999FCEF33
-  %.15.i2.i = tail call double @llvm.fmuladd.f64(double %.40.i.i.i, double 5.000000e-01, double -5.000000e-01)
-  %arg.e.sink8.i.i = select i1 %.8.i1.i, double %.15.i2.i, double %.40.i.i.i
-  %.5.i.i3.i = fadd double %arg.e.sink8.i.i, 2.000000e+00
-  %.9.i.i4.i = fdiv double %arg.e.sink8.i.i, %.5.i.i3.i
-  %.10.i.i5.i = fmul double %.9.i.i4.i, %.9.i.i4.i
-  %.11.i.i6.i = fmul double %.10.i.i5.i, %.10.i.i5.i
-  %.12.i.i7.i = tail call double @llvm.fmuladd.f64(double %.10.i.i5.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i8.i = tail call double @llvm.fmuladd.f64(double %.10.i.i5.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i5.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i9.i = tail call double @llvm.fmuladd.f64(double %.11.i.i6.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i)
-  %.16.i.i10.i = tail call double @llvm.fmuladd.f64(double %.11.i.i6.i, double %.15.i.i9.i, double %.13.i.i8.i)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i6.i, double %.16.i.i10.i, double %.12.i.i7.i)
-  %.18.i.i.i = fmul double %arg.e.sink8.i.i, 5.000000e-01
-  %.19.i.i.i = fmul double %arg.e.sink8.i.i, %.18.i.i.i
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i5.i, double %.17.i.i.i, double %.19.i.i.i)
-  %.21.i.i.i = fmul double %.9.i.i4.i, %.20.i.i.i
+  %.45.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.16.i.i)
+  %.46.i.i = fadd double %.12.i.i, %.45.i.i
+  %.47.i.i = fadd double %.46.i.i, 1.000000e+00
+  %.48.i.i = tail call double @nbgrad.scaled.f64(double %.47.i.i, double %.10.i.i)
+  %.8.i1.i = fcmp ogt double %.48.i.i, 0x3FDA827999FCEF33
+  %.15.i2.i = tail call double @llvm.fmuladd.f64(double %.48.i.i, double 5.000000e-01, double -5.000000e-01)
+  %arg.e.sink8.i.i = select i1 %.8.i1.i, double %.15.i2.i, double %.48.i.i
+  %.35.i.i = fmul double %arg.e.sink8.i.i, 5.000000e-01
+  %.37.i.i = fmul double %arg.e.sink8.i.i, %.35.i.i
+  %.52.i.i = fadd double %arg.e.sink8.i.i, 1.000000e+00
+  %.7.i.i3.i = fadd double %.52.i.i, 1.000000e+00
+  %.11.i.i4.i = fdiv double %arg.e.sink8.i.i, %.7.i.i3.i
+  %.12.i.i5.i = fmul double %.11.i.i4.i, %.11.i.i4.i
+  %.13.i.i6.i = fmul double %.12.i.i5.i, %.12.i.i5.i
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i5.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i7.i = tail call double @llvm.fmuladd.f64(double %.12.i.i5.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i8.i = tail call double @llvm.fmuladd.f64(double %.12.i.i5.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i6.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i8.i)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i6.i, double %.17.i.i.i, double %.15.i.i7.i)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i6.i, double %.18.i.i.i, double %.14.i.i.i)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i5.i, double %.19.i.i.i, double %.37.i.i)
+  %.21.i.i.i = fmul double %.11.i.i4.i, %.20.i.i.i
   %"$phi94.0.2.0.i.i" = select i1 %.8.i1.i, double 0x3DEA39EF35793C76, double 0.000000e+00
-  %.79.i.i = fadd double %"$phi94.0.2.0.i.i", %.21.i.i.i
-  %"$phi148.0.2.0.i.i" = select i1 %.8.i1.i, double 0x3FE62E42FEE00000, double 0.000000e+00
-  %.98.i.i = fsub double %.19.i.i.i, %.79.i.i
-  %.104.i.i = fsub double %arg.e.sink8.i.i, %.98.i.i
-  %.108.i.i = fadd double %"$phi148.0.2.0.i.i", %.104.i.i
-  %.86.i = fmul double %.108.i.i, 0x3FF71547652B82FE
+  %.82.i.i = fadd double %"$phi94.0.2.0.i.i", %.21.i.i.i
+  %"$phi158.0.2.0.i.i" = select i1 %.8.i1.i, double 0x3FE62E42FEE00000, double 0.000000e+00
+  %.101.i.i = fsub double %.37.i.i, %.82.i.i
+  %.107.i.i = fsub double %arg.e.sink8.i.i, %.101.i.i
+  %.111.i.i = fadd double %"$phi158.0.2.0.i.i", %.107.i.i
+  %.86.i = fmul double %.111.i.i, 0x3FF71547652B82FE
   %.87.i = fadd double %"$phi32.0.2.0.i", %.86.i
   %.92.i = fcmp oeq double %.12.i, 0.000000e+00
   %.97.i = fadd double %a0, 1.000000e+00
   %"$phi164.0.2.0.i" = select i1 %.92.i, double %.97.i, double %.87.i
   %.115.i = fcmp uno double %.12.i, 0.000000e+00
-  br i1 %.115.i, label %B206.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v161B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.115.i, label %B206.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v157B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B206.i:                                           ; preds = %0
   %.121.i = fcmp oeq double %a0, %a1
-  br i1 %.121.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v161B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B222.i
+  br i1 %.121.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v157B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B222.i
 
 B222.i:                                           ; preds = %B206.i
-  br label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v161B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v157B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9logarithm10logaddexp2B4v161B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B206.i, %B222.i
+_ZN6nbgrad7kernels9logarithm10logaddexp2B4v157B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B206.i, %B222.i
   %"$phi228.0.3.0.i" = phi double [ %.12.i, %B222.i ], [ %a0, %B206.i ], [ %"$phi164.0.2.0.i", %0 ]
   ret double %"$phi228.0.3.0.i"
 }
@@ -3328,11 +3090,11 @@ B136.i:                                           ; preds = %B100.endif.i, %B90.
   %"$phi240.0.2.0.i" = select i1 %.169.i, float %a0, float %.164.i
   %.191.i = tail call float @llvm.fabs.f32(float %a0)
   %.192.i = fcmp ugt float %.191.i, 6.553600e+04
-  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB4v159B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B290.i:                                           ; preds = %B136.i
   %.195.i = tail call float @sinf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3sinB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3sinB4v159B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B100.endif.i:                                     ; preds = %0
   %.9.i11.i = tail call float @llvm.fmuladd.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -3344,7 +3106,7 @@ B100.endif.i:                                     ; preds = %0
   %.145.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3sinB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
+_ZN6nbgrad7kernels6single3sinB4v159B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
   %result.1.2.0.i = phi float [ %"$phi240.0.2.0.i", %B136.i ], [ %.195.i, %B290.i ]
   ret float %result.1.2.0.i
 }
@@ -3407,11 +3169,11 @@ B136.i:                                           ; preds = %B100.endif.i, %B90.
   %"$phi230.0.2.0.i" = select i1 %.165.i, double %a0, double %.160.i
   %.187.i = tail call double @llvm.fabs.f64(double %a0)
   %.188.i = fcmp ugt double %.187.i, 0x41D0000000000000
-  br i1 %.188.i, label %B280.i, label %_ZN6nbgrad7kernels13trigonometric3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.188.i, label %B280.i, label %_ZN6nbgrad7kernels13trigonometric3sinB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B280.i:                                           ; preds = %B136.i
   %.191.i = tail call double @sin(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3sinB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B100.endif.i:                                     ; preds = %0
   %.7.i14.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i, double 0x3DE5DFB43B723020, double 0xBE5AE5FDE9E63372)
@@ -3426,7 +3188,7 @@ B100.endif.i:                                     ; preds = %0
   %.144.i = fadd double %.10.i.i, %.15.i22.i
   br label %B136.i
 
-_ZN6nbgrad7kernels13trigonometric3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B280.i
+_ZN6nbgrad7kernels13trigonometric3sinB4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B280.i
   %result.1.2.0.i = phi double [ %"$phi230.0.2.0.i", %B136.i ], [ %.191.i, %B280.i ]
   ret double %result.1.2.0.i
 }
@@ -3485,11 +3247,11 @@ B136.i:                                           ; preds = %B90.endif.i, %B128.
   %.165.i = bitcast i32 %.163.i to float
   %.170.i = tail call float @llvm.fabs.f32(float %a0)
   %.171.i = fcmp ugt float %.170.i, 6.553600e+04
-  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i:                                           ; preds = %B136.i
   %.174.i = tail call float @cosf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3cosB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3cosB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B90.endif.i:                                      ; preds = %0
   %.9.i11.i = tail call float @llvm.fmuladd.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -3501,7 +3263,7 @@ B90.endif.i:                                      ; preds = %0
   %.130.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3cosB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
+_ZN6nbgrad7kernels6single3cosB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
   %result.2.0.i = phi float [ %.165.i, %B136.i ], [ %.174.i, %B266.i ]
   ret float %result.2.0.i
 }
@@ -3563,11 +3325,11 @@ B136.i:                                           ; preds = %B90.endif.i, %B128.
   %.161.i = bitcast i64 %.160.i to double
   %.166.i = tail call double @llvm.fabs.f64(double %a0)
   %.167.i = fcmp ugt double %.166.i, 0x41D0000000000000
-  br i1 %.167.i, label %B266.i, label %_ZN6nbgrad7kernels13trigonometric3cosB4v172B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.167.i, label %B266.i, label %_ZN6nbgrad7kernels13trigonometric3cosB4v168B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i:                                           ; preds = %B136.i
   %.170.i = tail call double @cos(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3cosB4v172B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3cosB4v168B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B90.endif.i:                                      ; preds = %0
   %.7.i14.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i, double 0x3DE5DFB43B723020, double 0xBE5AE5FDE9E63372)
@@ -3582,7 +3344,7 @@ B90.endif.i:                                      ; preds = %0
   %.129.i = fadd double %.10.i.i, %.15.i22.i
   br label %B136.i
 
-_ZN6nbgrad7kernels13trigonometric3cosB4v172B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B266.i
+_ZN6nbgrad7kernels13trigonometric3cosB4v168B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B266.i
   %result.2.0.i = phi double [ %.161.i, %B136.i ], [ %.170.i, %B266.i ]
   ret double %result.2.0.i
 }
@@ -3631,13 +3393,13 @@ define internal float @nbgrad.tan.float32.float32(float %a0) alwaysinline {
   %"$phi628.0.2.0.i" = select i1 %.114.i, float %a0, float %"$phi598.0.2.0.i"
   %.136.i = tail call float @llvm.fabs.f32(float %a0)
   %.137.i = fcmp ugt float %.136.i, 6.553600e+04
-  br i1 %.137.i, label %B678.i, label %_ZN6nbgrad7kernels13single_angles3tanB4v173B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.137.i, label %B678.i, label %_ZN6nbgrad7kernels13single_angles3tanB4v169B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B678.i:                                           ; preds = %0
   %.140.i = tail call float @tanf(float %a0)
-  br label %_ZN6nbgrad7kernels13single_angles3tanB4v173B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels13single_angles3tanB4v169B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels13single_angles3tanB4v173B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B678.i
+_ZN6nbgrad7kernels13single_angles3tanB4v169B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B678.i
   %result.1.2.0.i = phi float [ %"$phi628.0.2.0.i", %0 ], [ %.140.i, %B678.i ]
   ret float %result.1.2.0.i
 }
@@ -3707,7 +3469,7 @@ B226.i:                                           ; preds = %0
 
 B456.i:                                           ; preds = %B232.endif.i
   %.262.i = tail call double @tan(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3tanB4v174B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3tanB4v170B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B232.endif.i:                                     ; preds = %B226.i, %0
   %"$phi220.0.2.026.i" = phi double [ %.66.i, %B226.i ], [ %.109.i, %0 ]
@@ -3725,9 +3487,9 @@ B232.endif.i:                                     ; preds = %B226.i, %0
   %.236.i = fcmp olt double %.235.i, 1.000000e-300
   %"$phi406.0.2.0.i" = select i1 %.236.i, double %a0, double %.230.i
   %.259.i = fcmp ugt double %.235.i, 0x41D0000000000000
-  br i1 %.259.i, label %B456.i, label %_ZN6nbgrad7kernels13trigonometric3tanB4v174B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.259.i, label %B456.i, label %_ZN6nbgrad7kernels13trigonometric3tanB4v170B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels13trigonometric3tanB4v174B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B456.i, %B232.endif.i
+_ZN6nbgrad7kernels13trigonometric3tanB4v170B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B456.i, %B232.endif.i
   %result.1.2.0.i = phi double [ %"$phi406.0.2.0.i", %B232.endif.i ], [ %.262.i, %B456.i ]
   ret double %result.1.2.0.i
 }
@@ -3750,13 +3512,13 @@ define internal float @nbgrad.arcsin.float32.float32(float %a0) alwaysinline {
 B130.i:                                           ; preds = %0
   %.21.i = tail call float @llvm.fma.f32(float %.8.i, float -5.000000e-01, float 5.000000e-01)
   %.43.i = tail call float @llvm.sqrt.f32(float %.21.i)
-  br label %_ZN6nbgrad7kernels13single_angles6arcsinB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels13single_angles6arcsinB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B160.i:                                           ; preds = %0
   %.28.i = fmul float %a0, %a0
-  br label %_ZN6nbgrad7kernels13single_angles6arcsinB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels13single_angles6arcsinB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels13single_angles6arcsinB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B130.i, %B160.i
+_ZN6nbgrad7kernels13single_angles6arcsinB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B130.i, %B160.i
   %"$phi124.0.2.03.i" = phi float [ %.21.i, %B130.i ], [ %.28.i, %B160.i ]
   %"$phi162.0.2.0.i" = phi float [ %.43.i, %B130.i ], [ %.8.i, %B160.i ]
   %.7.i.i = tail call float @llvm.fmuladd.f32(float %"$phi124.0.2.03.i", float 0x3FA59CC8E0000000, float 0x3F98BB5380000000)
@@ -3798,13 +3560,13 @@ B140.i:                                           ; preds = %0
   %.70.i = fmul double %.69.i, 5.000000e-01
   %.72.i = fadd double %.382.i, 1.000000e-300
   %.78.i = fdiv double %.70.i, %.72.i
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v173B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B204.i:                                           ; preds = %0
   %.27.i = fmul double %a0, %a0
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v173B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B140.i, %B204.i
+_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v173B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B140.i, %B204.i
   %"$phi134.0.2.013.i" = phi double [ %.382.i, %B140.i ], [ %.8.i, %B204.i ]
   %"$phi92.0.2.0312.i" = phi double [ %.20.i, %B140.i ], [ %.27.i, %B204.i ]
   %"$phi206.0.2.0.i" = phi double [ %.78.i, %B140.i ], [ 0.000000e+00, %B204.i ]
@@ -3851,13 +3613,13 @@ define internal float @nbgrad.arccos.float32.float32(float %a0) alwaysinline {
 B130.i:                                           ; preds = %0
   %.21.i = tail call float @llvm.fma.f32(float %.8.i, float -5.000000e-01, float 5.000000e-01)
   %.45.i = tail call float @llvm.sqrt.f32(float %.21.i)
-  br label %_ZN6nbgrad7kernels13single_angles6arccosB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels13single_angles6arccosB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B160.i:                                           ; preds = %0
   %.30.i = fmul float %a0, %a0
-  br label %_ZN6nbgrad7kernels13single_angles6arccosB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels13single_angles6arccosB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels13single_angles6arccosB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B130.i, %B160.i
+_ZN6nbgrad7kernels13single_angles6arccosB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B130.i, %B160.i
   %"$phi124.0.2.03.i" = phi float [ %.21.i, %B130.i ], [ %.30.i, %B160.i ]
   %"$phi162.0.2.0.i" = phi float [ %.45.i, %B130.i ], [ %a0, %B160.i ]
   %.7.i.i = tail call float @llvm.fmuladd.f32(float %"$phi124.0.2.03.i", float 0x3FA59CC8E0000000, float 0x3F98BB5380000000)
@@ -3909,12 +3671,12 @@ B434.i:                                           ; preds = %B206.endif.i, %B206
   %.20734.i = fadd double %.mux.i, %.20333.i
   %.21335.i = fsub double %.mux.i, %.20734.i
   %.21436.i = fadd double %.20333.i, %.21335.i
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B438.i:                                           ; preds = %B206.endif.i
   %.203.i = fmul double %.422.i, 2.000000e+00
   %.207.i = fadd double %.203.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B206.endif.i:                                     ; preds = %0
   %.20.i = tail call double @llvm.fma.f64(double %.8.i, double -5.000000e-01, double 5.000000e-01)
@@ -3927,7 +3689,7 @@ B206.endif.i:                                     ; preds = %0
   %.127.i = fcmp olt double %a0, 0.000000e+00
   br i1 %.127.i, label %B434.i, label %B438.i
 
-_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B434.i, %B438.i
+_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B434.i, %B438.i
   %"$phi206.0.2.012.i" = phi double [ %"$phi206.0.2.013.i", %B434.i ], [ %.78.i, %B438.i ]
   %"$phi92.0.2.031210.i" = phi double [ %"$phi92.0.2.031211.i", %B434.i ], [ %.20.i, %B438.i ]
   %"$phi134.0.2.0138.i" = phi double [ %"$phi134.0.2.0139.i", %B434.i ], [ %.422.i, %B438.i ]
@@ -3963,18 +3725,18 @@ declare float @llvm.fmuladd.f32(float, float, float)
 define internal float @nbgrad.arctan.float32.float32(float %a0) alwaysinline {
   %.8.i = tail call float @llvm.fabs.f32(float %a0)
   %.13.i = fcmp ugt float %.8.i, 5.000000e-01
-  br i1 %.13.i, label %B86.i, label %_ZN6nbgrad7kernels13single_angles6arctanB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.13.i, label %B86.i, label %_ZN6nbgrad7kernels13single_angles6arctanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B86.i:                                            ; preds = %0
   %.18.i = fcmp ogt float %.8.i, 2.000000e+00
-  br i1 %.18.i, label %_ZN6nbgrad7kernels13single_angles6arctanB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B258.i
+  br i1 %.18.i, label %_ZN6nbgrad7kernels13single_angles6arctanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B258.i
 
 B258.i:                                           ; preds = %B86.i
   %.36.i = fadd float %.8.i, -1.000000e+00
   %.63.i = fadd float %.8.i, 1.000000e+00
-  br label %_ZN6nbgrad7kernels13single_angles6arctanB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels13single_angles6arctanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels13single_angles6arctanB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B86.i, %B258.i
+_ZN6nbgrad7kernels13single_angles6arctanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B86.i, %B258.i
   %"$phi270.0.3.039.i" = phi float [ 0.000000e+00, %0 ], [ 0xBE5777A5C0000000, %B258.i ], [ 0xBE6777A5C0000000, %B86.i ]
   %"$phi170.0.3.0101938.i" = phi float [ 1.000000e+00, %0 ], [ %.63.i, %B258.i ], [ %.8.i, %B86.i ]
   %"$phi124.0.3.0282137.i" = phi float [ %.8.i, %0 ], [ %.36.i, %B258.i ], [ -1.000000e+00, %B86.i ]
@@ -4003,18 +3765,18 @@ declare double @llvm.fmuladd.f64(double, double, double)
 define internal double @nbgrad.arctan.float64.float64(double %a0) alwaysinline {
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
   %.13.i = fcmp ugt double %.8.i, 0x3FDA827999FCEF32
-  br i1 %.13.i, label %B92.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.13.i, label %B92.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B92.i:                                            ; preds = %0
   %.22.i = fcmp ogt double %.8.i, 0x4003504F333F9DE6
-  br i1 %.22.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B202.i
+  br i1 %.22.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B202.i
 
 B202.i:                                           ; preds = %B92.i
   %.39.i = fadd double %.8.i, -1.000000e+00
   %.66.i = fadd double %.8.i, 1.000000e+00
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B202.i
+_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B202.i
   %"$phi214.0.3.039.i" = phi double [ 0.000000e+00, %0 ], [ 0x3C81A62633145C07, %B202.i ], [ 0x3C91A62633145C07, %B92.i ]
   %"$phi134.0.3.0101938.i" = phi double [ 1.000000e+00, %0 ], [ %.66.i, %B202.i ], [ %.8.i, %B92.i ]
   %"$phi108.0.3.0282137.i" = phi double [ %.8.i, %0 ], [ %.39.i, %B202.i ], [ -1.000000e+00, %B92.i ]
@@ -4057,19 +3819,19 @@ define internal float @nbgrad.arctan2.float32.float32.float32(float %a0, float %
 
 B208.i:                                           ; preds = %0
   %.94.i = fcmp oeq float %"$phi86.0.2.02.i", 0x7FF0000000000000
-  br i1 %.94.i, label %_ZN6nbgrad7kernels13single_angles7arctan2B4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
+  br i1 %.94.i, label %_ZN6nbgrad7kernels13single_angles7arctan2B4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
 
 B244.i:                                           ; preds = %B208.i
-  br label %_ZN6nbgrad7kernels13single_angles7arctan2B4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels13single_angles7arctan2B4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B286.i:                                           ; preds = %0
   %.70.i = fcmp ogt float %"$phi98.0.2.0.i", 0x4630000000000000
   %"$phi180.0.2.0.i" = select i1 %.70.i, float 0x3E70000000000000, float 1.000000e+00
   %.107.i = fmul float %"$phi86.0.2.02.i", %"$phi180.0.2.0.i"
   %.133.i = fmul float %"$phi98.0.2.0.i", %"$phi180.0.2.0.i"
-  br label %_ZN6nbgrad7kernels13single_angles7arctan2B4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels13single_angles7arctan2B4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels13single_angles7arctan2B4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B208.i, %B244.i, %B286.i
+_ZN6nbgrad7kernels13single_angles7arctan2B4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B208.i, %B244.i, %B286.i
   %"$phi266.0.3.05.i" = phi float [ %.107.i, %B286.i ], [ 1.000000e+00, %B208.i ], [ 0.000000e+00, %B244.i ]
   %"$phi294.0.2.0.i" = phi float [ %.133.i, %B286.i ], [ 1.000000e+00, %B208.i ], [ 1.000000e+00, %B244.i ]
   %.149.i = fadd float %"$phi266.0.3.05.i", %"$phi266.0.3.05.i"
@@ -4156,7 +3918,7 @@ B238.i:                                           ; preds = %B230.i, %B208.i, %B
   %"$phi238.0.2.0.i" = phi double [ %.137.i, %B230.i ], [ 1.000000e+00, %B172.i ], [ 1.000000e+00, %B208.i ]
   %.152.i = fmul double %"$phi238.0.2.0.i", 0x3FDA827999FCEF32
   %.154.i = fcmp ogt double %"$phi220.0.3.05.i", %.152.i
-  br i1 %.154.i, label %B332.i, label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v186B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.154.i, label %B332.i, label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v182B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B332.i:                                           ; preds = %B238.i
   %.162.i = fsub double %"$phi220.0.3.05.i", %"$phi238.0.2.0.i"
@@ -4165,9 +3927,9 @@ B332.i:                                           ; preds = %B238.i
   %.202.i = fsub double %"$phi220.0.3.05.i", %.200.i
   %.220.i = fsub double %"$phi238.0.2.0.i", %.181.i
   %.224.i = fadd double %"$phi220.0.3.05.i", %.220.i
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v186B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v182B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v186B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B238.i, %B332.i
+_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v182B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B238.i, %B332.i
   %"$phi584.0.2.0.i" = phi double [ 0x3C81A62633145C07, %B332.i ], [ 0.000000e+00, %B238.i ]
   %"$phi562.0.2.029.i" = phi double [ 0x3FE921FB54442D18, %B332.i ], [ 0.000000e+00, %B238.i ]
   %"$phi326.0.2.023.i" = phi double [ %.202.i, %B332.i ], [ 0.000000e+00, %B238.i ]
@@ -4240,7 +4002,7 @@ define internal float @nbgrad.sinh.float32.float32(float %a0) alwaysinline {
   %.5.i.i = tail call float @llvm.fmuladd.f32(float %"$phi104.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.6.i.i = fadd float %.5.i.i, 0xC168000000000000
   %.61.i.i = fcmp olt float %.6.i.i, 5.000000e+01
-  br i1 %.61.i.i, label %B302.i.i, label %_ZN6nbgrad7kernels17single_hyperbolic4sinhB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.61.i.i, label %B302.i.i, label %_ZN6nbgrad7kernels17single_hyperbolic4sinhB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B302.i.i:                                         ; preds = %0
   %.68.i.i = fsub float -2.000000e+00, %.6.i.i
@@ -4248,9 +4010,9 @@ B302.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast float %.5.i1.i.i to i32
   %.8.i3.i.i = shl i32 %.6.i2.i.i, 23
   %.83.cast.i.i = bitcast i32 %.8.i3.i.i to float
-  br label %_ZN6nbgrad7kernels17single_hyperbolic4sinhB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels17single_hyperbolic4sinhB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels17single_hyperbolic4sinhB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B302.i.i
+_ZN6nbgrad7kernels17single_hyperbolic4sinhB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B302.i.i
   %"$phi362.0.2.0.i.i" = phi float [ 0.000000e+00, %0 ], [ %.83.cast.i.i, %B302.i.i ]
   %.29.i.i = fadd float %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd float %.29.i.i, 0x4168000FE0000000
@@ -4300,7 +4062,7 @@ define internal double @nbgrad.sinh.float64.float64(double %a0) alwaysinline {
   %.5.i.i = tail call double @llvm.fmuladd.f64(double %.14.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i = fadd double %.5.i.i, 0xC338000000000000
   %.60.i.i = fcmp olt double %.6.i.i, 1.000000e+02
-  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v189B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i.i:                                         ; preds = %0
   %.67.i.i = fsub double -2.000000e+00, %.6.i.i
@@ -4308,9 +4070,9 @@ B266.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast double %.5.i1.i.i to i64
   %.7.i3.i.i = shl i64 %.6.i2.i.i, 52
   %.82.cast.i.i = bitcast i64 %.7.i3.i.i to double
-  br label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v189B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic4sinhB4v189B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
+_ZN6nbgrad7kernels10hyperbolic4sinhB4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
   %"$phi306.0.2.0.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i, %B266.i.i ]
   %.29.i.i = fadd double %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd double %.29.i.i, 0x43380000000003FF
@@ -4364,7 +4126,7 @@ define internal float @nbgrad.cosh.float32.float32(float %a0) alwaysinline {
   %.5.i.i = tail call float @llvm.fmuladd.f32(float %"$phi104.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.6.i.i = fadd float %.5.i.i, 0xC168000000000000
   %.61.i.i = fcmp olt float %.6.i.i, 5.000000e+01
-  br i1 %.61.i.i, label %B302.i.i, label %_ZN6nbgrad7kernels17single_hyperbolic4coshB4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.61.i.i, label %B302.i.i, label %_ZN6nbgrad7kernels17single_hyperbolic4coshB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B302.i.i:                                         ; preds = %0
   %.68.i.i = fsub float -2.000000e+00, %.6.i.i
@@ -4372,9 +4134,9 @@ B302.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast float %.5.i1.i.i to i32
   %.8.i3.i.i = shl i32 %.6.i2.i.i, 23
   %.83.cast.i.i = bitcast i32 %.8.i3.i.i to float
-  br label %_ZN6nbgrad7kernels17single_hyperbolic4coshB4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels17single_hyperbolic4coshB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels17single_hyperbolic4coshB4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B302.i.i
+_ZN6nbgrad7kernels17single_hyperbolic4coshB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B302.i.i
   %"$phi362.0.2.0.i.i" = phi float [ 0.000000e+00, %0 ], [ %.83.cast.i.i, %B302.i.i ]
   %.29.i.i = fadd float %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd float %.29.i.i, 0x4168000FE0000000
@@ -4419,7 +4181,7 @@ define internal double @nbgrad.cosh.float64.float64(double %a0) alwaysinline {
   %.5.i.i = tail call double @llvm.fmuladd.f64(double %.7.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i = fadd double %.5.i.i, 0xC338000000000000
   %.60.i.i = fcmp olt double %.6.i.i, 1.000000e+02
-  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4coshB4v192B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4coshB4v188B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i.i:                                         ; preds = %0
   %.67.i.i = fsub double -2.000000e+00, %.6.i.i
@@ -4427,9 +4189,9 @@ B266.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast double %.5.i1.i.i to i64
   %.7.i3.i.i = shl i64 %.6.i2.i.i, 52
   %.82.cast.i.i = bitcast i64 %.7.i3.i.i to double
-  br label %_ZN6nbgrad7kernels10hyperbolic4coshB4v192B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic4coshB4v188B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic4coshB4v192B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
+_ZN6nbgrad7kernels10hyperbolic4coshB4v188B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
   %"$phi306.0.2.0.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i, %B266.i.i ]
   %.29.i.i = fadd double %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd double %.29.i.i, 0x43380000000003FF
@@ -4575,6 +4337,12 @@ declare float @llvm.sqrt.f32(float)
 
 declare float @llvm.copysign.f32(float, float)
 
+declare float @nbgrad.exponent.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @nbgrad.fraction.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @nbgrad.scaled.f32(float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.arcsinh.float32.float32(float %a0) alwaysinline {
@@ -4582,77 +4350,79 @@ define internal float @nbgrad.arcsinh.float32.float32(float %a0) alwaysinline {
   %.13.i = fcmp ogt float %.8.i, 0x430C6BF520000000
   %"$phi76.0.2.0.i" = select i1 %.13.i, float 1.000000e+00, float %.8.i
   %.35.i = fmul float %"$phi76.0.2.0.i", %"$phi76.0.2.0.i"
-  %.40.i = fneg float %.35.i
-  %.43.i = tail call float @llvm.fma.f32(float %"$phi76.0.2.0.i", float %"$phi76.0.2.0.i", float %.40.i)
   %.48.i = fadd float %.35.i, 1.000000e+00
-  %.53.i = fcmp ogt float %.35.i, 1.000000e+00
-  %"$phi182.0.2.02.i" = select i1 %.53.i, float %.35.i, float 1.000000e+00
-  %"$phi222.0.2.0.i" = select i1 %.53.i, float 1.000000e+00, float %.35.i
-  %.89.i = fsub float %"$phi182.0.2.02.i", %.48.i
-  %.92.i = fadd float %"$phi222.0.2.0.i", %.89.i
-  %.94.i = fadd float %.43.i, %.92.i
   %.98.i = tail call float @llvm.sqrt.f32(float %.48.i)
-  %.103.i = fneg float %.98.i
-  %.106.i = tail call float @llvm.fma.f32(float %.103.i, float %.98.i, float %.48.i)
-  %.109.i = fadd float %.106.i, %.94.i
-  %.110.i = fmul float %.109.i, 5.000000e-01
-  %.115.i = fdiv float %.110.i, %.98.i
   %.121.i = fadd float %"$phi76.0.2.0.i", %.98.i
-  %.127.i = fcmp ogt float %.98.i, %"$phi76.0.2.0.i"
-  %"$phi368.0.2.05.i" = select i1 %.127.i, float %.98.i, float %"$phi76.0.2.0.i"
-  %"$phi388.0.2.0.i" = select i1 %.127.i, float %"$phi76.0.2.0.i", float %.98.i
-  %.170.i = fsub float %"$phi368.0.2.05.i", %.121.i
-  %.173.i = fadd float %"$phi388.0.2.0.i", %.170.i
-  %.175.i = fadd float %.173.i, %.115.i
   %.182.i = fcmp olt float %.8.i, 0x47D2CED320000000
   %.185.i = fmul float %.8.i, 2.000000e+00
   %"$phi456.0.2.0.i" = select i1 %.182.i, float %.185.i, float %.8.i
   %"$phi500.2.2.08.i" = select i1 %.13.i, float %"$phi456.0.2.0.i", float %.121.i
+  %.5.i.i.i = tail call float @nbgrad.exponent.f32(float %"$phi500.2.2.08.i")
+  %.9.i.i.i = tail call float @nbgrad.fraction.f32(float %"$phi500.2.2.08.i")
+  %.10.i.i.i = fcmp ogt float %.9.i.i.i, 0x3FF6A09E60000000
+  %.57.i.i.i = fadd float %.5.i.i.i, 1.000000e+00
+  %"$phi228.0.2.0.i.i.i" = select i1 %.10.i.i.i, float %.57.i.i.i, float %.5.i.i.i
+  %1 = tail call float @llvm.fabs.f32(float %"$phi228.0.2.0.i.i.i")
+  %2 = fcmp ueq float %1, 0x7FF0000000000000
+  br i1 %2, label %_ZN6nbgrad7kernels17single_hyperbolic7arcsinhB4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B88.i.i
+
+B88.i.i:                                          ; preds = %0
+  %.127.i = fcmp ogt float %.98.i, %"$phi76.0.2.0.i"
+  %"$phi388.0.2.0.i" = select i1 %.127.i, float %"$phi76.0.2.0.i", float %.98.i
+  %"$phi368.0.2.05.i" = select i1 %.127.i, float %.98.i, float %"$phi76.0.2.0.i"
+  %.170.i = fsub float %"$phi368.0.2.05.i", %.121.i
+  %.173.i = fadd float %"$phi388.0.2.0.i", %.170.i
+  %.103.i = fneg float %.98.i
+  %.106.i = tail call float @llvm.fma.f32(float %.103.i, float %.98.i, float %.48.i)
+  %.40.i = fneg float %.35.i
+  %.43.i = tail call float @llvm.fma.f32(float %"$phi76.0.2.0.i", float %"$phi76.0.2.0.i", float %.40.i)
+  %.53.i = fcmp ogt float %.35.i, 1.000000e+00
+  %"$phi222.0.2.0.i" = select i1 %.53.i, float 1.000000e+00, float %.35.i
+  %"$phi182.0.2.02.i" = select i1 %.53.i, float %.35.i, float 1.000000e+00
+  %.89.i = fsub float %"$phi182.0.2.02.i", %.48.i
+  %.92.i = fadd float %"$phi222.0.2.0.i", %.89.i
+  %.94.i = fadd float %.43.i, %.92.i
+  %.109.i = fadd float %.106.i, %.94.i
+  %.110.i = fmul float %.109.i, 5.000000e-01
+  %.115.i = fdiv float %.110.i, %.98.i
+  %.175.i = fadd float %.173.i, %.115.i
   %"$phi500.3.2.0.i" = select i1 %.13.i, float 0.000000e+00, float %.175.i
-  %.8.i.i = bitcast float %"$phi500.2.2.08.i" to i32
-  %.14.i.i = add i32 %.8.i.i, -1060439283
-  %1 = and i32 %.14.i.i, -8388608
-  %.22.i.i = ashr i32 %.14.i.i, 23
-  %.23.i.i = add nsw i32 %.22.i.i, 1262485504
-  %.25.i.i = bitcast i32 %.23.i.i to float
-  %.26.i.i = fadd float %.25.i.i, 0xC168000000000000
-  %.31.i.i = sub i32 1065353216, %1
-  %.33.i.i = bitcast i32 %.31.i.i to float
-  %.38.i.i = tail call float @llvm.fabs.f32(float %.26.i.i)
-  %.40.i.i = fcmp olt float %.38.i.i, 1.000000e+02
-  %.44.i.i = fmul float %"$phi500.3.2.0.i", %.33.i.i
-  %"$phi296.0.2.0.i.i" = select i1 %.40.i.i, float %.44.i.i, float 0.000000e+00
-  %.66.i.i = sub i32 %.8.i.i, %1
-  %.72.i.i = bitcast i32 %.66.i.i to float
-  %.73.i.i = fadd float %.72.i.i, -1.000000e+00
-  %.74.i.i = fadd float %.73.i.i, %"$phi296.0.2.0.i.i"
-  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
-  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.7.i.i.i, float 0xBFC0D84880000000)
-  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.9.i.i.i, float 0x3FC22D7AC0000000)
-  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.11.i.i.i, float 0xBFC54721A0000000)
-  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.13.i.i.i, float 0x3FC99A0280000000)
-  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
-  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
-  %.20.i.i.i = fmul float %.74.i.i, %.74.i.i
-  %.21.i.i.i = fmul float %.74.i.i, %.20.i.i.i
-  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
-  %.77.i.i = fmul float %.74.i.i, 5.000000e-01
-  %.78.i.i = fmul float %.74.i.i, %.77.i.i
-  %.75.i.i = fsub float %.73.i.i, %.74.i.i
-  %.76.i.i = fadd float %"$phi296.0.2.0.i.i", %.75.i.i
-  %.107.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3EB7F7D1C0000000, float %.22.i.i.i)
-  %.108.i.i = fneg float %.74.i.i
-  %.109.i.i = tail call float @llvm.fmuladd.f32(float %.108.i.i, float %.76.i.i, float %.76.i.i)
+  %.54.i.i = fneg float %"$phi228.0.2.0.i.i.i"
+  %.56.i.i = tail call float @nbgrad.scaled.f32(float %"$phi500.3.2.0.i", float %.54.i.i)
+  br label %_ZN6nbgrad7kernels17single_hyperbolic7arcsinhB4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels17single_hyperbolic7arcsinhB4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B88.i.i
+  %"$phi134.0.2.0.i.i" = phi float [ %.56.i.i, %B88.i.i ], [ 0.000000e+00, %0 ]
+  %.14.i.i.i = bitcast float %.9.i.i.i to i32
+  %.4210.i.i.i = add nsw i32 %.14.i.i.i, -8388608
+  %.4612.i.i.i = bitcast i32 %.4210.i.i.i to float
+  %.4613.i.i.i = select i1 %.10.i.i.i, float %.4612.i.i.i, float %.9.i.i.i
+  %.72.i.i = fadd float %.4613.i.i.i, -1.000000e+00
+  %.73.i.i = fadd float %.72.i.i, %"$phi134.0.2.0.i.i"
+  %.76.i.i = fmul float %.73.i.i, 5.000000e-01
+  %.77.i.i = fmul float %.73.i.i, %.76.i.i
+  %.7.i.i.i = fadd float %.4613.i.i.i, 1.000000e+00
+  %.11.i.i.i = fdiv float %.73.i.i, %.7.i.i.i
+  %.12.i.i.i = fmul float %.11.i.i.i, %.11.i.i.i
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float 0x3FD31E34C0000000, float 0x3FD995EB60000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.15.i.i.i, float 0x3FE55557A0000000)
+  %.18.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.17.i.i.i, float %.77.i.i)
+  %.19.i.i.i = fmul float %.11.i.i.i, %.18.i.i.i
+  %.74.i.i = fsub float %.72.i.i, %.73.i.i
+  %.75.i.i = fadd float %"$phi134.0.2.0.i.i", %.74.i.i
+  %.107.i.i = tail call float @llvm.fmuladd.f32(float %"$phi228.0.2.0.i.i.i", float 0x3EB7F7D1C0000000, float %.19.i.i.i)
+  %.108.i.i = fneg float %.73.i.i
+  %.109.i.i = tail call float @llvm.fmuladd.f32(float %.108.i.i, float %.75.i.i, float %.75.i.i)
   %.110.i.i = fadd float %.109.i.i, %.107.i.i
-  %2 = fsub float %.110.i.i, %.78.i.i
-  %.112.i.i = fadd float %.74.i.i, %2
-  %.114.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3FE62E4000000000, float %.112.i.i)
+  %3 = fsub float %.110.i.i, %.77.i.i
+  %.112.i.i = fadd float %.73.i.i, %3
+  %.114.i.i = tail call float @llvm.fmuladd.f32(float %"$phi228.0.2.0.i.i.i", float 0x3FE62E4000000000, float %.112.i.i)
   %.287.i = fadd float %.114.i.i, 0x3FE62E4300000000
   %"$phi560.0.2.0.i" = select i1 %.182.i, float %.114.i.i, float %.287.i
   %.300.i = fcmp olt float %.8.i, 0x3F1A36E2E0000000
   %"$phi590.0.2.0.i" = select i1 %.300.i, float %.8.i, float %"$phi560.0.2.0.i"
-  %3 = fcmp one float %.8.i, 0x7FF0000000000000
-  %"$phi632.2.2.0.i" = select i1 %3, float %"$phi590.0.2.0.i", float %.8.i
+  %4 = fcmp one float %.8.i, 0x7FF0000000000000
+  %"$phi632.2.2.0.i" = select i1 %4, float %"$phi590.0.2.0.i", float %.8.i
   %.346.i = tail call float @llvm.copysign.f32(float %"$phi632.2.2.0.i", float %a0)
   ret float %.346.i
 }
@@ -4664,6 +4434,12 @@ declare double @llvm.fma.f64(double, double, double)
 declare double @llvm.sqrt.f64(double)
 
 declare double @llvm.copysign.f64(double, double)
+
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 declare double @llvm.fmuladd.f64(double, double, double)
 
@@ -4697,65 +4473,70 @@ define internal double @nbgrad.arcsinh.float64.float64(double %a0) alwaysinline 
   br i1 %.66.i, label %B370.i, label %B360.i
 
 B360.i:                                           ; preds = %0
-  br i1 %.13.i, label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v196B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B370.thread4.i
+  br i1 %.13.i, label %B380.i, label %B370.thread4.i
 
 B370.thread4.i:                                   ; preds = %B360.i
-  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v196B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %B380.i
 
 B370.i:                                           ; preds = %0
   %.74.i = fmul double %.8.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v196B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %B380.i
 
-_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v196B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B360.i, %B370.thread4.i, %B370.i
+B380.i:                                           ; preds = %B370.i, %B370.thread4.i, %B360.i
   %"$phi380.2.3.02.i" = phi double [ %.74.i, %B370.i ], [ %.50.i, %B370.thread4.i ], [ %.8.i, %B360.i ]
   %"$phi380.3.2.0.i" = phi double [ 0.000000e+00, %B370.i ], [ %.57.i, %B370.thread4.i ], [ 0.000000e+00, %B360.i ]
-  %.8.i.i = bitcast double %"$phi380.2.3.02.i" to i64
-  %.13.i.i = add nsw i64 %.8.i.i, -4604544271217802189
-  %.14.i.i = and i64 %.13.i.i, -4503599627370496
-  %.19.i.i = ashr i64 %.13.i.i, 52
-  %.20.i.i = add nsw i64 %.19.i.i, 4843621399236968448
-  %.21.i.i = bitcast i64 %.20.i.i to double
-  %.22.i.i = fadd double %.21.i.i, 0xC338000000000000
-  %.27.i.i = sub nsw i64 4607182418800017408, %.14.i.i
-  %.28.i.i = bitcast i64 %.27.i.i to double
-  %.33.i.i = tail call double @llvm.fabs.f64(double %.22.i.i)
-  %.34.i.i = fcmp olt double %.33.i.i, 1.000000e+03
-  %.38.i.i = fmul double %"$phi380.3.2.0.i", %.28.i.i
-  %"$phi224.0.2.0.i.i" = select i1 %.34.i.i, double %.38.i.i, double 0.000000e+00
-  %.59.i.i = sub nsw i64 %.8.i.i, %.14.i.i
-  %.64.i.i = bitcast i64 %.59.i.i to double
-  %.65.i.i = fadd double %.64.i.i, -1.000000e+00
-  %.66.i.i = fadd double %.65.i.i, %"$phi224.0.2.0.i.i"
-  %.5.i.i.i = fadd double %.66.i.i, 2.000000e+00
-  %.9.i.i.i = fdiv double %.66.i.i, %.5.i.i.i
-  %.10.i.i.i = fmul double %.9.i.i.i, %.9.i.i.i
-  %.11.i.i.i = fmul double %.10.i.i.i, %.10.i.i.i
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.15.i.i.i, double %.13.i.i.i)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.16.i.i.i, double %.12.i.i.i)
-  %.18.i.i.i = fmul double %.66.i.i, 5.000000e-01
-  %.19.i.i.i = fmul double %.66.i.i, %.18.i.i.i
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double %.17.i.i.i, double %.19.i.i.i)
-  %.21.i.i.i = fmul double %.9.i.i.i, %.20.i.i.i
-  %.67.i.i = fsub double %.65.i.i, %.66.i.i
-  %.68.i.i = fadd double %"$phi224.0.2.0.i.i", %.67.i.i
-  %.99.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i, double 0x3DEA39EF35793C76, double %.21.i.i.i)
-  %.100.i.i = fneg double %.66.i.i
-  %.101.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i, double %.68.i.i, double %.68.i.i)
-  %.102.i.i = fadd double %.101.i.i, %.99.i.i
-  %1 = fsub double %.102.i.i, %.19.i.i.i
-  %.104.i.i = fadd double %.66.i.i, %1
-  %.106.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i, double 0x3FE62E42FEE00000, double %.104.i.i)
+  %.5.i.i.i = tail call double @nbgrad.exponent.f64(double %"$phi380.2.3.02.i")
+  %.9.i.i.i = tail call double @nbgrad.fraction.f64(double %"$phi380.2.3.02.i")
+  %.10.i.i.i = fcmp ogt double %.9.i.i.i, 0x3FF6A09E667F3BCD
+  %.48.i.i.i = fadd double %.5.i.i.i, 1.000000e+00
+  %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
+  %1 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i")
+  %2 = fcmp ueq double %1, 0x7FF0000000000000
+  br i1 %2, label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v192B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
+
+B98.i.i:                                          ; preds = %B380.i
+  %.54.i.i = fneg double %"$phi182.0.2.0.i.i.i"
+  %.56.i.i = tail call double @nbgrad.scaled.f64(double %"$phi380.3.2.0.i", double %.54.i.i)
+  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v192B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+
+_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v192B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B380.i, %B98.i.i
+  %"$phi134.0.2.0.i.i" = phi double [ %.56.i.i, %B98.i.i ], [ 0.000000e+00, %B380.i ]
+  %.14.i.i.i = bitcast double %.9.i.i.i to i64
+  %.327.i.i.i = add nsw i64 %.14.i.i.i, -4503599627370496
+  %.378.i.i.i = bitcast i64 %.327.i.i.i to double
+  %.379.i.i.i = select i1 %.10.i.i.i, double %.378.i.i.i, double %.9.i.i.i
+  %.72.i.i = fadd double %.379.i.i.i, -1.000000e+00
+  %.73.i.i = fadd double %.72.i.i, %"$phi134.0.2.0.i.i"
+  %.76.i.i = fmul double %.73.i.i, 5.000000e-01
+  %.77.i.i = fmul double %.73.i.i, %.76.i.i
+  %.7.i.i.i = fadd double %.379.i.i.i, 1.000000e+00
+  %.11.i.i.i = fdiv double %.73.i.i, %.7.i.i.i
+  %.12.i.i.i = fmul double %.11.i.i.i, %.11.i.i.i
+  %.13.i.i.i = fmul double %.12.i.i.i, %.12.i.i.i
+  %.14.i1.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i.i)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double %.17.i.i.i, double %.15.i.i.i)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double %.18.i.i.i, double %.14.i1.i.i)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double %.19.i.i.i, double %.77.i.i)
+  %.21.i.i.i = fmul double %.11.i.i.i, %.20.i.i.i
+  %.74.i.i = fsub double %.72.i.i, %.73.i.i
+  %.75.i.i = fadd double %"$phi134.0.2.0.i.i", %.74.i.i
+  %.107.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i", double 0x3DEA39EF35793C76, double %.21.i.i.i)
+  %.108.i.i = fneg double %.73.i.i
+  %.109.i.i = tail call double @llvm.fmuladd.f64(double %.108.i.i, double %.75.i.i, double %.75.i.i)
+  %.110.i.i = fadd double %.109.i.i, %.107.i.i
+  %3 = fsub double %.110.i.i, %.77.i.i
+  %.112.i.i = fadd double %.73.i.i, %3
+  %.114.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i", double 0x3FE62E42FEE00000, double %.112.i.i)
   %.147.i = fcmp oge double %.8.i, 1.000000e+300
-  %.151.i = fadd double %.106.i.i, 0x3FE62E42FEFA39EF
-  %"$phi456.0.2.0.i" = select i1 %.147.i, double %.151.i, double %.106.i.i
+  %.151.i = fadd double %.114.i.i, 0x3FE62E42FEFA39EF
+  %"$phi456.0.2.0.i" = select i1 %.147.i, double %.151.i, double %.114.i.i
   %.171.i = fcmp olt double %.8.i, 1.000000e-08
   %"$phi476.0.2.0.i" = select i1 %.171.i, double %.8.i, double %"$phi456.0.2.0.i"
-  %2 = fcmp one double %.8.i, 0x7FF0000000000000
-  %"$phi528.2.2.0.i" = select i1 %2, double %"$phi476.0.2.0.i", double %.8.i
+  %4 = fcmp one double %.8.i, 0x7FF0000000000000
+  %"$phi528.2.2.0.i" = select i1 %4, double %"$phi476.0.2.0.i", double %.8.i
   %.217.i = tail call double @llvm.copysign.f64(double %"$phi528.2.2.0.i", double %a0)
   ret double %.217.i
 }
@@ -4764,7 +4545,11 @@ declare float @llvm.fma.f32(float, float, float)
 
 declare float @llvm.sqrt.f32(float)
 
-declare float @llvm.fabs.f32(float)
+declare float @nbgrad.exponent.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @nbgrad.fraction.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @nbgrad.scaled.f32(float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 declare float @llvm.fmuladd.f32(float, float, float)
 
@@ -4773,67 +4558,69 @@ define internal float @nbgrad.arccosh.float32.float32(float %a0) alwaysinline {
   %"$phi46.0.2.0.i" = select i1 %.8.i, float 1.000000e+00, float %a0
   %.25.i = fadd float %"$phi46.0.2.0.i", -1.000000e+00
   %.26.i = fadd float %"$phi46.0.2.0.i", 1.000000e+00
-  %.27.i = fadd float %.26.i, -1.000000e+00
-  %.28.i = fsub float %"$phi46.0.2.0.i", %.27.i
   %.29.i = fmul float %.25.i, %.26.i
-  %.30.i = fneg float %.29.i
-  %.31.i = tail call float @llvm.fma.f32(float %.25.i, float %.26.i, float %.30.i)
-  %.32.i = fmul float %.25.i, %.28.i
-  %.33.i = fadd float %.31.i, %.32.i
   %.34.i = tail call float @llvm.sqrt.f32(float %.29.i)
-  %.35.i = fneg float %.34.i
-  %.36.i = tail call float @llvm.fma.f32(float %.35.i, float %.34.i, float %.29.i)
-  %.37.i = fadd float %.36.i, %.33.i
-  %.38.i = fmul float %.37.i, 5.000000e-01
-  %.40.i = fadd float %.34.i, 0x39B4484C00000000
-  %.44.i = fdiv float %.38.i, %.40.i
   %.45.i = fadd float %"$phi46.0.2.0.i", %.34.i
-  %.50.i = fsub float %"$phi46.0.2.0.i", %.45.i
-  %.51.i = fadd float %.34.i, %.50.i
-  %.52.i = fadd float %.51.i, %.44.i
   %.57.i = fcmp olt float %a0, 0x47D2CED320000000
   %.60.i = fmul float %a0, 2.000000e+00
   %"$phi374.0.2.0.i" = select i1 %.57.i, float %.60.i, float %a0
   %"$phi418.2.2.02.i" = select i1 %.8.i, float %"$phi374.0.2.0.i", float %.45.i
+  %.5.i.i.i = tail call float @nbgrad.exponent.f32(float %"$phi418.2.2.02.i")
+  %.9.i.i.i = tail call float @nbgrad.fraction.f32(float %"$phi418.2.2.02.i")
+  %.10.i.i.i = fcmp ogt float %.9.i.i.i, 0x3FF6A09E60000000
+  %.57.i.i.i = fadd float %.5.i.i.i, 1.000000e+00
+  %"$phi228.0.2.0.i.i.i" = select i1 %.10.i.i.i, float %.57.i.i.i, float %.5.i.i.i
+  %1 = tail call float @llvm.fabs.f32(float %"$phi228.0.2.0.i.i.i")
+  %2 = fcmp ueq float %1, 0x7FF0000000000000
+  br i1 %2, label %_ZN6nbgrad7kernels17single_hyperbolic7arccoshB4v193B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B88.i.i
+
+B88.i.i:                                          ; preds = %0
+  %.50.i = fsub float %"$phi46.0.2.0.i", %.45.i
+  %.51.i = fadd float %.34.i, %.50.i
+  %.35.i = fneg float %.34.i
+  %.36.i = tail call float @llvm.fma.f32(float %.35.i, float %.34.i, float %.29.i)
+  %.30.i = fneg float %.29.i
+  %.31.i = tail call float @llvm.fma.f32(float %.25.i, float %.26.i, float %.30.i)
+  %.27.i = fadd float %.26.i, -1.000000e+00
+  %.28.i = fsub float %"$phi46.0.2.0.i", %.27.i
+  %.32.i = fmul float %.25.i, %.28.i
+  %.33.i = fadd float %.31.i, %.32.i
+  %.37.i = fadd float %.36.i, %.33.i
+  %.38.i = fmul float %.37.i, 5.000000e-01
+  %.40.i = fadd float %.34.i, 0x39B4484C00000000
+  %.44.i = fdiv float %.38.i, %.40.i
+  %.52.i = fadd float %.51.i, %.44.i
   %"$phi418.3.2.0.i" = select i1 %.8.i, float 0.000000e+00, float %.52.i
-  %.8.i.i = bitcast float %"$phi418.2.2.02.i" to i32
-  %.14.i.i = add i32 %.8.i.i, -1060439283
-  %1 = and i32 %.14.i.i, -8388608
-  %.22.i.i = ashr i32 %.14.i.i, 23
-  %.23.i.i = add nsw i32 %.22.i.i, 1262485504
-  %.25.i.i = bitcast i32 %.23.i.i to float
-  %.26.i.i = fadd float %.25.i.i, 0xC168000000000000
-  %.31.i.i = sub i32 1065353216, %1
-  %.33.i.i = bitcast i32 %.31.i.i to float
-  %.38.i.i = tail call float @llvm.fabs.f32(float %.26.i.i)
-  %.40.i.i = fcmp olt float %.38.i.i, 1.000000e+02
-  %.44.i.i = fmul float %"$phi418.3.2.0.i", %.33.i.i
-  %"$phi296.0.2.0.i.i" = select i1 %.40.i.i, float %.44.i.i, float 0.000000e+00
-  %.66.i.i = sub i32 %.8.i.i, %1
-  %.72.i.i = bitcast i32 %.66.i.i to float
-  %.73.i.i = fadd float %.72.i.i, -1.000000e+00
-  %.74.i.i = fadd float %.73.i.i, %"$phi296.0.2.0.i.i"
-  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
-  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.7.i.i.i, float 0xBFC0D84880000000)
-  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.9.i.i.i, float 0x3FC22D7AC0000000)
-  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.11.i.i.i, float 0xBFC54721A0000000)
-  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.13.i.i.i, float 0x3FC99A0280000000)
-  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
-  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
-  %.20.i.i.i = fmul float %.74.i.i, %.74.i.i
-  %.21.i.i.i = fmul float %.74.i.i, %.20.i.i.i
-  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
-  %.77.i.i = fmul float %.74.i.i, 5.000000e-01
-  %.78.i.i = fmul float %.74.i.i, %.77.i.i
-  %.75.i.i = fsub float %.73.i.i, %.74.i.i
-  %.76.i.i = fadd float %"$phi296.0.2.0.i.i", %.75.i.i
-  %.107.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3EB7F7D1C0000000, float %.22.i.i.i)
-  %.108.i.i = fneg float %.74.i.i
-  %.109.i.i = tail call float @llvm.fmuladd.f32(float %.108.i.i, float %.76.i.i, float %.76.i.i)
+  %.54.i.i = fneg float %"$phi228.0.2.0.i.i.i"
+  %.56.i.i = tail call float @nbgrad.scaled.f32(float %"$phi418.3.2.0.i", float %.54.i.i)
+  br label %_ZN6nbgrad7kernels17single_hyperbolic7arccoshB4v193B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels17single_hyperbolic7arccoshB4v193B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B88.i.i
+  %"$phi134.0.2.0.i.i" = phi float [ %.56.i.i, %B88.i.i ], [ 0.000000e+00, %0 ]
+  %.14.i.i.i = bitcast float %.9.i.i.i to i32
+  %.4210.i.i.i = add nsw i32 %.14.i.i.i, -8388608
+  %.4612.i.i.i = bitcast i32 %.4210.i.i.i to float
+  %.4613.i.i.i = select i1 %.10.i.i.i, float %.4612.i.i.i, float %.9.i.i.i
+  %.72.i.i = fadd float %.4613.i.i.i, -1.000000e+00
+  %.73.i.i = fadd float %.72.i.i, %"$phi134.0.2.0.i.i"
+  %.76.i.i = fmul float %.73.i.i, 5.000000e-01
+  %.77.i.i = fmul float %.73.i.i, %.76.i.i
+  %.7.i.i.i = fadd float %.4613.i.i.i, 1.000000e+00
+  %.11.i.i.i = fdiv float %.73.i.i, %.7.i.i.i
+  %.12.i.i.i = fmul float %.11.i.i.i, %.11.i.i.i
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float 0x3FD31E34C0000000, float 0x3FD995EB60000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.15.i.i.i, float 0x3FE55557A0000000)
+  %.18.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.17.i.i.i, float %.77.i.i)
+  %.19.i.i.i = fmul float %.11.i.i.i, %.18.i.i.i
+  %.74.i.i = fsub float %.72.i.i, %.73.i.i
+  %.75.i.i = fadd float %"$phi134.0.2.0.i.i", %.74.i.i
+  %.107.i.i = tail call float @llvm.fmuladd.f32(float %"$phi228.0.2.0.i.i.i", float 0x3EB7F7D1C0000000, float %.19.i.i.i)
+  %.108.i.i = fneg float %.73.i.i
+  %.109.i.i = tail call float @llvm.fmuladd.f32(float %.108.i.i, float %.75.i.i, float %.75.i.i)
   %.110.i.i = fadd float %.109.i.i, %.107.i.i
-  %2 = fsub float %.110.i.i, %.78.i.i
-  %.112.i.i = fadd float %.74.i.i, %2
-  %.114.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3FE62E4000000000, float %.112.i.i)
+  %3 = fsub float %.110.i.i, %.77.i.i
+  %.112.i.i = fadd float %.73.i.i, %3
+  %.114.i.i = tail call float @llvm.fmuladd.f32(float %"$phi228.0.2.0.i.i.i", float 0x3FE62E4000000000, float %.112.i.i)
   %.162.i = fadd float %.114.i.i, 0x3FE62E4300000000
   %"$phi478.0.2.0.i" = select i1 %.57.i, float %.114.i.i, float %.162.i
   %.175.i = fcmp oge float %a0, 1.000000e+00
@@ -4842,12 +4629,18 @@ define internal float @nbgrad.arccosh.float32.float32(float %a0) alwaysinline {
   %"$phi548.0.2.0.i" = select i1 %.196.i, float 0x7FF0000000000000, float %"$phi518.0.2.0.i"
   ret float %"$phi548.0.2.0.i"
 }
+
+declare float @llvm.fabs.f32(float)
 ;; nbgrad.arccosh.float64.float64 nbgrad.kernels.hyperbolic d605cce58010040e
 declare double @llvm.fma.f64(double, double, double)
 
 declare double @llvm.sqrt.f64(double)
 
-declare double @llvm.fabs.f64(double)
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 declare double @llvm.fmuladd.f64(double, double, double)
 
@@ -4879,67 +4672,74 @@ define internal double @nbgrad.arccosh.float64.float64(double %a0) alwaysinline 
   br i1 %.59.i, label %B294.i, label %B284.i
 
 B284.i:                                           ; preds = %0
-  br i1 %.8.i, label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B294.thread4.i
+  br i1 %.8.i, label %B304.i, label %B294.thread4.i
 
 B294.thread4.i:                                   ; preds = %B284.i
-  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %B304.i
 
 B294.i:                                           ; preds = %0
   %.67.i = fmul double %a0, 2.000000e+00
-  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %B304.i
 
-_ZN6nbgrad7kernels10hyperbolic7arccoshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B284.i, %B294.thread4.i, %B294.i
+B304.i:                                           ; preds = %B294.i, %B294.thread4.i, %B284.i
   %"$phi304.2.3.02.i" = phi double [ %.67.i, %B294.i ], [ %.44.i, %B294.thread4.i ], [ %a0, %B284.i ]
   %"$phi304.3.2.0.i" = phi double [ 0.000000e+00, %B294.i ], [ %.51.i, %B294.thread4.i ], [ 0.000000e+00, %B284.i ]
-  %.8.i.i = bitcast double %"$phi304.2.3.02.i" to i64
-  %.13.i.i = add nsw i64 %.8.i.i, -4604544271217802189
-  %.14.i.i = and i64 %.13.i.i, -4503599627370496
-  %.19.i.i = ashr i64 %.13.i.i, 52
-  %.20.i.i = add nsw i64 %.19.i.i, 4843621399236968448
-  %.21.i.i = bitcast i64 %.20.i.i to double
-  %.22.i.i = fadd double %.21.i.i, 0xC338000000000000
-  %.27.i.i = sub nsw i64 4607182418800017408, %.14.i.i
-  %.28.i.i = bitcast i64 %.27.i.i to double
-  %.33.i.i = tail call double @llvm.fabs.f64(double %.22.i.i)
-  %.34.i.i = fcmp olt double %.33.i.i, 1.000000e+03
-  %.38.i.i = fmul double %"$phi304.3.2.0.i", %.28.i.i
-  %"$phi224.0.2.0.i.i" = select i1 %.34.i.i, double %.38.i.i, double 0.000000e+00
-  %.59.i.i = sub nsw i64 %.8.i.i, %.14.i.i
-  %.64.i.i = bitcast i64 %.59.i.i to double
-  %.65.i.i = fadd double %.64.i.i, -1.000000e+00
-  %.66.i.i = fadd double %.65.i.i, %"$phi224.0.2.0.i.i"
-  %.5.i.i.i = fadd double %.66.i.i, 2.000000e+00
-  %.9.i.i.i = fdiv double %.66.i.i, %.5.i.i.i
-  %.10.i.i.i = fmul double %.9.i.i.i, %.9.i.i.i
-  %.11.i.i.i = fmul double %.10.i.i.i, %.10.i.i.i
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.15.i.i.i, double %.13.i.i.i)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.16.i.i.i, double %.12.i.i.i)
-  %.18.i.i.i = fmul double %.66.i.i, 5.000000e-01
-  %.19.i.i.i = fmul double %.66.i.i, %.18.i.i.i
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double %.17.i.i.i, double %.19.i.i.i)
-  %.21.i.i.i = fmul double %.9.i.i.i, %.20.i.i.i
-  %.67.i.i = fsub double %.65.i.i, %.66.i.i
-  %.68.i.i = fadd double %"$phi224.0.2.0.i.i", %.67.i.i
-  %.99.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i, double 0x3DEA39EF35793C76, double %.21.i.i.i)
-  %.100.i.i = fneg double %.66.i.i
-  %.101.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i, double %.68.i.i, double %.68.i.i)
-  %.102.i.i = fadd double %.101.i.i, %.99.i.i
-  %1 = fsub double %.102.i.i, %.19.i.i.i
-  %.104.i.i = fadd double %.66.i.i, %1
-  %.106.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i, double 0x3FE62E42FEE00000, double %.104.i.i)
+  %.5.i.i.i = tail call double @nbgrad.exponent.f64(double %"$phi304.2.3.02.i")
+  %.9.i.i.i = tail call double @nbgrad.fraction.f64(double %"$phi304.2.3.02.i")
+  %.10.i.i.i = fcmp ogt double %.9.i.i.i, 0x3FF6A09E667F3BCD
+  %.48.i.i.i = fadd double %.5.i.i.i, 1.000000e+00
+  %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
+  %1 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i")
+  %2 = fcmp ueq double %1, 0x7FF0000000000000
+  br i1 %2, label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
+
+B98.i.i:                                          ; preds = %B304.i
+  %.54.i.i = fneg double %"$phi182.0.2.0.i.i.i"
+  %.56.i.i = tail call double @nbgrad.scaled.f64(double %"$phi304.3.2.0.i", double %.54.i.i)
+  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+
+_ZN6nbgrad7kernels10hyperbolic7arccoshB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B304.i, %B98.i.i
+  %"$phi134.0.2.0.i.i" = phi double [ %.56.i.i, %B98.i.i ], [ 0.000000e+00, %B304.i ]
+  %.14.i.i.i = bitcast double %.9.i.i.i to i64
+  %.327.i.i.i = add nsw i64 %.14.i.i.i, -4503599627370496
+  %.378.i.i.i = bitcast i64 %.327.i.i.i to double
+  %.379.i.i.i = select i1 %.10.i.i.i, double %.378.i.i.i, double %.9.i.i.i
+  %.72.i.i = fadd double %.379.i.i.i, -1.000000e+00
+  %.73.i.i = fadd double %.72.i.i, %"$phi134.0.2.0.i.i"
+  %.76.i.i = fmul double %.73.i.i, 5.000000e-01
+  %.77.i.i = fmul double %.73.i.i, %.76.i.i
+  %.7.i.i.i = fadd double %.379.i.i.i, 1.000000e+00
+  %.11.i.i.i = fdiv double %.73.i.i, %.7.i.i.i
+  %.12.i.i.i = fmul double %.11.i.i.i, %.11.i.i.i
+  %.13.i.i.i = fmul double %.12.i.i.i, %.12.i.i.i
+  %.14.i1.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i.i)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double %.17.i.i.i, double %.15.i.i.i)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double %.18.i.i.i, double %.14.i1.i.i)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double %.19.i.i.i, double %.77.i.i)
+  %.21.i.i.i = fmul double %.11.i.i.i, %.20.i.i.i
+  %.74.i.i = fsub double %.72.i.i, %.73.i.i
+  %.75.i.i = fadd double %"$phi134.0.2.0.i.i", %.74.i.i
+  %.107.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i", double 0x3DEA39EF35793C76, double %.21.i.i.i)
+  %.108.i.i = fneg double %.73.i.i
+  %.109.i.i = tail call double @llvm.fmuladd.f64(double %.108.i.i, double %.75.i.i, double %.75.i.i)
+  %.110.i.i = fadd double %.109.i.i, %.107.i.i
+  %3 = fsub double %.110.i.i, %.77.i.i
+  %.112.i.i = fadd double %.73.i.i, %3
+  %.114.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i", double 0x3FE62E42FEE00000, double %.112.i.i)
   %.140.i = fcmp oge double %a0, 1.000000e+300
-  %.144.i = fadd double %.106.i.i, 0x3FE62E42FEFA39EF
-  %"$phi380.0.2.0.i" = select i1 %.140.i, double %.144.i, double %.106.i.i
+  %.144.i = fadd double %.114.i.i, 0x3FE62E42FEFA39EF
+  %"$phi380.0.2.0.i" = select i1 %.140.i, double %.144.i, double %.114.i.i
   %.164.i = fcmp oge double %a0, 1.000000e+00
   %"$phi420.0.2.0.i" = select i1 %.164.i, double %"$phi380.0.2.0.i", double 0x7FF8000000000000
   %.190.i = fcmp oeq double %a0, 0x7FF0000000000000
   %"$phi482.0.2.0.i" = select i1 %.190.i, double 0x7FF0000000000000, double %"$phi420.0.2.0.i"
   ret double %"$phi482.0.2.0.i"
 }
+
+declare double @llvm.fabs.f64(double)
 ;; nbgrad.arctanh.float32.float32 nbgrad.kernels.single_hyperbolic e4e17a534d2b0d8a
 declare float @llvm.fabs.f32(float)
 
@@ -4949,61 +4749,69 @@ declare float @llvm.fmuladd.f32(float, float, float)
 
 declare float @llvm.copysign.f32(float, float)
 
+declare float @nbgrad.exponent.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @nbgrad.fraction.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @nbgrad.scaled.f32(float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 define internal float @nbgrad.arctanh.float32.float32(float %a0) alwaysinline {
   %.8.i = tail call float @llvm.fabs.f32(float %a0)
   %.13.i = fadd float %.8.i, 1.000000e+00
-  %.18.i = fadd float %.13.i, -1.000000e+00
-  %.20.i = fsub float %.8.i, %.18.i
   %.25.i = fsub float 1.000000e+00, %.8.i
-  %.30.i = fsub float 1.000000e+00, %.25.i
-  %.32.i = fsub float %.30.i, %.8.i
   %.37.i = fcmp ogt float %.25.i, 0.000000e+00
   %"$phi164.0.2.03.i" = select i1 %.37.i, float %.25.i, float 1.000000e+00
   %.57.i = fdiv float 1.000000e+00, %"$phi164.0.2.03.i"
   %.59.i = fmul float %.13.i, %.57.i
+  %.5.i.i.i = tail call float @nbgrad.exponent.f32(float %.59.i)
+  %.9.i.i.i = tail call float @nbgrad.fraction.f32(float %.59.i)
+  %.10.i.i.i = fcmp ogt float %.9.i.i.i, 0x3FF6A09E60000000
+  %.57.i.i.i = fadd float %.5.i.i.i, 1.000000e+00
+  %"$phi228.0.2.0.i.i.i" = select i1 %.10.i.i.i, float %.57.i.i.i, float %.5.i.i.i
+  %1 = tail call float @llvm.fabs.f32(float %"$phi228.0.2.0.i.i.i")
+  %2 = fcmp ueq float %1, 0x7FF0000000000000
+  br i1 %2, label %_ZN6nbgrad7kernels17single_hyperbolic7arctanhB4v195B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B88.i.i
+
+B88.i.i:                                          ; preds = %0
   %.60.i = fneg float %.59.i
   %.62.i = tail call float @llvm.fma.f32(float %.60.i, float %"$phi164.0.2.03.i", float %.13.i)
+  %.30.i = fsub float 1.000000e+00, %.25.i
+  %.32.i = fsub float %.30.i, %.8.i
+  %.18.i = fadd float %.13.i, -1.000000e+00
+  %.20.i = fsub float %.8.i, %.18.i
   %.68.i = tail call float @llvm.fmuladd.f32(float %.60.i, float %.32.i, float %.20.i)
   %.73.i = fadd float %.62.i, %.68.i
   %.75.i = fmul float %.57.i, %.73.i
-  %.8.i.i = bitcast float %.59.i to i32
-  %.14.i.i = add i32 %.8.i.i, -1060439283
-  %1 = and i32 %.14.i.i, -8388608
-  %.22.i.i = ashr i32 %.14.i.i, 23
-  %.23.i.i = add nsw i32 %.22.i.i, 1262485504
-  %.25.i.i = bitcast i32 %.23.i.i to float
-  %.26.i.i = fadd float %.25.i.i, 0xC168000000000000
-  %.31.i.i = sub i32 1065353216, %1
-  %.33.i.i = bitcast i32 %.31.i.i to float
-  %.38.i.i = tail call float @llvm.fabs.f32(float %.26.i.i)
-  %.40.i.i = fcmp olt float %.38.i.i, 1.000000e+02
-  %.44.i.i = fmul float %.75.i, %.33.i.i
-  %"$phi296.0.2.0.i.i" = select i1 %.40.i.i, float %.44.i.i, float 0.000000e+00
-  %.66.i.i = sub i32 %.8.i.i, %1
-  %.72.i.i = bitcast i32 %.66.i.i to float
-  %.73.i.i = fadd float %.72.i.i, -1.000000e+00
-  %.74.i.i = fadd float %.73.i.i, %"$phi296.0.2.0.i.i"
-  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
-  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.7.i.i.i, float 0xBFC0D84880000000)
-  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.9.i.i.i, float 0x3FC22D7AC0000000)
-  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.11.i.i.i, float 0xBFC54721A0000000)
-  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.13.i.i.i, float 0x3FC99A0280000000)
-  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
-  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
-  %.20.i.i.i = fmul float %.74.i.i, %.74.i.i
-  %.21.i.i.i = fmul float %.74.i.i, %.20.i.i.i
-  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
-  %.77.i.i = fmul float %.74.i.i, 5.000000e-01
-  %.78.i.i = fmul float %.74.i.i, %.77.i.i
-  %.75.i.i = fsub float %.73.i.i, %.74.i.i
-  %.76.i.i = fadd float %"$phi296.0.2.0.i.i", %.75.i.i
-  %.107.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3EB7F7D1C0000000, float %.22.i.i.i)
-  %.108.i.i = fneg float %.74.i.i
-  %.109.i.i = tail call float @llvm.fmuladd.f32(float %.108.i.i, float %.76.i.i, float %.76.i.i)
+  %.54.i.i = fneg float %"$phi228.0.2.0.i.i.i"
+  %.56.i.i = tail call float @nbgrad.scaled.f32(float %.75.i, float %.54.i.i)
+  br label %_ZN6nbgrad7kernels17single_hyperbolic7arctanhB4v195B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels17single_hyperbolic7arctanhB4v195B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B88.i.i
+  %"$phi134.0.2.0.i.i" = phi float [ %.56.i.i, %B88.i.i ], [ 0.000000e+00, %0 ]
+  %.14.i.i.i = bitcast float %.9.i.i.i to i32
+  %.4210.i.i.i = add nsw i32 %.14.i.i.i, -8388608
+  %.4612.i.i.i = bitcast i32 %.4210.i.i.i to float
+  %.4613.i.i.i = select i1 %.10.i.i.i, float %.4612.i.i.i, float %.9.i.i.i
+  %.72.i.i = fadd float %.4613.i.i.i, -1.000000e+00
+  %.73.i.i = fadd float %.72.i.i, %"$phi134.0.2.0.i.i"
+  %.76.i.i = fmul float %.73.i.i, 5.000000e-01
+  %.77.i.i = fmul float %.73.i.i, %.76.i.i
+  %.7.i.i.i = fadd float %.4613.i.i.i, 1.000000e+00
+  %.11.i.i.i = fdiv float %.73.i.i, %.7.i.i.i
+  %.12.i.i.i = fmul float %.11.i.i.i, %.11.i.i.i
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float 0x3FD31E34C0000000, float 0x3FD995EB60000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.15.i.i.i, float 0x3FE55557A0000000)
+  %.18.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.17.i.i.i, float %.77.i.i)
+  %.19.i.i.i = fmul float %.11.i.i.i, %.18.i.i.i
+  %.74.i.i = fsub float %.72.i.i, %.73.i.i
+  %.75.i.i = fadd float %"$phi134.0.2.0.i.i", %.74.i.i
+  %.107.i.i = tail call float @llvm.fmuladd.f32(float %"$phi228.0.2.0.i.i.i", float 0x3EB7F7D1C0000000, float %.19.i.i.i)
+  %.108.i.i = fneg float %.73.i.i
+  %.109.i.i = tail call float @llvm.fmuladd.f32(float %.108.i.i, float %.75.i.i, float %.75.i.i)
   %.110.i.i = fadd float %.109.i.i, %.107.i.i
-  %2 = fsub float %.110.i.i, %.78.i.i
-  %.112.i.i = fadd float %.74.i.i, %2
-  %.114.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3FE62E4000000000, float %.112.i.i)
+  %3 = fsub float %.110.i.i, %.77.i.i
+  %.112.i.i = fadd float %.73.i.i, %3
+  %.114.i.i = tail call float @llvm.fmuladd.f32(float %"$phi228.0.2.0.i.i.i", float 0x3FE62E4000000000, float %.112.i.i)
   %.102.i = fmul float %.114.i.i, 5.000000e-01
   %.107.i = fcmp olt float %.8.i, 0x3F1A36E2E0000000
   %"$phi352.0.2.0.i" = select i1 %.107.i, float %.8.i, float %.102.i
@@ -5023,64 +4831,75 @@ declare double @llvm.fmuladd.f64(double, double, double)
 
 declare double @llvm.copysign.f64(double, double)
 
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 define internal double @nbgrad.arctanh.float64.float64(double %a0) alwaysinline {
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
   %.13.i = fadd double %.8.i, 1.000000e+00
-  %.18.i = fadd double %.13.i, -1.000000e+00
-  %.20.i = fsub double %.8.i, %.18.i
   %.25.i = fsub double 1.000000e+00, %.8.i
-  %.30.i = fsub double 1.000000e+00, %.25.i
-  %.32.i = fsub double %.30.i, %.8.i
   %.37.i = fcmp ogt double %.25.i, 0.000000e+00
   %"$phi104.0.2.03.i" = select i1 %.37.i, double %.25.i, double 1.000000e+00
   %.57.i = fdiv double 1.000000e+00, %"$phi104.0.2.03.i"
   %.59.i = fmul double %.13.i, %.57.i
+  %.5.i.i.i = tail call double @nbgrad.exponent.f64(double %.59.i)
+  %.9.i.i.i = tail call double @nbgrad.fraction.f64(double %.59.i)
+  %.10.i.i.i = fcmp ogt double %.9.i.i.i, 0x3FF6A09E667F3BCD
+  %.48.i.i.i = fadd double %.5.i.i.i, 1.000000e+00
+  %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
+  %1 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i")
+  %2 = fcmp ueq double %1, 0x7FF0000000000000
+  br i1 %2, label %_ZN6nbgrad7kernels10hyperbolic7arctanhB4v196B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
+
+B98.i.i:                                          ; preds = %0
   %.60.i = fneg double %.59.i
   %.62.i = tail call double @llvm.fma.f64(double %.60.i, double %"$phi104.0.2.03.i", double %.13.i)
+  %.30.i = fsub double 1.000000e+00, %.25.i
+  %.32.i = fsub double %.30.i, %.8.i
+  %.18.i = fadd double %.13.i, -1.000000e+00
+  %.20.i = fsub double %.8.i, %.18.i
   %.68.i = tail call double @llvm.fmuladd.f64(double %.60.i, double %.32.i, double %.20.i)
   %.73.i = fadd double %.62.i, %.68.i
   %.75.i = fmul double %.57.i, %.73.i
-  %.8.i.i = bitcast double %.59.i to i64
-  %.13.i.i = add nsw i64 %.8.i.i, -4604544271217802189
-  %.14.i.i = and i64 %.13.i.i, -4503599627370496
-  %.19.i.i = ashr i64 %.13.i.i, 52
-  %.20.i.i = add nsw i64 %.19.i.i, 4843621399236968448
-  %.21.i.i = bitcast i64 %.20.i.i to double
-  %.22.i.i = fadd double %.21.i.i, 0xC338000000000000
-  %.27.i.i = sub nsw i64 4607182418800017408, %.14.i.i
-  %.28.i.i = bitcast i64 %.27.i.i to double
-  %.33.i.i = tail call double @llvm.fabs.f64(double %.22.i.i)
-  %.34.i.i = fcmp olt double %.33.i.i, 1.000000e+03
-  %.38.i.i = fmul double %.75.i, %.28.i.i
-  %"$phi224.0.2.0.i.i" = select i1 %.34.i.i, double %.38.i.i, double 0.000000e+00
-  %.59.i.i = sub nsw i64 %.8.i.i, %.14.i.i
-  %.64.i.i = bitcast i64 %.59.i.i to double
-  %.65.i.i = fadd double %.64.i.i, -1.000000e+00
-  %.66.i.i = fadd double %.65.i.i, %"$phi224.0.2.0.i.i"
-  %.5.i.i.i = fadd double %.66.i.i, 2.000000e+00
-  %.9.i.i.i = fdiv double %.66.i.i, %.5.i.i.i
-  %.10.i.i.i = fmul double %.9.i.i.i, %.9.i.i.i
-  %.11.i.i.i = fmul double %.10.i.i.i, %.10.i.i.i
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.15.i.i.i, double %.13.i.i.i)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.16.i.i.i, double %.12.i.i.i)
-  %.18.i.i.i = fmul double %.66.i.i, 5.000000e-01
-  %.19.i.i.i = fmul double %.66.i.i, %.18.i.i.i
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double %.17.i.i.i, double %.19.i.i.i)
-  %.21.i.i.i = fmul double %.9.i.i.i, %.20.i.i.i
-  %.67.i.i = fsub double %.65.i.i, %.66.i.i
-  %.68.i.i = fadd double %"$phi224.0.2.0.i.i", %.67.i.i
-  %.99.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i, double 0x3DEA39EF35793C76, double %.21.i.i.i)
-  %.100.i.i = fneg double %.66.i.i
-  %.101.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i, double %.68.i.i, double %.68.i.i)
-  %.102.i.i = fadd double %.101.i.i, %.99.i.i
-  %1 = fsub double %.102.i.i, %.19.i.i.i
-  %.104.i.i = fadd double %.66.i.i, %1
-  %.106.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i, double 0x3FE62E42FEE00000, double %.104.i.i)
-  %.102.i = fmul double %.106.i.i, 5.000000e-01
+  %.54.i.i = fneg double %"$phi182.0.2.0.i.i.i"
+  %.56.i.i = tail call double @nbgrad.scaled.f64(double %.75.i, double %.54.i.i)
+  br label %_ZN6nbgrad7kernels10hyperbolic7arctanhB4v196B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+
+_ZN6nbgrad7kernels10hyperbolic7arctanhB4v196B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B98.i.i
+  %"$phi134.0.2.0.i.i" = phi double [ %.56.i.i, %B98.i.i ], [ 0.000000e+00, %0 ]
+  %.14.i.i.i = bitcast double %.9.i.i.i to i64
+  %.327.i.i.i = add nsw i64 %.14.i.i.i, -4503599627370496
+  %.378.i.i.i = bitcast i64 %.327.i.i.i to double
+  %.379.i.i.i = select i1 %.10.i.i.i, double %.378.i.i.i, double %.9.i.i.i
+  %.72.i.i = fadd double %.379.i.i.i, -1.000000e+00
+  %.73.i.i = fadd double %.72.i.i, %"$phi134.0.2.0.i.i"
+  %.76.i.i = fmul double %.73.i.i, 5.000000e-01
+  %.77.i.i = fmul double %.73.i.i, %.76.i.i
+  %.7.i.i.i = fadd double %.379.i.i.i, 1.000000e+00
+  %.11.i.i.i = fdiv double %.73.i.i, %.7.i.i.i
+  %.12.i.i.i = fmul double %.11.i.i.i, %.11.i.i.i
+  %.13.i.i.i = fmul double %.12.i.i.i, %.12.i.i.i
+  %.14.i1.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i.i)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double %.17.i.i.i, double %.15.i.i.i)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double %.18.i.i.i, double %.14.i1.i.i)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double %.19.i.i.i, double %.77.i.i)
+  %.21.i.i.i = fmul double %.11.i.i.i, %.20.i.i.i
+  %.74.i.i = fsub double %.72.i.i, %.73.i.i
+  %.75.i.i = fadd double %"$phi134.0.2.0.i.i", %.74.i.i
+  %.107.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i", double 0x3DEA39EF35793C76, double %.21.i.i.i)
+  %.108.i.i = fneg double %.73.i.i
+  %.109.i.i = tail call double @llvm.fmuladd.f64(double %.108.i.i, double %.75.i.i, double %.75.i.i)
+  %.110.i.i = fadd double %.109.i.i, %.107.i.i
+  %3 = fsub double %.110.i.i, %.77.i.i
+  %.112.i.i = fadd double %.73.i.i, %3
+  %.114.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i", double 0x3FE62E42FEE00000, double %.112.i.i)
+  %.102.i = fmul double %.114.i.i, 5.000000e-01
   %.107.i = fcmp olt double %.8.i, 1.000000e-08
   %"$phi262.0.2.0.i" = select i1 %.107.i, double %.8.i, double %.102.i
   %.129.i = fcmp oeq double %.8.i, 1.000000e+00
@@ -5124,16 +4943,16 @@ define internal double @nbgrad.hypot.float64.float64.float64(double %a0, double 
   %.16.i = fcmp ogt double %.6.i, %.10.i
   %.17.i = select i1 %.16.i, double %.6.i, double %.10.i
   %.29.i = fcmp ogt double %.17.i, 0x5F30000000000000
-  br i1 %.29.i, label %_ZN6nbgrad7kernels5power5hypotB4v202B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B144.i
+  br i1 %.29.i, label %_ZN6nbgrad7kernels5power5hypotB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B144.i
 
 B144.i:                                           ; preds = %0
   %.36.i = fcmp olt double %.17.i, 0x26F0000000000000
-  br i1 %.36.i, label %_ZN6nbgrad7kernels5power5hypotB4v202B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B196.i
+  br i1 %.36.i, label %_ZN6nbgrad7kernels5power5hypotB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B196.i
 
 B196.i:                                           ; preds = %B144.i
-  br label %_ZN6nbgrad7kernels5power5hypotB4v202B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5power5hypotB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels5power5hypotB4v202B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B144.i, %B196.i
+_ZN6nbgrad7kernels5power5hypotB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B144.i, %B196.i
   %"$phi162.0.3.02.i" = phi double [ 1.000000e+00, %B196.i ], [ 0x1A70000000000000, %0 ], [ 0x6570000000000000, %B144.i ]
   %"$phi198.0.3.0.i" = phi double [ 1.000000e+00, %B196.i ], [ 0x6570000000000000, %0 ], [ 0x1A70000000000000, %B144.i ]
   %.24.i = select i1 %.16.i, double %.10.i, double %.6.i
@@ -5754,17 +5573,17 @@ define internal float @nbgrad.nextafter.float32.float32.float32(float %a0, float
   %.35.i = add i32 %spec.select.i, %.11.i
   %.39.i = bitcast i32 %.35.i to float
   %.52.i = fcmp oeq float %a0, %a1
-  br i1 %.52.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v304B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i
+  br i1 %.52.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v300B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i
 
 B180.i:                                           ; preds = %0
   %.46.i = tail call float @llvm.copysign.f32(float 0x36A0000000000000, float %a1)
   %.65.i = fcmp oeq float %a0, 0.000000e+00
-  br i1 %.65.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v304B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B196.i
+  br i1 %.65.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v300B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B196.i
 
 B196.i:                                           ; preds = %B180.i
-  br label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v304B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v300B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10comparison17nextafter_float32B4v304B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B180.i, %B196.i
+_ZN6nbgrad7kernels10comparison17nextafter_float32B4v300B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B180.i, %B196.i
   %"$phi198.0.3.0.i" = phi float [ %.39.i, %B196.i ], [ %a1, %0 ], [ %.46.i, %B180.i ]
   %.93.i = fcmp uno float %a0, %a1
   %.99.i = fadd float %a0, %a1
@@ -5783,17 +5602,17 @@ define internal double @nbgrad.nextafter.float64.float64.float64(double %a0, dou
   %.33.i = add nsw i64 %spec.select.i, %.11.i
   %.36.i = bitcast i64 %.33.i to double
   %.47.i = fcmp oeq double %a0, %a1
-  br i1 %.47.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v305B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B154.i
+  br i1 %.47.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v301B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B154.i
 
 B154.i:                                           ; preds = %0
   %.41.i = tail call double @llvm.copysign.f64(double 4.940660e-324, double %a1)
   %.59.i = fcmp oeq double %a0, 0.000000e+00
-  br i1 %.59.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v305B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B170.i
+  br i1 %.59.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v301B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B170.i
 
 B170.i:                                           ; preds = %B154.i
-  br label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v305B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v301B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels10comparison17nextafter_float64B4v305B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B154.i, %B170.i
+_ZN6nbgrad7kernels10comparison17nextafter_float64B4v301B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B154.i, %B170.i
   %"$phi172.0.3.0.i" = phi double [ %.36.i, %B170.i ], [ %a1, %0 ], [ %.41.i, %B154.i ]
   %.87.i = fcmp uno double %a0, %a1
   %.93.i = fadd double %a0, %a1
@@ -5837,16 +5656,16 @@ define internal float @nbgrad.nextafter_half.float32.float32.float32(float %a0, 
   %.95.i = xor i1 %.21.i, true
   %.98.i = and i1 %.93.i, %.95.i
   %.99.i = or i1 %.91.i, %.98.i
-  br i1 %.99.i, label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v308B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B288.i
+  br i1 %.99.i, label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v304B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B288.i
 
 B288.i:                                           ; preds = %0
   %2 = fcmp oeq float %.11.i, 0x7FF0000000000000
-  br i1 %2, label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v308B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B324.i
+  br i1 %2, label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v304B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B324.i
 
 B324.i:                                           ; preds = %B288.i
-  br label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v308B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v304B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10comparison14nextafter_halfB4v308B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B288.i, %B324.i
+_ZN6nbgrad7kernels10comparison14nextafter_halfB4v304B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B288.i, %B324.i
   %"$phi326.0.3.0.i" = phi float [ %.5111.i, %B324.i ], [ %.80.i, %0 ], [ 6.550400e+04, %B288.i ]
   %.151.i = fcmp oeq float %a0, 0.000000e+00
   %.157.i = tail call float @llvm.copysign.f32(float 0x3E70000000000000, float %a1)
@@ -7010,6 +6829,8 @@ declare float @llvm.fmuladd.f32(float, float, float)
 
 declare float @llvm.copysign.f32(float, float)
 
+declare float @nbgrad.scaled.f32(float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 define internal float @nbgrad.erf.float32.float32(float %a0) alwaysinline {
   %.8.i = tail call float @llvm.fabs.f32(float %a0)
   %.14.i = fcmp ogt float %.8.i, 4.000000e+00
@@ -7017,16 +6838,16 @@ define internal float @nbgrad.erf.float32.float32(float %a0) alwaysinline {
   %.48.i = fneg float %"$phi104.0.2.0.i"
   %.49.i = fmul float %"$phi104.0.2.0.i", %.48.i
   %.9.i.i = fcmp olt float %.49.i, -1.045000e+02
-  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
+  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB4v511B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
 
 B74.i.i:                                          ; preds = %0
   %.33.i.i = fcmp ogt float %.49.i, 8.900000e+01
-  br i1 %.33.i.i, label %_ZN6nbgrad7kernels6single3erfB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B156.i.i
+  br i1 %.33.i.i, label %_ZN6nbgrad7kernels6single3erfB4v511B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B156.i.i
 
 B156.i.i:                                         ; preds = %B74.i.i
-  br label %_ZN6nbgrad7kernels6single3erfB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3erfB4v511B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3erfB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B156.i.i
+_ZN6nbgrad7kernels6single3erfB4v511B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B156.i.i
   %"$phi158.2.2.0.i.i" = phi float [ 8.900000e+01, %B74.i.i ], [ %.49.i, %B156.i.i ], [ -1.045000e+02, %0 ]
   %.5.i.i.i = tail call float @llvm.fmuladd.f32(float %"$phi158.2.2.0.i.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.6.i.i.i = fadd float %.5.i.i.i, 0xC168000000000000
@@ -7039,18 +6860,7 @@ _ZN6nbgrad7kernels6single3erfB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2f
   %.11.i.i.i = fmul float %.10.i.i.i, %.10.i.i.i
   %.39.i.i.i = tail call float @llvm.fmuladd.f32(float %.11.i.i.i, float %.12.i.i.i.i, float %.10.i.i.i)
   %.40.i.i.i = fadd float %.39.i.i.i, 1.000000e+00
-  %.6.i1.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.7.i.i.i = fadd float %.6.i1.i.i, 0xC168000FE0000000
-  %.8.i.i.i = fsub float %.6.i.i.i, %.7.i.i.i
-  %.5.i.i.i.i = fadd float %.8.i.i.i, 0x4168000FE0000000
-  %.6.i.i.i.i = bitcast float %.5.i.i.i.i to i32
-  %.8.i.i.i.i = shl i32 %.6.i.i.i.i, 23
-  %1 = bitcast i32 %.8.i.i.i.i to float
-  %.9.i2.i.i = bitcast float %.6.i1.i.i to i32
-  %.11.i3.i.i = shl i32 %.9.i2.i.i, 23
-  %.13.i.i.i = bitcast i32 %.11.i3.i.i to float
-  %.14.i.i.i = fmul float %.40.i.i.i, %.13.i.i.i
-  %.42.i.i.i = fmul float %.14.i.i.i, %1
+  %.90.i.i = tail call float @nbgrad.scaled.f32(float %.40.i.i.i, float %.6.i.i.i)
   %.29.i = fadd float %"$phi104.0.2.0.i", -1.500000e+00
   %.31.i = fadd float %"$phi104.0.2.0.i", 1.500000e+00
   %.35.i = fdiv float %.29.i, %.31.i
@@ -7059,7 +6869,7 @@ _ZN6nbgrad7kernels6single3erfB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2f
   %.42.i = tail call float @llvm.fmuladd.f32(float %.35.i, float %.40.i, float 0x3FB35C8B40000000)
   %.44.i = tail call float @llvm.fmuladd.f32(float %.35.i, float %.42.i, float 0xBFE0404DE0000000)
   %.46.i = tail call float @llvm.fmuladd.f32(float %.35.i, float %.44.i, float 0x3FEEDF4860000000)
-  %.76.i = fmul float %.46.i, %.42.i.i.i
+  %.76.i = fmul float %.46.i, %.90.i.i
   %.82.i = fdiv float %.76.i, %.31.i
   %.83.i = fsub float 1.000000e+00, %.82.i
   %.89.i = fmul float %a0, %a0
@@ -7080,6 +6890,8 @@ declare double @llvm.fabs.f64(double)
 declare double @llvm.copysign.f64(double, double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 define internal double @nbgrad.erf.float64.float64(double %a0) alwaysinline {
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
@@ -7126,23 +6938,12 @@ define internal double @nbgrad.erf.float64.float64(double %a0) alwaysinline {
   %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.10.i.i.i, double %.12.i.i.i)
   %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double %.6.i.i.i)
   %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.13.i.i.i, double %.15.i.i.i)
-  %.44.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.14.i8.i)
-  %.45.i.i = fadd double %.44.i.i, 1.000000e+00
-  %.6.i1.i.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i, double 5.000000e-01, double 0x43380000000003FF)
-  %.7.i2.i.i = fadd double %.6.i1.i.i, 0xC3380000000003FF
-  %.8.i3.i.i = fsub double %.10.i6.i, %.7.i2.i.i
-  %.5.i.i.i.i = fadd double %.8.i3.i.i, 0x43380000000003FF
-  %.6.i.i.i.i = bitcast double %.5.i.i.i.i to i64
-  %.7.i.i.i.i = shl i64 %.6.i.i.i.i, 52
-  %1 = bitcast i64 %.7.i.i.i.i to double
-  %.9.i4.i.i = bitcast double %.6.i1.i.i to i64
-  %.10.i5.i.i = shl i64 %.9.i4.i.i, 52
-  %.11.i6.i.i = bitcast i64 %.10.i5.i.i to double
-  %.12.i7.i.i = fmul double %.45.i.i, %.11.i6.i.i
-  %.40.i.i.i = fmul double %.12.i7.i.i, %1
-  %.89.i = fsub double 1.000000e+00, %.40.i.i.i
+  %.43.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.14.i8.i)
+  %.44.i.i = fadd double %.43.i.i, 1.000000e+00
+  %.45.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i, double %.10.i6.i)
+  %.89.i = fsub double 1.000000e+00, %.45.i.i
   %.94.i = fcmp olt double %.8.i, 1.000000e+00
-  br i1 %.94.i, label %B170.endif.i, label %_ZN6nbgrad7kernels14error_function3erfB4v516B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.94.i, label %B170.endif.i, label %_ZN6nbgrad7kernels14error_function3erfB4v512B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B170.endif.i:                                     ; preds = %0
   %.5.i9.i = fmul double %a0, %a0
@@ -7158,13 +6959,13 @@ B170.endif.i:                                     ; preds = %0
   %.15.i19.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.14.i18.i, double 0xBFD812746B0379C1)
   %.16.i20.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.15.i19.i, double 0x3FC06EBA8214DB69)
   %.126.i = tail call double @llvm.fmuladd.f64(double %.8.i, double %.16.i20.i, double %.8.i)
-  br label %_ZN6nbgrad7kernels14error_function3erfB4v516B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels14error_function3erfB4v512B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels14error_function3erfB4v516B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B170.endif.i
+_ZN6nbgrad7kernels14error_function3erfB4v512B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B170.endif.i
   %"$phi232.0.2.0.i" = phi double [ %.126.i, %B170.endif.i ], [ %.89.i, %0 ]
   %.148.i = fcmp uno double %a0, 0.000000e+00
-  %2 = tail call double @llvm.copysign.f64(double %"$phi232.0.2.0.i", double %a0)
-  %.168.i = select i1 %.148.i, double %a0, double %2
+  %1 = tail call double @llvm.copysign.f64(double %"$phi232.0.2.0.i", double %a0)
+  %.168.i = select i1 %.148.i, double %a0, double %1
   ret double %.168.i
 }
 ;; nbgrad.erfc.float32.float32 nbgrad.kernels.widened c0ccfab157177f82
@@ -7173,6 +6974,8 @@ declare double @llvm.fabs.f64(double)
 declare double @llvm.fmuladd.f64(double, double, double)
 
 declare double @llvm.fma.f64(double, double, double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 define internal float @nbgrad.erfc.float32.float32(float %a0) alwaysinline {
   %.6.i = fpext float %a0 to double
@@ -7196,7 +6999,7 @@ define internal float @nbgrad.erfc.float32.float32(float %a0) alwaysinline {
   %.114.i.i = tail call double @llvm.fmuladd.f64(double %.6.i, double %.16.i.i.i, double %.112.i.i)
   %.117.i.i = fsub double %.82.i.i, %.114.i.i
   %.122.i.i = fcmp olt double %.8.i.i, 7.500000e-01
-  br i1 %.122.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v519B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
+  br i1 %.122.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
 
 B248.i.i:                                         ; preds = %0
   %.59.i.i = fcmp olt float %a0, 0.000000e+00
@@ -7287,28 +7090,17 @@ B248.i.i:                                         ; preds = %0
   %.142.i.i.i = fmul double %.138.i.i.i, %.81.i.i.i
   %.143.i.i.i = tail call double @llvm.fmuladd.f64(double %.46.i.i.i.i, double %.86.i.i.i, double %.142.i.i.i)
   %.144.i.i.i = fadd double %.141.i.i.i, %.143.i.i.i
-  %.146.i.i.i = fadd double %.139.i.i.i, %.144.i.i.i
-  %.6.i1.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i.i, double 5.000000e-01, double 0x43380000000003FF)
-  %.9.i.i.i.i = bitcast double %.6.i1.i.i.i to i64
-  %.10.i6.i.i.i = shl i64 %.9.i.i.i.i, 52
-  %.11.i.i.i.i = bitcast i64 %.10.i6.i.i.i to double
-  %.12.i.i.i.i = fmul double %.146.i.i.i, %.11.i.i.i.i
-  %.7.i.i.i.i = fadd double %.6.i1.i.i.i, 0xC3380000000003FF
-  %.8.i2.i.i.i = fsub double %.6.i.i.i.i, %.7.i.i.i.i
-  %.5.i.i3.i.i.i = fadd double %.8.i2.i.i.i, 0x43380000000003FF
-  %.6.i.i4.i.i.i = bitcast double %.5.i.i3.i.i.i to i64
-  %.7.i.i5.i.i.i = shl i64 %.6.i.i4.i.i.i, 52
-  %2 = bitcast i64 %.7.i.i5.i.i.i to double
-  %.40.i7.i.i.i = fmul double %.12.i.i.i.i, %2
-  %.62.i.i = fsub double 2.000000e+00, %.40.i7.i.i.i
-  %"$phi136.0.2.0.i.i" = select i1 %.59.i.i, double %.62.i.i, double %.40.i7.i.i.i
+  %.145.i.i.i = fadd double %.139.i.i.i, %.144.i.i.i
+  %.146.i.i.i = tail call double @nbgrad.scaled.f64(double %.145.i.i.i, double %.6.i.i.i.i)
+  %.62.i.i = fsub double 2.000000e+00, %.146.i.i.i
+  %"$phi136.0.2.0.i.i" = select i1 %.59.i.i, double %.62.i.i, double %.146.i.i.i
   %.138.i.i = fcmp ult double %.8.i.i, 7.500000e-01
-  br i1 %.138.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v519B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.138.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B264.i.i:                                         ; preds = %B248.i.i
-  br label %_ZN6nbgrad7kernels7widened4erfcB4v519B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4erfcB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4erfcB4v519B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
+_ZN6nbgrad7kernels7widened4erfcB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
   %"$phi266.0.3.0.i.i" = phi double [ %.8.i.i, %B264.i.i ], [ %.117.i.i, %0 ], [ %"$phi136.0.2.0.i.i", %B248.i.i ]
   %result = fptrunc double %"$phi266.0.3.0.i.i" to float
   ret float %result
@@ -7319,6 +7111,8 @@ declare double @llvm.fabs.f64(double)
 declare double @llvm.fmuladd.f64(double, double, double)
 
 declare double @llvm.fma.f64(double, double, double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 define internal double @nbgrad.erfc.float64.float64(double %a0) alwaysinline {
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
@@ -7341,7 +7135,7 @@ define internal double @nbgrad.erfc.float64.float64(double %a0) alwaysinline {
   %.114.i = tail call double @llvm.fmuladd.f64(double %a0, double %.16.i.i, double %.112.i)
   %.117.i = fsub double %.82.i, %.114.i
   %.122.i = fcmp olt double %.8.i, 7.500000e-01
-  br i1 %.122.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v523B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B248.i
+  br i1 %.122.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v519B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B248.i
 
 B248.i:                                           ; preds = %0
   %.59.i = fcmp olt double %a0, 0.000000e+00
@@ -7432,28 +7226,17 @@ B248.i:                                           ; preds = %0
   %.142.i.i = fmul double %.138.i.i, %.81.i.i
   %.143.i.i = tail call double @llvm.fmuladd.f64(double %.46.i.i.i, double %.86.i.i, double %.142.i.i)
   %.144.i.i = fadd double %.141.i.i, %.143.i.i
-  %.146.i.i = fadd double %.139.i.i, %.144.i.i
-  %.6.i1.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 5.000000e-01, double 0x43380000000003FF)
-  %.9.i.i.i = bitcast double %.6.i1.i.i to i64
-  %.10.i6.i.i = shl i64 %.9.i.i.i, 52
-  %.11.i.i.i = bitcast i64 %.10.i6.i.i to double
-  %.12.i.i.i = fmul double %.146.i.i, %.11.i.i.i
-  %.7.i.i.i = fadd double %.6.i1.i.i, 0xC3380000000003FF
-  %.8.i2.i.i = fsub double %.6.i.i.i, %.7.i.i.i
-  %.5.i.i3.i.i = fadd double %.8.i2.i.i, 0x43380000000003FF
-  %.6.i.i4.i.i = bitcast double %.5.i.i3.i.i to i64
-  %.7.i.i5.i.i = shl i64 %.6.i.i4.i.i, 52
-  %2 = bitcast i64 %.7.i.i5.i.i to double
-  %.40.i7.i.i = fmul double %.12.i.i.i, %2
-  %.62.i = fsub double 2.000000e+00, %.40.i7.i.i
-  %"$phi136.0.2.0.i" = select i1 %.59.i, double %.62.i, double %.40.i7.i.i
+  %.145.i.i = fadd double %.139.i.i, %.144.i.i
+  %.146.i.i = tail call double @nbgrad.scaled.f64(double %.145.i.i, double %.6.i.i.i)
+  %.62.i = fsub double 2.000000e+00, %.146.i.i
+  %"$phi136.0.2.0.i" = select i1 %.59.i, double %.62.i, double %.146.i.i
   %.138.i = fcmp ult double %.8.i, 7.500000e-01
-  br i1 %.138.i, label %B264.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v523B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.138.i, label %B264.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v519B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B264.i:                                           ; preds = %B248.i
-  br label %_ZN6nbgrad7kernels14error_function4erfcB4v523B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels14error_function4erfcB4v519B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels14error_function4erfcB4v523B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B248.i, %B264.i
+_ZN6nbgrad7kernels14error_function4erfcB4v519B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B248.i, %B264.i
   %"$phi266.0.3.0.i" = phi double [ %.8.i, %B264.i ], [ %.117.i, %0 ], [ %"$phi136.0.2.0.i", %B248.i ]
   ret double %"$phi266.0.3.0.i"
 }
@@ -7463,6 +7246,8 @@ declare float @llvm.fabs.f32(float)
 declare float @llvm.fma.f32(float, float, float)
 
 declare float @llvm.fmuladd.f32(float, float, float)
+
+declare float @nbgrad.scaled.f32(float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 define internal float @nbgrad.expit.float32.float32(float %a0) alwaysinline {
   %.6.i = tail call float @llvm.fabs.f32(float %a0)
@@ -7480,23 +7265,12 @@ define internal float @nbgrad.expit.float32.float32(float %a0) alwaysinline {
   %.11.i.i.i = fmul float %.10.i.i.i, %.10.i.i.i
   %.39.i.i.i = tail call float @llvm.fmuladd.f32(float %.11.i.i.i, float %.12.i.i.i.i, float %.10.i.i.i)
   %.40.i.i.i = fadd float %.39.i.i.i, 1.000000e+00
-  %.6.i1.i.i = tail call float @llvm.fmuladd.f32(float %.6.i.i.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.7.i.i.i = fadd float %.6.i1.i.i, 0xC168000FE0000000
-  %.8.i.i.i = fsub float %.6.i.i.i, %.7.i.i.i
-  %.5.i.i.i.i = fadd float %.8.i.i.i, 0x4168000FE0000000
-  %.6.i.i.i.i = bitcast float %.5.i.i.i.i to i32
-  %.8.i.i.i.i = shl i32 %.6.i.i.i.i, 23
-  %1 = bitcast i32 %.8.i.i.i.i to float
-  %.9.i2.i.i = bitcast float %.6.i1.i.i to i32
-  %.11.i3.i.i = shl i32 %.9.i2.i.i, 23
-  %.13.i.i.i = bitcast i32 %.11.i3.i.i to float
-  %.14.i.i.i = fmul float %.40.i.i.i, %.13.i.i.i
-  %.42.i.i.i = fmul float %.14.i.i.i, %1
-  %.38.i = fadd float %.42.i.i.i, 1.000000e+00
+  %.90.i.i = tail call float @nbgrad.scaled.f32(float %.40.i.i.i, float %.6.i.i.i)
+  %.38.i = fadd float %.90.i.i, 1.000000e+00
   %.43.i = fsub float 1.000000e+00, %.38.i
-  %.45.i = fadd float %.42.i.i.i, %.43.i
+  %.45.i = fadd float %.90.i.i, %.43.i
   %.49.i = fcmp oge float %a0, 0.000000e+00
-  %"$phi146.0.2.0.i" = select i1 %.49.i, float 1.000000e+00, float %.42.i.i.i
+  %"$phi146.0.2.0.i" = select i1 %.49.i, float 1.000000e+00, float %.90.i.i
   %.70.i = fdiv float 1.000000e+00, %.38.i
   %.71.i = fmul float %"$phi146.0.2.0.i", %.70.i
   %.72.i = fneg float %.71.i
@@ -7511,6 +7285,8 @@ declare double @llvm.fabs.f64(double)
 declare double @llvm.fma.f64(double, double, double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 define internal double @nbgrad.expit.float64.float64(double %a0) alwaysinline {
   %.6.i = tail call double @llvm.fabs.f64(double %a0)
@@ -7534,25 +7310,14 @@ define internal double @nbgrad.expit.float64.float64(double %a0) alwaysinline {
   %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.10.i.i.i, double %.12.i.i.i)
   %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double %.6.i.i.i)
   %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.13.i.i.i, double %.15.i.i.i)
-  %.44.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.14.i.i)
-  %.45.i.i = fadd double %.44.i.i, 1.000000e+00
-  %.6.i1.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i, double 5.000000e-01, double 0x43380000000003FF)
-  %.7.i2.i.i = fadd double %.6.i1.i.i, 0xC3380000000003FF
-  %.8.i3.i.i = fsub double %.10.i.i, %.7.i2.i.i
-  %.5.i.i.i.i = fadd double %.8.i3.i.i, 0x43380000000003FF
-  %.6.i.i.i.i = bitcast double %.5.i.i.i.i to i64
-  %.7.i.i.i.i = shl i64 %.6.i.i.i.i, 52
-  %1 = bitcast i64 %.7.i.i.i.i to double
-  %.9.i4.i.i = bitcast double %.6.i1.i.i to i64
-  %.10.i5.i.i = shl i64 %.9.i4.i.i, 52
-  %.11.i6.i.i = bitcast i64 %.10.i5.i.i to double
-  %.12.i7.i.i = fmul double %.45.i.i, %.11.i6.i.i
-  %.40.i.i.i = fmul double %.12.i7.i.i, %1
-  %.38.i = fadd double %.40.i.i.i, 1.000000e+00
+  %.43.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.14.i.i)
+  %.44.i.i = fadd double %.43.i.i, 1.000000e+00
+  %.45.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i, double %.10.i.i)
+  %.38.i = fadd double %.45.i.i, 1.000000e+00
   %.43.i = fsub double 1.000000e+00, %.38.i
-  %.45.i = fadd double %.40.i.i.i, %.43.i
+  %.45.i = fadd double %.45.i.i, %.43.i
   %.49.i = fcmp oge double %a0, 0.000000e+00
-  %"$phi106.0.2.0.i" = select i1 %.49.i, double 1.000000e+00, double %.40.i.i.i
+  %"$phi106.0.2.0.i" = select i1 %.49.i, double 1.000000e+00, double %.45.i.i
   %.70.i = fdiv double 1.000000e+00, %.38.i
   %.71.i = fmul double %"$phi106.0.2.0.i", %.70.i
   %.72.i = fneg double %.71.i
@@ -7566,61 +7331,67 @@ declare float @llvm.fma.f32(float, float, float)
 
 declare float @llvm.fmuladd.f32(float, float, float)
 
-declare float @llvm.fabs.f32(float)
+declare float @nbgrad.exponent.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @nbgrad.fraction.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @nbgrad.scaled.f32(float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 define internal float @nbgrad.logit.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, 0x39B4484C00000000
   %.14.i = fsub float 1.000000e+00, %a0
-  %.19.i = fsub float 1.000000e+00, %.14.i
-  %.21.i = fsub float %.19.i, %a0
   %.26.i = fcmp ogt float %.14.i, 0.000000e+00
   %"$phi126.0.2.03.i" = select i1 %.26.i, float %.14.i, float 1.000000e+00
   %.50.i = fdiv float 1.000000e+00, %"$phi126.0.2.03.i"
   %.58.i = fmul float %a0, 0x43B0000000000000
   %"$phi190.0.2.0.i" = select i1 %.9.i, float %.58.i, float %a0
   %.71.i = fmul float %"$phi190.0.2.0.i", %.50.i
+  %.5.i.i.i = tail call float @nbgrad.exponent.f32(float %.71.i)
+  %.9.i.i.i = tail call float @nbgrad.fraction.f32(float %.71.i)
+  %.10.i.i.i = fcmp ogt float %.9.i.i.i, 0x3FF6A09E60000000
+  %.57.i.i.i = fadd float %.5.i.i.i, 1.000000e+00
+  %"$phi228.0.2.0.i.i.i" = select i1 %.10.i.i.i, float %.57.i.i.i, float %.5.i.i.i
+  %1 = tail call float @llvm.fabs.f32(float %"$phi228.0.2.0.i.i.i")
+  %2 = fcmp ueq float %1, 0x7FF0000000000000
+  br i1 %2, label %_ZN6nbgrad7kernels17single_hyperbolic5logitB4v522B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B88.i.i
+
+B88.i.i:                                          ; preds = %0
   %.72.i = fneg float %.71.i
+  %.19.i = fsub float 1.000000e+00, %.14.i
+  %.21.i = fsub float %.19.i, %a0
   %.75.i = tail call float @llvm.fma.f32(float %.72.i, float %"$phi126.0.2.03.i", float %"$phi190.0.2.0.i")
   %.79.i = tail call float @llvm.fmuladd.f32(float %.72.i, float %.21.i, float %.75.i)
   %.83.i = fmul float %.50.i, %.79.i
-  %.8.i.i = bitcast float %.71.i to i32
-  %.14.i.i = add i32 %.8.i.i, -1060439283
-  %1 = and i32 %.14.i.i, -8388608
-  %.22.i.i = ashr i32 %.14.i.i, 23
-  %.23.i.i = add nsw i32 %.22.i.i, 1262485504
-  %.25.i.i = bitcast i32 %.23.i.i to float
-  %.26.i.i = fadd float %.25.i.i, 0xC168000000000000
-  %.31.i.i = sub i32 1065353216, %1
-  %.33.i.i = bitcast i32 %.31.i.i to float
-  %.38.i.i = tail call float @llvm.fabs.f32(float %.26.i.i)
-  %.40.i.i = fcmp olt float %.38.i.i, 1.000000e+02
-  %.44.i.i = fmul float %.83.i, %.33.i.i
-  %"$phi296.0.2.0.i.i" = select i1 %.40.i.i, float %.44.i.i, float 0.000000e+00
-  %.66.i.i = sub i32 %.8.i.i, %1
-  %.72.i.i = bitcast i32 %.66.i.i to float
-  %.73.i.i = fadd float %.72.i.i, -1.000000e+00
-  %.74.i.i = fadd float %.73.i.i, %"$phi296.0.2.0.i.i"
-  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
-  %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.7.i.i.i, float 0xBFC0D84880000000)
-  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.9.i.i.i, float 0x3FC22D7AC0000000)
-  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.11.i.i.i, float 0xBFC54721A0000000)
-  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.13.i.i.i, float 0x3FC99A0280000000)
-  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
-  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %.74.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
-  %.20.i.i.i = fmul float %.74.i.i, %.74.i.i
-  %.21.i.i.i = fmul float %.74.i.i, %.20.i.i.i
-  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
-  %.77.i.i = fmul float %.74.i.i, 5.000000e-01
-  %.78.i.i = fmul float %.74.i.i, %.77.i.i
-  %.75.i.i = fsub float %.73.i.i, %.74.i.i
-  %.76.i.i = fadd float %"$phi296.0.2.0.i.i", %.75.i.i
-  %.107.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3EB7F7D1C0000000, float %.22.i.i.i)
-  %.108.i.i = fneg float %.74.i.i
-  %.109.i.i = tail call float @llvm.fmuladd.f32(float %.108.i.i, float %.76.i.i, float %.76.i.i)
+  %.54.i.i = fneg float %"$phi228.0.2.0.i.i.i"
+  %.56.i.i = tail call float @nbgrad.scaled.f32(float %.83.i, float %.54.i.i)
+  br label %_ZN6nbgrad7kernels17single_hyperbolic5logitB4v522B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels17single_hyperbolic5logitB4v522B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B88.i.i
+  %"$phi134.0.2.0.i.i" = phi float [ %.56.i.i, %B88.i.i ], [ 0.000000e+00, %0 ]
+  %.14.i.i.i = bitcast float %.9.i.i.i to i32
+  %.4210.i.i.i = add nsw i32 %.14.i.i.i, -8388608
+  %.4612.i.i.i = bitcast i32 %.4210.i.i.i to float
+  %.4613.i.i.i = select i1 %.10.i.i.i, float %.4612.i.i.i, float %.9.i.i.i
+  %.72.i.i = fadd float %.4613.i.i.i, -1.000000e+00
+  %.73.i.i = fadd float %.72.i.i, %"$phi134.0.2.0.i.i"
+  %.76.i.i = fmul float %.73.i.i, 5.000000e-01
+  %.77.i.i = fmul float %.73.i.i, %.76.i.i
+  %.7.i.i.i = fadd float %.4613.i.i.i, 1.000000e+00
+  %.11.i.i.i = fdiv float %.73.i.i, %.7.i.i.i
+  %.12.i.i.i = fmul float %.11.i.i.i, %.11.i.i.i
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float 0x3FD31E34C0000000, float 0x3FD995EB60000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.15.i.i.i, float 0x3FE55557A0000000)
+  %.18.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.17.i.i.i, float %.77.i.i)
+  %.19.i.i.i = fmul float %.11.i.i.i, %.18.i.i.i
+  %.74.i.i = fsub float %.72.i.i, %.73.i.i
+  %.75.i.i = fadd float %"$phi134.0.2.0.i.i", %.74.i.i
+  %.107.i.i = tail call float @llvm.fmuladd.f32(float %"$phi228.0.2.0.i.i.i", float 0x3EB7F7D1C0000000, float %.19.i.i.i)
+  %.108.i.i = fneg float %.73.i.i
+  %.109.i.i = tail call float @llvm.fmuladd.f32(float %.108.i.i, float %.75.i.i, float %.75.i.i)
   %.110.i.i = fadd float %.109.i.i, %.107.i.i
-  %2 = fsub float %.110.i.i, %.78.i.i
-  %.112.i.i = fadd float %.74.i.i, %2
-  %.114.i.i = tail call float @llvm.fmuladd.f32(float %.26.i.i, float 0x3FE62E4000000000, float %.112.i.i)
+  %3 = fsub float %.110.i.i, %.77.i.i
+  %.112.i.i = fadd float %.73.i.i, %3
+  %.114.i.i = tail call float @llvm.fmuladd.f32(float %"$phi228.0.2.0.i.i.i", float 0x3FE62E4000000000, float %.112.i.i)
   %"$phi352.1.2.0.i" = select i1 %.9.i, float 0x4044CB5EC0000000, float 0.000000e+00
   %.130.i = fsub float %.114.i.i, %"$phi352.1.2.0.i"
   %.139.i = fcmp oeq float %a0, 1.000000e+00
@@ -7633,70 +7404,81 @@ define internal float @nbgrad.logit.float32.float32(float %a0) alwaysinline {
   %"$phi502.0.2.0.i" = select i1 %.187.i, float %"$phi438.0.2.0.i", float 0x7FF8000000000000
   ret float %"$phi502.0.2.0.i"
 }
+
+declare float @llvm.fabs.f32(float)
 ;; nbgrad.logit.float64.float64 nbgrad.kernels.logarithm f2084698b6befc7f
 declare double @llvm.fma.f64(double, double, double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
 
-declare double @llvm.fabs.f64(double)
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 define internal double @nbgrad.logit.float64.float64(double %a0) alwaysinline {
   %.8.i = fcmp olt double %a0, 1.000000e-300
   %.13.i = fsub double 1.000000e+00, %a0
-  %.18.i = fsub double 1.000000e+00, %.13.i
-  %.20.i = fsub double %.18.i, %a0
   %.25.i = fcmp ogt double %.13.i, 0.000000e+00
   %"$phi60.0.2.03.i" = select i1 %.25.i, double %.13.i, double 1.000000e+00
   %.49.i = fdiv double 1.000000e+00, %"$phi60.0.2.03.i"
   %.56.i = fmul double %a0, 0x4630000000000000
   %"$phi88.0.2.0.i" = select i1 %.8.i, double %.56.i, double %a0
   %.69.i = fmul double %"$phi88.0.2.0.i", %.49.i
+  %.5.i.i.i = tail call double @nbgrad.exponent.f64(double %.69.i)
+  %.9.i.i.i = tail call double @nbgrad.fraction.f64(double %.69.i)
+  %.10.i.i.i = fcmp ogt double %.9.i.i.i, 0x3FF6A09E667F3BCD
+  %.48.i.i.i = fadd double %.5.i.i.i, 1.000000e+00
+  %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
+  %1 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i")
+  %2 = fcmp ueq double %1, 0x7FF0000000000000
+  br i1 %2, label %_ZN6nbgrad7kernels9logarithm5logitB4v523B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
+
+B98.i.i:                                          ; preds = %0
   %.70.i = fneg double %.69.i
+  %.18.i = fsub double 1.000000e+00, %.13.i
+  %.20.i = fsub double %.18.i, %a0
   %.73.i = tail call double @llvm.fma.f64(double %.70.i, double %"$phi60.0.2.03.i", double %"$phi88.0.2.0.i")
   %.77.i = tail call double @llvm.fmuladd.f64(double %.70.i, double %.20.i, double %.73.i)
   %.81.i = fmul double %.49.i, %.77.i
-  %.8.i.i = bitcast double %.69.i to i64
-  %.13.i.i = add nsw i64 %.8.i.i, -4604544271217802189
-  %.14.i.i = and i64 %.13.i.i, -4503599627370496
-  %.19.i.i = ashr i64 %.13.i.i, 52
-  %.20.i.i = add nsw i64 %.19.i.i, 4843621399236968448
-  %.21.i.i = bitcast i64 %.20.i.i to double
-  %.22.i.i = fadd double %.21.i.i, 0xC338000000000000
-  %.27.i.i = sub nsw i64 4607182418800017408, %.14.i.i
-  %.28.i.i = bitcast i64 %.27.i.i to double
-  %.33.i.i = tail call double @llvm.fabs.f64(double %.22.i.i)
-  %.34.i.i = fcmp olt double %.33.i.i, 1.000000e+03
-  %.38.i.i = fmul double %.81.i, %.28.i.i
-  %"$phi224.0.2.0.i.i" = select i1 %.34.i.i, double %.38.i.i, double 0.000000e+00
-  %.59.i.i = sub nsw i64 %.8.i.i, %.14.i.i
-  %.64.i.i = bitcast i64 %.59.i.i to double
-  %.65.i.i = fadd double %.64.i.i, -1.000000e+00
-  %.66.i.i = fadd double %.65.i.i, %"$phi224.0.2.0.i.i"
-  %.5.i.i.i = fadd double %.66.i.i, 2.000000e+00
-  %.9.i.i.i = fdiv double %.66.i.i, %.5.i.i.i
-  %.10.i.i.i = fmul double %.9.i.i.i, %.9.i.i.i
-  %.11.i.i.i = fmul double %.10.i.i.i, %.10.i.i.i
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.15.i.i.i, double %.13.i.i.i)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.16.i.i.i, double %.12.i.i.i)
-  %.18.i.i.i = fmul double %.66.i.i, 5.000000e-01
-  %.19.i.i.i = fmul double %.66.i.i, %.18.i.i.i
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double %.17.i.i.i, double %.19.i.i.i)
-  %.21.i.i.i = fmul double %.9.i.i.i, %.20.i.i.i
-  %.67.i.i = fsub double %.65.i.i, %.66.i.i
-  %.68.i.i = fadd double %"$phi224.0.2.0.i.i", %.67.i.i
-  %.99.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i, double 0x3DEA39EF35793C76, double %.21.i.i.i)
-  %.100.i.i = fneg double %.66.i.i
-  %.101.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i, double %.68.i.i, double %.68.i.i)
-  %.102.i.i = fadd double %.101.i.i, %.99.i.i
-  %1 = fsub double %.102.i.i, %.19.i.i.i
-  %.104.i.i = fadd double %.66.i.i, %1
-  %.106.i.i = tail call double @llvm.fmuladd.f64(double %.22.i.i, double 0x3FE62E42FEE00000, double %.104.i.i)
+  %.54.i.i = fneg double %"$phi182.0.2.0.i.i.i"
+  %.56.i.i = tail call double @nbgrad.scaled.f64(double %.81.i, double %.54.i.i)
+  br label %_ZN6nbgrad7kernels9logarithm5logitB4v523B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+
+_ZN6nbgrad7kernels9logarithm5logitB4v523B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B98.i.i
+  %"$phi134.0.2.0.i.i" = phi double [ %.56.i.i, %B98.i.i ], [ 0.000000e+00, %0 ]
+  %.14.i.i.i = bitcast double %.9.i.i.i to i64
+  %.327.i.i.i = add nsw i64 %.14.i.i.i, -4503599627370496
+  %.378.i.i.i = bitcast i64 %.327.i.i.i to double
+  %.379.i.i.i = select i1 %.10.i.i.i, double %.378.i.i.i, double %.9.i.i.i
+  %.72.i.i = fadd double %.379.i.i.i, -1.000000e+00
+  %.73.i.i = fadd double %.72.i.i, %"$phi134.0.2.0.i.i"
+  %.76.i.i = fmul double %.73.i.i, 5.000000e-01
+  %.77.i.i = fmul double %.73.i.i, %.76.i.i
+  %.7.i.i.i = fadd double %.379.i.i.i, 1.000000e+00
+  %.11.i.i.i = fdiv double %.73.i.i, %.7.i.i.i
+  %.12.i.i.i = fmul double %.11.i.i.i, %.11.i.i.i
+  %.13.i.i.i = fmul double %.12.i.i.i, %.12.i.i.i
+  %.14.i1.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i.i)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double %.17.i.i.i, double %.15.i.i.i)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double %.18.i.i.i, double %.14.i1.i.i)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double %.19.i.i.i, double %.77.i.i)
+  %.21.i.i.i = fmul double %.11.i.i.i, %.20.i.i.i
+  %.74.i.i = fsub double %.72.i.i, %.73.i.i
+  %.75.i.i = fadd double %"$phi134.0.2.0.i.i", %.74.i.i
+  %.107.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i", double 0x3DEA39EF35793C76, double %.21.i.i.i)
+  %.108.i.i = fneg double %.73.i.i
+  %.109.i.i = tail call double @llvm.fmuladd.f64(double %.108.i.i, double %.75.i.i, double %.75.i.i)
+  %.110.i.i = fadd double %.109.i.i, %.107.i.i
+  %3 = fsub double %.110.i.i, %.77.i.i
+  %.112.i.i = fadd double %.73.i.i, %3
+  %.114.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i", double 0x3FE62E42FEE00000, double %.112.i.i)
   %"$phi214.1.2.0.i" = select i1 %.8.i, double 0x4051542457337D43, double 0.000000e+00
-  %.127.i = fsub double %.106.i.i, %"$phi214.1.2.0.i"
+  %.127.i = fsub double %.114.i.i, %"$phi214.1.2.0.i"
   %.136.i = fcmp oeq double %a0, 1.000000e+00
   %"$phi258.0.2.0.i" = select i1 %.136.i, double 0x7FF0000000000000, double %.127.i
   %.157.i = fcmp oeq double %a0, 0.000000e+00
@@ -7707,50 +7489,40 @@ define internal double @nbgrad.logit.float64.float64(double %a0) alwaysinline {
   %"$phi354.0.2.0.i" = select i1 %.184.i, double %"$phi300.0.2.0.i", double 0x7FF8000000000000
   ret double %"$phi354.0.2.0.i"
 }
+
+declare double @llvm.fabs.f64(double)
 ;; nbgrad.xlogy.float32.float32.float32 nbgrad.kernels.single_hyperbolic 91f88d1638463611
+declare float @nbgrad.exponent.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @nbgrad.fraction.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.xlogy.float32.float32.float32(float %a0, float %a1) alwaysinline {
-  %.9.i.i.i = fcmp olt float %a1, 0x3810000000000000
-  %.20.i.i.i = fmul float %a1, 0x4180000000000000
-  %"$phi96.2.2.0.i.i.i" = select i1 %.9.i.i.i, float %.20.i.i.i, float %a1
-  %.34.i.i.i = bitcast float %"$phi96.2.2.0.i.i.i" to i32
-  %.44.i.i.i = add i32 %.34.i.i.i, -1060439283
-  %1 = and i32 %.44.i.i.i, -8388608
-  %.52.i.i.i = ashr i32 %.44.i.i.i, 23
-  %.53.i.i.i = add nsw i32 %.52.i.i.i, 1262485504
-  %.55.i.i.i = bitcast i32 %.53.i.i.i to float
-  %.56.i.i.i = fadd float %.55.i.i.i, 0xC168000000000000
-  %.66.i.i.i = fadd float %.56.i.i.i, -2.500000e+01
-  %"$phi294.0.2.0.i.i.i" = select i1 %.9.i.i.i, float %.66.i.i.i, float %.56.i.i.i
-  %.82.i.i.i = sub i32 %.34.i.i.i, %1
-  %.88.i.i.i = bitcast i32 %.82.i.i.i to float
-  %.89.i.i.i = fadd float %.88.i.i.i, -1.000000e+00
-  %.7.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float 0xBFB38DC540000000, float 0x3FC056A700000000)
-  %.9.i1.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.7.i.i.i, float 0xBFC0D84880000000)
-  %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.9.i1.i.i, float 0x3FC22D7AC0000000)
-  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.11.i.i.i, float 0xBFC54721A0000000)
-  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.13.i.i.i, float 0x3FC99A0280000000)
-  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.15.i.i.i, float 0xBFD0002280000000)
-  %.19.i.i.i = tail call float @llvm.fmuladd.f32(float %.89.i.i.i, float %.17.i.i.i, float 0x3FD5555540000000)
-  %.20.i2.i.i = fmul float %.89.i.i.i, %.89.i.i.i
-  %.21.i.i.i = fmul float %.89.i.i.i, %.20.i2.i.i
-  %.22.i.i.i = fmul float %.21.i.i.i, %.19.i.i.i
-  %.40.i.i = fmul float %.89.i.i.i, 5.000000e-01
-  %.41.i.i = fmul float %.89.i.i.i, %.40.i.i
-  %.67.i.i = tail call float @llvm.fmuladd.f32(float %"$phi294.0.2.0.i.i.i", float 0x3EB7F7D1C0000000, float %.22.i.i.i)
-  %2 = fsub float %.67.i.i, %.41.i.i
-  %.70.i.i = fadd float %.89.i.i.i, %2
-  %.71.i.i = tail call float @llvm.fmuladd.f32(float %"$phi294.0.2.0.i.i.i", float 0x3FE62E4000000000, float %.70.i.i)
-  %.11.i3.i.i = fcmp one float %a1, 0x7FF0000000000000
-  %"$phi32.0.2.0.i.i.i" = select i1 %.11.i3.i.i, float %.71.i.i, float %a1
-  %.33.i.i.i = fcmp ogt float %a1, 0.000000e+00
-  %"$phi72.0.2.0.i.i.i" = select i1 %.33.i.i.i, float %"$phi32.0.2.0.i.i.i", float 0x7FF8000000000000
-  %.54.i.i.i = fcmp oeq float %a1, 0.000000e+00
-  %"$phi114.0.2.0.i.i.i" = select i1 %.54.i.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i.i"
-  %.76.i.i.i = fcmp uno float %a1, 0.000000e+00
-  %"$phi162.0.2.0.i.i.i" = select i1 %.76.i.i.i, float %a1, float %"$phi114.0.2.0.i.i.i"
-  %.33.i = fmul float %a0, %"$phi162.0.2.0.i.i.i"
+  %.5.i.i.i = tail call float @nbgrad.exponent.f32(float %a1)
+  %.9.i.i.i = tail call float @nbgrad.fraction.f32(float %a1)
+  %.10.i.i.i = fcmp ogt float %.9.i.i.i, 0x3FF6A09E60000000
+  %.14.i.i.i = bitcast float %.9.i.i.i to i32
+  %.4210.i.i.i = add nsw i32 %.14.i.i.i, -8388608
+  %.4612.i.i.i = bitcast i32 %.4210.i.i.i to float
+  %.57.i.i.i = fadd float %.5.i.i.i, 1.000000e+00
+  %.4613.i.i.i = select i1 %.10.i.i.i, float %.4612.i.i.i, float %.9.i.i.i
+  %"$phi228.0.2.0.i.i.i" = select i1 %.10.i.i.i, float %.57.i.i.i, float %.5.i.i.i
+  %.40.i.i = fadd float %.4613.i.i.i, -1.000000e+00
+  %.41.i.i = fmul float %.40.i.i, 5.000000e-01
+  %.42.i.i = fmul float %.40.i.i, %.41.i.i
+  %.7.i.i.i = fadd float %.4613.i.i.i, 1.000000e+00
+  %.11.i.i.i = fdiv float %.40.i.i, %.7.i.i.i
+  %.12.i.i.i = fmul float %.11.i.i.i, %.11.i.i.i
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float 0x3FD31E34C0000000, float 0x3FD995EB60000000)
+  %.17.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.15.i.i.i, float 0x3FE55557A0000000)
+  %.18.i.i.i = tail call float @llvm.fmuladd.f32(float %.12.i.i.i, float %.17.i.i.i, float %.42.i.i)
+  %.19.i.i.i = fmul float %.11.i.i.i, %.18.i.i.i
+  %.68.i.i = tail call float @llvm.fmuladd.f32(float %"$phi228.0.2.0.i.i.i", float 0x3EB7F7D1C0000000, float %.19.i.i.i)
+  %1 = fsub float %.68.i.i, %.42.i.i
+  %.70.i.i = fadd float %.40.i.i, %1
+  %.71.i.i = tail call float @llvm.fmuladd.f32(float %"$phi228.0.2.0.i.i.i", float 0x3FE62E4000000000, float %.70.i.i)
+  %.33.i = fmul float %a0, %.71.i.i
   %.37.i = fcmp oeq float %a0, 0.000000e+00
   %.38.i = fcmp ord float %a1, 0.000000e+00
   %.40.i = and i1 %.37.i, %.38.i
@@ -7758,51 +7530,42 @@ define internal float @nbgrad.xlogy.float32.float32.float32(float %a0, float %a1
   ret float %"$phi122.0.2.0.i"
 }
 ;; nbgrad.xlogy.float64.float64.float64 nbgrad.kernels.logarithm 91f88d1638463611
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 declare double @llvm.fmuladd.f64(double, double, double)
 
 define internal double @nbgrad.xlogy.float64.float64.float64(double %a0, double %a1) alwaysinline {
-  %.8.i.i.i = fcmp olt double %a1, 0x10000000000000
-  %.18.i.i.i = fmul double %a1, 0x4350000000000000
-  %"$phi54.2.2.0.i.i.i" = select i1 %.8.i.i.i, double %.18.i.i.i, double %a1
-  %.32.i.i.i = bitcast double %"$phi54.2.2.0.i.i.i" to i64
-  %.41.i.i.i = add nsw i64 %.32.i.i.i, -4604544271217802189
-  %.42.i.i.i = and i64 %.41.i.i.i, -4503599627370496
-  %.47.i.i.i = ashr i64 %.41.i.i.i, 52
-  %.48.i.i.i = add nsw i64 %.47.i.i.i, 4843621399236968448
-  %.49.i.i.i = bitcast i64 %.48.i.i.i to double
-  %.50.i.i.i = fadd double %.49.i.i.i, 0xC338000000000000
-  %.59.i.i.i = fadd double %.50.i.i.i, -5.400000e+01
-  %"$phi190.0.2.0.i.i.i" = select i1 %.8.i.i.i, double %.59.i.i.i, double %.50.i.i.i
-  %.74.i.i.i = sub nsw i64 %.32.i.i.i, %.42.i.i.i
-  %1 = bitcast i64 %.74.i.i.i to double
-  %.40.i.i = fadd double %1, -1.000000e+00
-  %.5.i.i.i = fadd double %.40.i.i, 2.000000e+00
-  %.9.i.i.i = fdiv double %.40.i.i, %.5.i.i.i
-  %.10.i.i.i = fmul double %.9.i.i.i, %.9.i.i.i
-  %.11.i.i.i = fmul double %.10.i.i.i, %.10.i.i.i
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.15.i.i.i, double %.13.i.i.i)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.16.i.i.i, double %.12.i.i.i)
-  %.18.i1.i.i = fmul double %.40.i.i, 5.000000e-01
-  %.19.i.i.i = fmul double %.40.i.i, %.18.i1.i.i
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double %.17.i.i.i, double %.19.i.i.i)
-  %.21.i.i.i = fmul double %.9.i.i.i, %.20.i.i.i
-  %.68.i.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i.i", double 0x3DEA39EF35793C76, double %.21.i.i.i)
-  %2 = fsub double %.68.i.i, %.19.i.i.i
-  %.71.i.i = fadd double %.40.i.i, %2
-  %.72.i.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i.i", double 0x3FE62E42FEE00000, double %.71.i.i)
-  %.11.i2.i.i = fcmp one double %a1, 0x7FF0000000000000
-  %"$phi42.0.2.0.i.i.i" = select i1 %.11.i2.i.i, double %.72.i.i, double %a1
-  %.33.i.i.i = fcmp ogt double %a1, 0.000000e+00
-  %"$phi82.0.2.0.i.i.i" = select i1 %.33.i.i.i, double %"$phi42.0.2.0.i.i.i", double 0x7FF8000000000000
-  %.54.i.i.i = fcmp oeq double %a1, 0.000000e+00
-  %"$phi124.0.2.0.i.i.i" = select i1 %.54.i.i.i, double 0xFFF0000000000000, double %"$phi82.0.2.0.i.i.i"
-  %.76.i.i.i = fcmp uno double %a1, 0.000000e+00
-  %"$phi172.0.2.0.i.i.i" = select i1 %.76.i.i.i, double %a1, double %"$phi124.0.2.0.i.i.i"
-  %.33.i = fmul double %a0, %"$phi172.0.2.0.i.i.i"
+  %.5.i.i.i = tail call double @nbgrad.exponent.f64(double %a1)
+  %.9.i.i.i = tail call double @nbgrad.fraction.f64(double %a1)
+  %.10.i.i.i = fcmp ogt double %.9.i.i.i, 0x3FF6A09E667F3BCD
+  %.14.i.i.i = bitcast double %.9.i.i.i to i64
+  %.327.i.i.i = add nsw i64 %.14.i.i.i, -4503599627370496
+  %.378.i.i.i = bitcast i64 %.327.i.i.i to double
+  %.48.i.i.i = fadd double %.5.i.i.i, 1.000000e+00
+  %.379.i.i.i = select i1 %.10.i.i.i, double %.378.i.i.i, double %.9.i.i.i
+  %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
+  %.40.i.i = fadd double %.379.i.i.i, -1.000000e+00
+  %.41.i.i = fmul double %.40.i.i, 5.000000e-01
+  %.42.i.i = fmul double %.40.i.i, %.41.i.i
+  %.7.i.i.i = fadd double %.379.i.i.i, 1.000000e+00
+  %.11.i.i.i = fdiv double %.40.i.i, %.7.i.i.i
+  %.12.i.i.i = fmul double %.11.i.i.i, %.11.i.i.i
+  %.13.i.i.i = fmul double %.12.i.i.i, %.12.i.i.i
+  %.14.i1.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i.i)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double %.17.i.i.i, double %.15.i.i.i)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double %.18.i.i.i, double %.14.i1.i.i)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double %.19.i.i.i, double %.42.i.i)
+  %.21.i.i.i = fmul double %.11.i.i.i, %.20.i.i.i
+  %.68.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i", double 0x3DEA39EF35793C76, double %.21.i.i.i)
+  %1 = fsub double %.68.i.i, %.42.i.i
+  %.70.i.i = fadd double %.40.i.i, %1
+  %.71.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i", double 0x3FE62E42FEE00000, double %.70.i.i)
+  %.33.i = fmul double %a0, %.71.i.i
   %.37.i = fcmp oeq double %a0, 0.000000e+00
   %.38.i = fcmp ord double %a1, 0.000000e+00
   %.40.i = and i1 %.37.i, %.38.i
@@ -7813,6 +7576,10 @@ define internal double @nbgrad.xlogy.float64.float64.float64(double %a0, double 
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 declare double @llvm.fma.f64(double, double, double)
 
@@ -7855,47 +7622,42 @@ define internal float @nbgrad.gammaln.float32.float32(float %a0) alwaysinline {
   %.127.i.i = fmul double %"$phi92.0.2.015.i.i", %"$phi116.0.2.0.i.i"
   %.159.i.i = fmul double %.127.i.i, %.23.i.i.i
   %.160.i.i = fadd double %.159.i.i, 0.000000e+00
-  %.8.i.i.i.i = fcmp olt double %.8.i.i, 0x10000000000000
-  %.18.i.i.i.i = fmul double %.8.i.i, 0x4350000000000000
-  %"$phi54.2.2.0.i.i.i.i" = select i1 %.8.i.i.i.i, double %.18.i.i.i.i, double %.8.i.i
-  %.32.i.i.i.i = bitcast double %"$phi54.2.2.0.i.i.i.i" to i64
-  %.41.i.i.i.i = add nsw i64 %.32.i.i.i.i, -4604544271217802189
-  %.42.i.i.i.i = and i64 %.41.i.i.i.i, -4503599627370496
-  %.47.i.i.i.i = ashr i64 %.41.i.i.i.i, 52
-  %.48.i.i.i.i = add nsw i64 %.47.i.i.i.i, 4843621399236968448
-  %.49.i.i.i.i = bitcast i64 %.48.i.i.i.i to double
-  %.50.i.i.i.i = fadd double %.49.i.i.i.i, 0xC338000000000000
-  %.59.i.i.i.i = fadd double %.50.i.i.i.i, -5.400000e+01
-  %"$phi190.0.2.0.i.i.i.i" = select i1 %.8.i.i.i.i, double %.59.i.i.i.i, double %.50.i.i.i.i
-  %.74.i.i.i.i = sub nsw i64 %.32.i.i.i.i, %.42.i.i.i.i
-  %2 = bitcast i64 %.74.i.i.i.i to double
-  %.5.i.i.i.i = fadd double %2, -1.000000e+00
-  %.5.i.i.i.i.i = fadd double %.5.i.i.i.i, 2.000000e+00
-  %.9.i.i.i.i.i = fdiv double %.5.i.i.i.i, %.5.i.i.i.i.i
-  %.10.i.i.i.i.i = fmul double %.9.i.i.i.i.i, %.9.i.i.i.i.i
-  %.11.i.i.i.i.i = fmul double %.10.i.i.i.i.i, %.10.i.i.i.i.i
-  %.12.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i.i)
-  %.16.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i.i, double %.15.i.i.i.i.i, double %.13.i.i.i.i.i)
-  %.17.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i.i, double %.16.i.i.i.i.i, double %.12.i.i.i.i.i)
-  %.18.i.i.i.i.i = fmul double %.5.i.i.i.i, 5.000000e-01
-  %.19.i.i.i.i.i = fmul double %.5.i.i.i.i, %.18.i.i.i.i.i
-  %.20.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double %.17.i.i.i.i.i, double %.19.i.i.i.i.i)
-  %.21.i.i.i.i.i = fmul double %.9.i.i.i.i.i, %.20.i.i.i.i.i
-  %.8.i1.i.i.i = fsub double %.5.i.i.i.i, %.19.i.i.i.i.i
-  %.9.i.i.i.i = fsub double %.5.i.i.i.i, %.8.i1.i.i.i
-  %.10.i.i.i.i = fsub double %.9.i.i.i.i, %.19.i.i.i.i.i
-  %.11.i.i.i.i = fmul double %.5.i.i.i.i, -5.000000e-01
-  %.12.i.i.i.i = tail call double @llvm.fma.f64(double %.11.i.i.i.i, double %.5.i.i.i.i, double %.19.i.i.i.i.i)
-  %.13.i.i.i.i = fadd double %.12.i.i.i.i, %.10.i.i.i.i
-  %.41.i2.i.i.i = fadd double %.13.i.i.i.i, %.21.i.i.i.i.i
-  %.73.i.i.i = fmul double %"$phi190.0.2.0.i.i.i.i", 0x3FE62E42FEE00000
-  %.74.i.i.i = fadd double %.73.i.i.i, %.8.i1.i.i.i
+  %.5.i.i.i.i = tail call double @nbgrad.exponent.f64(double %.8.i.i)
+  %.9.i.i.i.i = tail call double @nbgrad.fraction.f64(double %.8.i.i)
+  %.10.i.i.i.i = fcmp ogt double %.9.i.i.i.i, 0x3FF6A09E667F3BCD
+  %.14.i.i.i.i = bitcast double %.9.i.i.i.i to i64
+  %.327.i.i.i.i = add nsw i64 %.14.i.i.i.i, -4503599627370496
+  %.378.i.i.i.i = bitcast i64 %.327.i.i.i.i to double
+  %.48.i.i.i.i = fadd double %.5.i.i.i.i, 1.000000e+00
+  %.379.i.i.i.i = select i1 %.10.i.i.i.i, double %.378.i.i.i.i, double %.9.i.i.i.i
+  %"$phi182.0.2.0.i.i.i.i" = select i1 %.10.i.i.i.i, double %.48.i.i.i.i, double %.5.i.i.i.i
+  %.5.i1.i.i.i = fadd double %.379.i.i.i.i, -1.000000e+00
+  %.6.i.i.i.i = fmul double %.5.i1.i.i.i, 5.000000e-01
+  %.7.i.i.i.i = fmul double %.5.i1.i.i.i, %.6.i.i.i.i
+  %.7.i.i.i.i.i = fadd double %.379.i.i.i.i, 1.000000e+00
+  %.11.i.i.i.i.i = fdiv double %.5.i1.i.i.i, %.7.i.i.i.i.i
+  %.12.i.i.i.i.i = fmul double %.11.i.i.i.i.i, %.11.i.i.i.i.i
+  %.13.i.i.i.i.i = fmul double %.12.i.i.i.i.i, %.12.i.i.i.i.i
+  %.14.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i.i.i.i)
+  %.18.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i.i, double %.17.i.i.i.i.i, double %.15.i.i.i.i.i)
+  %.19.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i.i, double %.18.i.i.i.i.i, double %.14.i.i.i.i.i)
+  %.20.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i.i, double %.19.i.i.i.i.i, double %.7.i.i.i.i)
+  %.21.i.i.i.i.i = fmul double %.11.i.i.i.i.i, %.20.i.i.i.i.i
+  %.8.i.i.i.i = fsub double %.5.i1.i.i.i, %.7.i.i.i.i
+  %.9.i2.i.i.i = fsub double %.5.i1.i.i.i, %.8.i.i.i.i
+  %.10.i3.i.i.i = fsub double %.9.i2.i.i.i, %.7.i.i.i.i
+  %.11.i.i.i.i = fmul double %.5.i1.i.i.i, -5.000000e-01
+  %.12.i.i.i.i = tail call double @llvm.fma.f64(double %.11.i.i.i.i, double %.5.i1.i.i.i, double %.7.i.i.i.i)
+  %.13.i.i.i.i = fadd double %.12.i.i.i.i, %.10.i3.i.i.i
+  %.41.i.i.i.i = fadd double %.13.i.i.i.i, %.21.i.i.i.i.i
+  %.73.i.i.i = fmul double %"$phi182.0.2.0.i.i.i.i", 0x3FE62E42FEE00000
+  %.74.i.i.i = fadd double %.73.i.i.i, %.8.i.i.i.i
   %.75.i.i.i = fsub double %.73.i.i.i, %.74.i.i.i
-  %.76.i.i.i = fadd double %.8.i1.i.i.i, %.75.i.i.i
-  %.77.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i.i.i", double 0x3DEA39EF35793C76, double %.41.i2.i.i.i)
+  %.76.i.i.i = fadd double %.8.i.i.i.i, %.75.i.i.i
+  %.77.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i.i", double 0x3DEA39EF35793C76, double %.41.i.i.i.i)
   %.78.i.i.i = fadd double %.76.i.i.i, %.77.i.i.i
   %.5.i1.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0xBFAC38B885212792, double 0x3FA64B8967617BE7)
   %.6.i2.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.5.i1.i.i, double 0xBF9232030E4EA1B4)
@@ -7942,71 +7704,58 @@ B628.i.i:                                         ; preds = %0
   %.10.i19.i.i = tail call double @llvm.fmuladd.f64(double %.357.i.i, double %.9.i18.i.i, double 0x3FE9F9CB402BC42E)
   %.11.i20.i.i = tail call double @llvm.fmuladd.f64(double %.357.i.i, double %.10.i19.i.i, double 0xBFFA51A6625307D3)
   %.12.i21.i.i = fmul double %.357.i.i, %.11.i20.i.i
-  %3 = tail call double @llvm.fabs.f64(double %.18.i13.i.i)
-  %.353.i.i = select i1 %.14.i12.i.i, double %3, double 0.000000e+00
+  %2 = tail call double @llvm.fabs.f64(double %.18.i13.i.i)
+  %.353.i.i = select i1 %.14.i12.i.i, double %2, double 0.000000e+00
   %.382.i.i = tail call double @llvm.fmuladd.f64(double %.353.i.i, double %.12.i21.i.i, double %.353.i.i)
   %.401.i.i = fmul double %.382.i.i, %.8.i.i
   %"$phi656.0.4.0.ph.i.i" = select i1 %.18.i.i, double %.382.i.i, double %.401.i.i
   %.429.i.i = fneg double %"$phi496.0.2.0.i.i"
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B646.i.i:                                         ; preds = %0
-  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
+  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
 
 B654.i.i:                                         ; preds = %B646.i.i
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7gammalnB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
+_ZN6nbgrad7kernels7widened7gammalnB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
   %"$phi656.0.4.021.i.i" = phi double [ %"$phi656.0.4.0.ph.i.i", %B628.i.i ], [ 1.000000e+00, %B654.i.i ], [ %.8.i.i, %B646.i.i ]
   %"$phi670.0.2.0.i.i" = phi double [ %.429.i.i, %B628.i.i ], [ %"$phi496.0.2.0.i.i", %B654.i.i ], [ %"$phi496.0.2.0.i.i", %B646.i.i ]
-  %.8.i.i22.i.i = fcmp olt double %"$phi656.0.4.021.i.i", 0x10000000000000
-  %.18.i.i23.i.i = fmul double %"$phi656.0.4.021.i.i", 0x4350000000000000
-  %"$phi54.2.2.0.i.i24.i.i" = select i1 %.8.i.i22.i.i, double %.18.i.i23.i.i, double %"$phi656.0.4.021.i.i"
-  %.32.i.i25.i.i = bitcast double %"$phi54.2.2.0.i.i24.i.i" to i64
-  %.41.i.i26.i.i = add nsw i64 %.32.i.i25.i.i, -4604544271217802189
-  %.42.i.i27.i.i = and i64 %.41.i.i26.i.i, -4503599627370496
-  %.47.i.i28.i.i = ashr i64 %.41.i.i26.i.i, 52
-  %.48.i.i29.i.i = add nsw i64 %.47.i.i28.i.i, 4843621399236968448
-  %.49.i.i30.i.i = bitcast i64 %.48.i.i29.i.i to double
-  %.50.i.i31.i.i = fadd double %.49.i.i30.i.i, 0xC338000000000000
-  %.59.i.i32.i.i = fadd double %.50.i.i31.i.i, -5.400000e+01
-  %"$phi190.0.2.0.i.i33.i.i" = select i1 %.8.i.i22.i.i, double %.59.i.i32.i.i, double %.50.i.i31.i.i
-  %.74.i.i34.i.i = sub nsw i64 %.32.i.i25.i.i, %.42.i.i27.i.i
-  %4 = bitcast i64 %.74.i.i34.i.i to double
-  %.40.i.i.i = fadd double %4, -1.000000e+00
-  %.5.i.i35.i.i = fadd double %.40.i.i.i, 2.000000e+00
-  %.9.i.i36.i.i = fdiv double %.40.i.i.i, %.5.i.i35.i.i
-  %.10.i.i37.i.i = fmul double %.9.i.i36.i.i, %.9.i.i36.i.i
-  %.11.i.i38.i.i = fmul double %.10.i.i37.i.i, %.10.i.i37.i.i
-  %.12.i.i39.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i37.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i40.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i37.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i37.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i38.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i)
-  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i38.i.i, double %.15.i.i.i.i, double %.13.i.i40.i.i)
-  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i38.i.i, double %.16.i.i.i.i, double %.12.i.i39.i.i)
-  %.18.i1.i.i.i = fmul double %.40.i.i.i, 5.000000e-01
-  %.19.i.i.i.i = fmul double %.40.i.i.i, %.18.i1.i.i.i
-  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i37.i.i, double %.17.i.i.i.i, double %.19.i.i.i.i)
-  %.21.i.i.i.i = fmul double %.9.i.i36.i.i, %.20.i.i.i.i
-  %.68.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i33.i.i", double 0x3DEA39EF35793C76, double %.21.i.i.i.i)
-  %5 = fsub double %.68.i.i.i, %.19.i.i.i.i
-  %.71.i.i.i = fadd double %.40.i.i.i, %5
-  %.72.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i33.i.i", double 0x3FE62E42FEE00000, double %.71.i.i.i)
-  %.11.i2.i.i.i = fcmp one double %"$phi656.0.4.021.i.i", 0x7FF0000000000000
-  %"$phi42.0.2.0.i.i.i.i" = select i1 %.11.i2.i.i.i, double %.72.i.i.i, double %"$phi656.0.4.021.i.i"
-  %.33.i.i.i.i = fcmp ogt double %"$phi656.0.4.021.i.i", 0.000000e+00
-  %"$phi82.0.2.0.i.i.i.i" = select i1 %.33.i.i.i.i, double %"$phi42.0.2.0.i.i.i.i", double 0x7FF8000000000000
-  %.54.i.i.i.i = fcmp oeq double %"$phi656.0.4.021.i.i", 0.000000e+00
-  %"$phi124.0.2.0.i.i.i.i" = select i1 %.54.i.i.i.i, double 0xFFF0000000000000, double %"$phi82.0.2.0.i.i.i.i"
-  %.76.i.i.i.i = fcmp uno double %"$phi656.0.4.021.i.i", 0.000000e+00
-  %"$phi172.0.2.0.i.i.i.i" = select i1 %.76.i.i.i.i, double %"$phi656.0.4.021.i.i", double %"$phi124.0.2.0.i.i.i.i"
-  %.471.i.i = fsub double %"$phi670.0.2.0.i.i", %"$phi172.0.2.0.i.i.i.i"
+  %.5.i.i22.i.i = tail call double @nbgrad.exponent.f64(double %"$phi656.0.4.021.i.i")
+  %.9.i.i23.i.i = tail call double @nbgrad.fraction.f64(double %"$phi656.0.4.021.i.i")
+  %.10.i.i24.i.i = fcmp ogt double %.9.i.i23.i.i, 0x3FF6A09E667F3BCD
+  %.14.i.i25.i.i = bitcast double %.9.i.i23.i.i to i64
+  %.327.i.i26.i.i = add nsw i64 %.14.i.i25.i.i, -4503599627370496
+  %.378.i.i27.i.i = bitcast i64 %.327.i.i26.i.i to double
+  %.48.i.i28.i.i = fadd double %.5.i.i22.i.i, 1.000000e+00
+  %.379.i.i29.i.i = select i1 %.10.i.i24.i.i, double %.378.i.i27.i.i, double %.9.i.i23.i.i
+  %"$phi182.0.2.0.i.i30.i.i" = select i1 %.10.i.i24.i.i, double %.48.i.i28.i.i, double %.5.i.i22.i.i
+  %.40.i.i.i = fadd double %.379.i.i29.i.i, -1.000000e+00
+  %.41.i.i.i = fmul double %.40.i.i.i, 5.000000e-01
+  %.42.i.i.i = fmul double %.40.i.i.i, %.41.i.i.i
+  %.7.i.i31.i.i = fadd double %.379.i.i29.i.i, 1.000000e+00
+  %.11.i.i32.i.i = fdiv double %.40.i.i.i, %.7.i.i31.i.i
+  %.12.i.i33.i.i = fmul double %.11.i.i32.i.i, %.11.i.i32.i.i
+  %.13.i.i34.i.i = fmul double %.12.i.i33.i.i, %.12.i.i33.i.i
+  %.14.i1.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i33.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i33.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i33.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i34.i.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i.i.i)
+  %.18.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i34.i.i, double %.17.i.i.i.i, double %.15.i.i.i.i)
+  %.19.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i34.i.i, double %.18.i.i.i.i, double %.14.i1.i.i.i)
+  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i33.i.i, double %.19.i.i.i.i, double %.42.i.i.i)
+  %.21.i.i.i.i = fmul double %.11.i.i32.i.i, %.20.i.i.i.i
+  %.68.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i30.i.i", double 0x3DEA39EF35793C76, double %.21.i.i.i.i)
+  %3 = fsub double %.68.i.i.i, %.42.i.i.i
+  %.70.i.i.i = fadd double %.40.i.i.i, %3
+  %.71.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i30.i.i", double 0x3FE62E42FEE00000, double %.70.i.i.i)
+  %.471.i.i = fsub double %"$phi670.0.2.0.i.i", %.71.i.i.i
   %.478.i.i = fcmp oeq double %"$phi44.0.2.0.i.i.i", 0.000000e+00
   %.482.i.i = and i1 %.13.i.i, %.478.i.i
-  %6 = fcmp one float %1, 0x7FF0000000000000
-  %7 = fptrunc double %.471.i.i to float
-  %8 = select i1 %.482.i.i, float 0x7FF0000000000000, float %7
-  %narrow.sel = select i1 %6, float %8, float %a0
+  %4 = fcmp one float %1, 0x7FF0000000000000
+  %5 = fptrunc double %.471.i.i to float
+  %6 = select i1 %.482.i.i, float 0x7FF0000000000000, float %5
+  %narrow.sel = select i1 %4, float %6, float %a0
   ret float %narrow.sel
 }
 
@@ -8017,6 +7766,10 @@ declare double @llvm.fabs.f64(double)
 declare double @llvm.fmuladd.f64(double, double, double)
 
 declare double @llvm.fma.f64(double, double, double)
+
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 define internal double @nbgrad.gammaln.float64.float64(double %a0) alwaysinline {
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
@@ -8056,47 +7809,42 @@ define internal double @nbgrad.gammaln.float64.float64(double %a0) alwaysinline 
   %.127.i = fmul double %"$phi92.0.2.015.i", %"$phi116.0.2.0.i"
   %.159.i = fmul double %.127.i, %.23.i.i
   %.160.i = fadd double %.159.i, 0.000000e+00
-  %.8.i.i.i = fcmp olt double %.8.i, 0x10000000000000
-  %.18.i.i.i = fmul double %.8.i, 0x4350000000000000
-  %"$phi54.2.2.0.i.i.i" = select i1 %.8.i.i.i, double %.18.i.i.i, double %.8.i
-  %.32.i.i.i = bitcast double %"$phi54.2.2.0.i.i.i" to i64
-  %.41.i.i.i = add nsw i64 %.32.i.i.i, -4604544271217802189
-  %.42.i.i.i = and i64 %.41.i.i.i, -4503599627370496
-  %.47.i.i.i = ashr i64 %.41.i.i.i, 52
-  %.48.i.i.i = add nsw i64 %.47.i.i.i, 4843621399236968448
-  %.49.i.i.i = bitcast i64 %.48.i.i.i to double
-  %.50.i.i.i = fadd double %.49.i.i.i, 0xC338000000000000
-  %.59.i.i.i = fadd double %.50.i.i.i, -5.400000e+01
-  %"$phi190.0.2.0.i.i.i" = select i1 %.8.i.i.i, double %.59.i.i.i, double %.50.i.i.i
-  %.74.i.i.i = sub nsw i64 %.32.i.i.i, %.42.i.i.i
-  %1 = bitcast i64 %.74.i.i.i to double
-  %.5.i.i.i = fadd double %1, -1.000000e+00
-  %.5.i.i.i.i = fadd double %.5.i.i.i, 2.000000e+00
-  %.9.i.i.i.i = fdiv double %.5.i.i.i, %.5.i.i.i.i
-  %.10.i.i.i.i = fmul double %.9.i.i.i.i, %.9.i.i.i.i
-  %.11.i.i.i.i = fmul double %.10.i.i.i.i, %.10.i.i.i.i
-  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i)
-  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.15.i.i.i.i, double %.13.i.i.i.i)
-  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.16.i.i.i.i, double %.12.i.i.i.i)
-  %.18.i.i.i.i = fmul double %.5.i.i.i, 5.000000e-01
-  %.19.i.i.i.i = fmul double %.5.i.i.i, %.18.i.i.i.i
-  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double %.17.i.i.i.i, double %.19.i.i.i.i)
-  %.21.i.i.i.i = fmul double %.9.i.i.i.i, %.20.i.i.i.i
-  %.8.i1.i.i = fsub double %.5.i.i.i, %.19.i.i.i.i
-  %.9.i.i.i = fsub double %.5.i.i.i, %.8.i1.i.i
-  %.10.i.i.i = fsub double %.9.i.i.i, %.19.i.i.i.i
-  %.11.i.i.i = fmul double %.5.i.i.i, -5.000000e-01
-  %.12.i.i.i = tail call double @llvm.fma.f64(double %.11.i.i.i, double %.5.i.i.i, double %.19.i.i.i.i)
-  %.13.i.i.i = fadd double %.12.i.i.i, %.10.i.i.i
-  %.41.i2.i.i = fadd double %.13.i.i.i, %.21.i.i.i.i
-  %.73.i.i = fmul double %"$phi190.0.2.0.i.i.i", 0x3FE62E42FEE00000
-  %.74.i.i = fadd double %.73.i.i, %.8.i1.i.i
+  %.5.i.i.i = tail call double @nbgrad.exponent.f64(double %.8.i)
+  %.9.i.i.i = tail call double @nbgrad.fraction.f64(double %.8.i)
+  %.10.i.i.i = fcmp ogt double %.9.i.i.i, 0x3FF6A09E667F3BCD
+  %.14.i.i.i = bitcast double %.9.i.i.i to i64
+  %.327.i.i.i = add nsw i64 %.14.i.i.i, -4503599627370496
+  %.378.i.i.i = bitcast i64 %.327.i.i.i to double
+  %.48.i.i.i = fadd double %.5.i.i.i, 1.000000e+00
+  %.379.i.i.i = select i1 %.10.i.i.i, double %.378.i.i.i, double %.9.i.i.i
+  %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
+  %.5.i1.i.i = fadd double %.379.i.i.i, -1.000000e+00
+  %.6.i.i.i = fmul double %.5.i1.i.i, 5.000000e-01
+  %.7.i.i.i = fmul double %.5.i1.i.i, %.6.i.i.i
+  %.7.i.i.i.i = fadd double %.379.i.i.i, 1.000000e+00
+  %.11.i.i.i.i = fdiv double %.5.i1.i.i, %.7.i.i.i.i
+  %.12.i.i.i.i = fmul double %.11.i.i.i.i, %.11.i.i.i.i
+  %.13.i.i.i.i = fmul double %.12.i.i.i.i, %.12.i.i.i.i
+  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i.i.i)
+  %.18.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i, double %.17.i.i.i.i, double %.15.i.i.i.i)
+  %.19.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i, double %.18.i.i.i.i, double %.14.i.i.i.i)
+  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double %.19.i.i.i.i, double %.7.i.i.i)
+  %.21.i.i.i.i = fmul double %.11.i.i.i.i, %.20.i.i.i.i
+  %.8.i.i.i = fsub double %.5.i1.i.i, %.7.i.i.i
+  %.9.i2.i.i = fsub double %.5.i1.i.i, %.8.i.i.i
+  %.10.i3.i.i = fsub double %.9.i2.i.i, %.7.i.i.i
+  %.11.i.i.i = fmul double %.5.i1.i.i, -5.000000e-01
+  %.12.i.i.i = tail call double @llvm.fma.f64(double %.11.i.i.i, double %.5.i1.i.i, double %.7.i.i.i)
+  %.13.i.i.i = fadd double %.12.i.i.i, %.10.i3.i.i
+  %.41.i.i.i = fadd double %.13.i.i.i, %.21.i.i.i.i
+  %.73.i.i = fmul double %"$phi182.0.2.0.i.i.i", 0x3FE62E42FEE00000
+  %.74.i.i = fadd double %.73.i.i, %.8.i.i.i
   %.75.i.i = fsub double %.73.i.i, %.74.i.i
-  %.76.i.i = fadd double %.8.i1.i.i, %.75.i.i
-  %.77.i.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i.i", double 0x3DEA39EF35793C76, double %.41.i2.i.i)
+  %.76.i.i = fadd double %.8.i.i.i, %.75.i.i
+  %.77.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i", double 0x3DEA39EF35793C76, double %.41.i.i.i)
   %.78.i.i = fadd double %.76.i.i, %.77.i.i
   %.5.i1.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double 0xBFAC38B885212792, double 0x3FA64B8967617BE7)
   %.6.i2.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.5.i1.i, double 0xBF9232030E4EA1B4)
@@ -8143,70 +7891,57 @@ B628.i:                                           ; preds = %0
   %.10.i19.i = tail call double @llvm.fmuladd.f64(double %.357.i, double %.9.i18.i, double 0x3FE9F9CB402BC42E)
   %.11.i20.i = tail call double @llvm.fmuladd.f64(double %.357.i, double %.10.i19.i, double 0xBFFA51A6625307D3)
   %.12.i21.i = fmul double %.357.i, %.11.i20.i
-  %2 = tail call double @llvm.fabs.f64(double %.18.i13.i)
-  %.353.i = select i1 %.14.i12.i, double %2, double 0.000000e+00
+  %1 = tail call double @llvm.fabs.f64(double %.18.i13.i)
+  %.353.i = select i1 %.14.i12.i, double %1, double 0.000000e+00
   %.382.i = tail call double @llvm.fmuladd.f64(double %.353.i, double %.12.i21.i, double %.353.i)
   %.401.i = fmul double %.8.i, %.382.i
   %"$phi656.0.4.0.ph.i" = select i1 %.18.i, double %.382.i, double %.401.i
   %.429.i = fneg double %"$phi496.0.2.0.i"
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v539B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B646.i:                                           ; preds = %0
-  br i1 %.18.i, label %_ZN6nbgrad7kernels5gamma7gammalnB4v539B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B654.i
+  br i1 %.18.i, label %_ZN6nbgrad7kernels5gamma7gammalnB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B654.i
 
 B654.i:                                           ; preds = %B646.i
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v539B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels5gamma7gammalnB4v539B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B628.i, %B646.i, %B654.i
+_ZN6nbgrad7kernels5gamma7gammalnB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B628.i, %B646.i, %B654.i
   %"$phi656.0.4.021.i" = phi double [ %"$phi656.0.4.0.ph.i", %B628.i ], [ 1.000000e+00, %B654.i ], [ %.8.i, %B646.i ]
   %"$phi670.0.2.0.i" = phi double [ %.429.i, %B628.i ], [ %"$phi496.0.2.0.i", %B654.i ], [ %"$phi496.0.2.0.i", %B646.i ]
-  %.8.i.i22.i = fcmp olt double %"$phi656.0.4.021.i", 0x10000000000000
-  %.18.i.i23.i = fmul double %"$phi656.0.4.021.i", 0x4350000000000000
-  %"$phi54.2.2.0.i.i24.i" = select i1 %.8.i.i22.i, double %.18.i.i23.i, double %"$phi656.0.4.021.i"
-  %.32.i.i25.i = bitcast double %"$phi54.2.2.0.i.i24.i" to i64
-  %.41.i.i26.i = add nsw i64 %.32.i.i25.i, -4604544271217802189
-  %.42.i.i27.i = and i64 %.41.i.i26.i, -4503599627370496
-  %.47.i.i28.i = ashr i64 %.41.i.i26.i, 52
-  %.48.i.i29.i = add nsw i64 %.47.i.i28.i, 4843621399236968448
-  %.49.i.i30.i = bitcast i64 %.48.i.i29.i to double
-  %.50.i.i31.i = fadd double %.49.i.i30.i, 0xC338000000000000
-  %.59.i.i32.i = fadd double %.50.i.i31.i, -5.400000e+01
-  %"$phi190.0.2.0.i.i33.i" = select i1 %.8.i.i22.i, double %.59.i.i32.i, double %.50.i.i31.i
-  %.74.i.i34.i = sub nsw i64 %.32.i.i25.i, %.42.i.i27.i
-  %3 = bitcast i64 %.74.i.i34.i to double
-  %.40.i.i = fadd double %3, -1.000000e+00
-  %.5.i.i35.i = fadd double %.40.i.i, 2.000000e+00
-  %.9.i.i36.i = fdiv double %.40.i.i, %.5.i.i35.i
-  %.10.i.i37.i = fmul double %.9.i.i36.i, %.9.i.i36.i
-  %.11.i.i38.i = fmul double %.10.i.i37.i, %.10.i.i37.i
-  %.12.i.i39.i = tail call double @llvm.fmuladd.f64(double %.10.i.i37.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i40.i = tail call double @llvm.fmuladd.f64(double %.10.i.i37.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i37.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i38.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i38.i, double %.15.i.i.i, double %.13.i.i40.i)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i38.i, double %.16.i.i.i, double %.12.i.i39.i)
-  %.18.i1.i.i = fmul double %.40.i.i, 5.000000e-01
-  %.19.i.i.i = fmul double %.40.i.i, %.18.i1.i.i
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i37.i, double %.17.i.i.i, double %.19.i.i.i)
-  %.21.i.i.i = fmul double %.9.i.i36.i, %.20.i.i.i
-  %.68.i.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i33.i", double 0x3DEA39EF35793C76, double %.21.i.i.i)
-  %4 = fsub double %.68.i.i, %.19.i.i.i
-  %.71.i.i = fadd double %.40.i.i, %4
-  %.72.i.i = tail call double @llvm.fmuladd.f64(double %"$phi190.0.2.0.i.i33.i", double 0x3FE62E42FEE00000, double %.71.i.i)
-  %.11.i2.i.i = fcmp one double %"$phi656.0.4.021.i", 0x7FF0000000000000
-  %"$phi42.0.2.0.i.i.i" = select i1 %.11.i2.i.i, double %.72.i.i, double %"$phi656.0.4.021.i"
-  %.33.i.i.i = fcmp ogt double %"$phi656.0.4.021.i", 0.000000e+00
-  %"$phi82.0.2.0.i.i.i" = select i1 %.33.i.i.i, double %"$phi42.0.2.0.i.i.i", double 0x7FF8000000000000
-  %.54.i.i.i = fcmp oeq double %"$phi656.0.4.021.i", 0.000000e+00
-  %"$phi124.0.2.0.i.i.i" = select i1 %.54.i.i.i, double 0xFFF0000000000000, double %"$phi82.0.2.0.i.i.i"
-  %.76.i.i.i = fcmp uno double %"$phi656.0.4.021.i", 0.000000e+00
-  %"$phi172.0.2.0.i.i.i" = select i1 %.76.i.i.i, double %"$phi656.0.4.021.i", double %"$phi124.0.2.0.i.i.i"
-  %.471.i = fsub double %"$phi670.0.2.0.i", %"$phi172.0.2.0.i.i.i"
+  %.5.i.i22.i = tail call double @nbgrad.exponent.f64(double %"$phi656.0.4.021.i")
+  %.9.i.i23.i = tail call double @nbgrad.fraction.f64(double %"$phi656.0.4.021.i")
+  %.10.i.i24.i = fcmp ogt double %.9.i.i23.i, 0x3FF6A09E667F3BCD
+  %.14.i.i25.i = bitcast double %.9.i.i23.i to i64
+  %.327.i.i26.i = add nsw i64 %.14.i.i25.i, -4503599627370496
+  %.378.i.i27.i = bitcast i64 %.327.i.i26.i to double
+  %.48.i.i28.i = fadd double %.5.i.i22.i, 1.000000e+00
+  %.379.i.i29.i = select i1 %.10.i.i24.i, double %.378.i.i27.i, double %.9.i.i23.i
+  %"$phi182.0.2.0.i.i30.i" = select i1 %.10.i.i24.i, double %.48.i.i28.i, double %.5.i.i22.i
+  %.40.i.i = fadd double %.379.i.i29.i, -1.000000e+00
+  %.41.i.i = fmul double %.40.i.i, 5.000000e-01
+  %.42.i.i = fmul double %.40.i.i, %.41.i.i
+  %.7.i.i31.i = fadd double %.379.i.i29.i, 1.000000e+00
+  %.11.i.i32.i = fdiv double %.40.i.i, %.7.i.i31.i
+  %.12.i.i33.i = fmul double %.11.i.i32.i, %.11.i.i32.i
+  %.13.i.i34.i = fmul double %.12.i.i33.i, %.12.i.i33.i
+  %.14.i1.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i33.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i33.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i33.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i34.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i.i)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i34.i, double %.17.i.i.i, double %.15.i.i.i)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i34.i, double %.18.i.i.i, double %.14.i1.i.i)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i33.i, double %.19.i.i.i, double %.42.i.i)
+  %.21.i.i.i = fmul double %.11.i.i32.i, %.20.i.i.i
+  %.68.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i30.i", double 0x3DEA39EF35793C76, double %.21.i.i.i)
+  %2 = fsub double %.68.i.i, %.42.i.i
+  %.70.i.i = fadd double %.40.i.i, %2
+  %.71.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i30.i", double 0x3FE62E42FEE00000, double %.70.i.i)
+  %.471.i = fsub double %"$phi670.0.2.0.i", %.71.i.i
   %.478.i = fcmp oeq double %"$phi44.0.2.0.i.i", 0.000000e+00
   %.482.i = and i1 %.13.i, %.478.i
   %"$phi748.0.2.0.i" = select i1 %.482.i, double 0x7FF0000000000000, double %.471.i
-  %5 = fcmp one double %.8.i, 0x7FF0000000000000
-  %"$phi788.0.2.0.i" = select i1 %5, double %"$phi748.0.2.0.i", double %a0
+  %3 = fcmp one double %.8.i, 0x7FF0000000000000
+  %"$phi788.0.2.0.i" = select i1 %3, double %"$phi748.0.2.0.i", double %a0
   ret double %"$phi788.0.2.0.i"
 }
 ;; nbgrad.digamma.float32.float32 nbgrad.kernels.widened d39412c9e41fb2b1
@@ -8216,11 +7951,17 @@ declare double @llvm.fmuladd.f64(double, double, double)
 
 declare double @llvm.fma.f64(double, double, double)
 
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 define internal float @nbgrad.digamma.float32.float32(float %a0) alwaysinline {
   %.6.i = fpext float %a0 to double
   %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
   %.18.i.i = fcmp olt float %a0, 1.000000e+00
-  br i1 %.18.i.i, label %B80.i.i, label %_ZN6nbgrad7kernels7widened7digammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.18.i.i, label %B80.i.i, label %B126.endif.endif.i.i
 
 B80.i.i:                                          ; preds = %0
   %.25.i.i = fadd double %.8.i.i, 1.000000e+00
@@ -8230,17 +7971,16 @@ B80.i.i:                                          ; preds = %0
 B92.i.i:                                          ; preds = %B80.i.i
   %1 = fsub double %.8.i.i, %.25.i.i
   %.48.i.i = fadd double %1, 1.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7digammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %B126.endif.endif.i.i
 
 B108.i.i:                                         ; preds = %B80.i.i
   %.54.i.i = fadd double %.25.i.i, -1.000000e+00
   %.56.i.i = fsub double %.8.i.i, %.54.i.i
-  br label %_ZN6nbgrad7kernels7widened7digammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %B126.endif.endif.i.i
 
-_ZN6nbgrad7kernels7widened7digammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B108.i.i
+B126.endif.endif.i.i:                             ; preds = %B108.i.i, %B92.i.i, %0
   %"$phi74.0.2.07.i.i" = phi double [ %.25.i.i, %B92.i.i ], [ %.25.i.i, %B108.i.i ], [ %.8.i.i, %0 ]
   %"$phi126.0.3.0.i.i" = phi double [ %.48.i.i, %B92.i.i ], [ %.56.i.i, %B108.i.i ], [ 0.000000e+00, %0 ]
-  %.13.i.i = fcmp olt float %a0, 0.000000e+00
   %.70.i.i = fadd double %"$phi74.0.2.07.i.i", 5.000000e-01
   %.76.i.i = fdiv double 1.000000e+00, %.70.i.i
   %.5.i.i.i = fmul double %.76.i.i, %.76.i.i
@@ -8264,77 +8004,83 @@ _ZN6nbgrad7kernels7widened7digammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ
   %.23.i.i.i = fmul double %.76.i.i, %.22.i.i.i
   %.67.i.i = fadd double %"$phi74.0.2.07.i.i", -5.000000e-01
   %.103.i.i = fadd double %.67.i.i, %.23.i.i.i
+  %.5.i.i.i.i = tail call double @nbgrad.exponent.f64(double %.103.i.i)
+  %.9.i.i.i.i = tail call double @nbgrad.fraction.f64(double %.103.i.i)
+  %.10.i.i.i.i = fcmp ogt double %.9.i.i.i.i, 0x3FF6A09E667F3BCD
+  %.48.i.i.i.i = fadd double %.5.i.i.i.i, 1.000000e+00
+  %"$phi182.0.2.0.i.i.i.i" = select i1 %.10.i.i.i.i, double %.48.i.i.i.i, double %.5.i.i.i.i
+  %2 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i.i")
+  %3 = fcmp ueq double %2, 0x7FF0000000000000
+  br i1 %3, label %_ZN6nbgrad7kernels7widened7digammaB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B98.i.i.i
+
+B98.i.i.i:                                        ; preds = %B126.endif.endif.i.i
   %.105.i.i = fsub double %.67.i.i, %.103.i.i
   %.106.i.i = fadd double %.23.i.i.i, %.105.i.i
   %.107.i.i = fadd double %"$phi126.0.3.0.i.i", %.106.i.i
-  %.8.i1.i.i = bitcast double %.103.i.i to i64
-  %.13.i2.i.i = add nsw i64 %.8.i1.i.i, -4604544271217802189
-  %.14.i3.i.i = and i64 %.13.i2.i.i, -4503599627370496
-  %.19.i4.i.i = ashr i64 %.13.i2.i.i, 52
-  %.20.i5.i.i = add nsw i64 %.19.i4.i.i, 4843621399236968448
-  %.21.i6.i.i = bitcast i64 %.20.i5.i.i to double
-  %.22.i7.i.i = fadd double %.21.i6.i.i, 0xC338000000000000
-  %.27.i.i.i = sub nsw i64 4607182418800017408, %.14.i3.i.i
-  %.28.i.i.i = bitcast i64 %.27.i.i.i to double
-  %.33.i.i.i = tail call double @llvm.fabs.f64(double %.22.i7.i.i)
-  %.34.i.i.i = fcmp olt double %.33.i.i.i, 1.000000e+03
-  %.38.i.i.i = fmul double %.107.i.i, %.28.i.i.i
-  %"$phi224.0.2.0.i.i.i" = select i1 %.34.i.i.i, double %.38.i.i.i, double 0.000000e+00
-  %.59.i.i.i = sub nsw i64 %.8.i1.i.i, %.14.i3.i.i
-  %.64.i.i.i = bitcast i64 %.59.i.i.i to double
-  %.65.i.i.i = fadd double %.64.i.i.i, -1.000000e+00
-  %.66.i.i.i = fadd double %.65.i.i.i, %"$phi224.0.2.0.i.i.i"
-  %.5.i.i.i.i = fadd double %.66.i.i.i, 2.000000e+00
-  %.9.i.i.i.i = fdiv double %.66.i.i.i, %.5.i.i.i.i
-  %.10.i.i.i.i = fmul double %.9.i.i.i.i, %.9.i.i.i.i
-  %.11.i.i.i.i = fmul double %.10.i.i.i.i, %.10.i.i.i.i
-  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i)
-  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.15.i.i.i.i, double %.13.i.i.i.i)
-  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.16.i.i.i.i, double %.12.i.i.i.i)
-  %.18.i.i.i.i = fmul double %.66.i.i.i, 5.000000e-01
-  %.19.i.i.i.i = fmul double %.66.i.i.i, %.18.i.i.i.i
-  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double %.17.i.i.i.i, double %.19.i.i.i.i)
-  %.21.i.i.i.i = fmul double %.9.i.i.i.i, %.20.i.i.i.i
-  %.67.i.i.i = fsub double %.65.i.i.i, %.66.i.i.i
-  %.68.i.i.i = fadd double %"$phi224.0.2.0.i.i.i", %.67.i.i.i
-  %.99.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i7.i.i, double 0x3DEA39EF35793C76, double %.21.i.i.i.i)
-  %.100.i.i.i = fneg double %.66.i.i.i
-  %.101.i.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i.i, double %.68.i.i.i, double %.68.i.i.i)
-  %.102.i.i.i = fadd double %.101.i.i.i, %.99.i.i.i
-  %2 = fsub double %.102.i.i.i, %.19.i.i.i.i
-  %.104.i.i.i = fadd double %.66.i.i.i, %2
-  %.106.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i7.i.i, double 0x3FE62E42FEE00000, double %.104.i.i.i)
-  %.8.i8.i.i = fadd double %.8.i.i, 0x4330000000000000
-  %.9.i9.i.i = fadd double %.8.i8.i.i, 0xC330000000000000
-  %.14.i10.i.i = fcmp olt double %.8.i.i, 0x4330000000000000
-  %.18.i11.i.i = fsub double %.8.i.i, %.9.i9.i.i
-  %"$phi44.0.2.0.i.i.i" = select i1 %.14.i10.i.i, double %.18.i11.i.i, double 0.000000e+00
+  %.54.i.i.i = fneg double %"$phi182.0.2.0.i.i.i.i"
+  %.56.i.i.i = tail call double @nbgrad.scaled.f64(double %.107.i.i, double %.54.i.i.i)
+  br label %_ZN6nbgrad7kernels7widened7digammaB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels7widened7digammaB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B126.endif.endif.i.i, %B98.i.i.i
+  %"$phi134.0.2.0.i.i.i" = phi double [ %.56.i.i.i, %B98.i.i.i ], [ 0.000000e+00, %B126.endif.endif.i.i ]
+  %.13.i.i = fcmp olt float %a0, 0.000000e+00
+  %.14.i.i.i.i = bitcast double %.9.i.i.i.i to i64
+  %.327.i.i.i.i = add nsw i64 %.14.i.i.i.i, -4503599627370496
+  %.378.i.i.i.i = bitcast i64 %.327.i.i.i.i to double
+  %.379.i.i.i.i = select i1 %.10.i.i.i.i, double %.378.i.i.i.i, double %.9.i.i.i.i
+  %.72.i.i.i = fadd double %.379.i.i.i.i, -1.000000e+00
+  %.73.i.i.i = fadd double %.72.i.i.i, %"$phi134.0.2.0.i.i.i"
+  %.76.i.i.i = fmul double %.73.i.i.i, 5.000000e-01
+  %.77.i.i.i = fmul double %.73.i.i.i, %.76.i.i.i
+  %.7.i.i.i.i = fadd double %.379.i.i.i.i, 1.000000e+00
+  %.11.i.i.i.i = fdiv double %.73.i.i.i, %.7.i.i.i.i
+  %.12.i.i.i.i = fmul double %.11.i.i.i.i, %.11.i.i.i.i
+  %.13.i.i.i.i = fmul double %.12.i.i.i.i, %.12.i.i.i.i
+  %.14.i1.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i.i.i)
+  %.18.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i, double %.17.i.i.i.i, double %.15.i.i.i.i)
+  %.19.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i, double %.18.i.i.i.i, double %.14.i1.i.i.i)
+  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double %.19.i.i.i.i, double %.77.i.i.i)
+  %.21.i.i.i.i = fmul double %.11.i.i.i.i, %.20.i.i.i.i
+  %.74.i.i.i = fsub double %.72.i.i.i, %.73.i.i.i
+  %.75.i.i.i = fadd double %"$phi134.0.2.0.i.i.i", %.74.i.i.i
+  %.107.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i.i", double 0x3DEA39EF35793C76, double %.21.i.i.i.i)
+  %.108.i.i.i = fneg double %.73.i.i.i
+  %.109.i.i.i = tail call double @llvm.fmuladd.f64(double %.108.i.i.i, double %.75.i.i.i, double %.75.i.i.i)
+  %.110.i.i.i = fadd double %.109.i.i.i, %.107.i.i.i
+  %4 = fsub double %.110.i.i.i, %.77.i.i.i
+  %.112.i.i.i = fadd double %.73.i.i.i, %4
+  %.114.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i.i", double 0x3FE62E42FEE00000, double %.112.i.i.i)
+  %.8.i1.i.i = fadd double %.8.i.i, 0x4330000000000000
+  %.9.i2.i.i = fadd double %.8.i1.i.i, 0xC330000000000000
+  %.14.i3.i.i = fcmp olt double %.8.i.i, 0x4330000000000000
+  %.18.i4.i.i = fsub double %.8.i.i, %.9.i2.i.i
+  %"$phi44.0.2.0.i.i.i" = select i1 %.14.i3.i.i, double %.18.i4.i.i, double 0.000000e+00
   %.168.i.i = fmul double %"$phi44.0.2.0.i.i.i", %"$phi44.0.2.0.i.i.i"
-  %.5.i12.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3ED164E7853E2F9C, double 0xBF1B69322CF5D6EA)
-  %.6.i13.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i12.i.i, double 0x3F5F9D247559A532)
-  %.7.i14.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i13.i.i, double 0xBF9A6D1EFA55EE4E)
-  %.8.i15.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i14.i.i, double 0x3FCE1F50680DC282)
-  %.9.i16.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i15.i.i, double 0xBFF55D3C7E3BF652)
-  %.10.i17.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i16.i.i, double 0x40103C1F081B599A)
-  %.11.i18.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i17.i.i, double 0xC013BD3CC9BE45DC)
-  %.12.i19.i.i = fmul double %.168.i.i, %.11.i18.i.i
-  %.5.i20.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
-  %.6.i21.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i20.i.i, double 0x3F23746A56BC77A6)
-  %.7.i22.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i21.i.i, double 0xBF6338169A3CA423)
-  %.8.i23.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i22.i.i, double 0x3F9AC6805CCB0FD7)
-  %.9.i24.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i23.i.i, double 0xBFC86A8E4720A5D0)
-  %.10.i25.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i24.i.i, double 0x3FE9F9CB402BC42E)
-  %.11.i26.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i25.i.i, double 0xBFFA51A6625307D3)
-  %.12.i27.i.i = fmul double %.168.i.i, %.11.i26.i.i
-  %.202.i.i = fadd double %.12.i19.i.i, 1.000000e+00
+  %.5.i5.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3ED164E7853E2F9C, double 0xBF1B69322CF5D6EA)
+  %.6.i6.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i5.i.i, double 0x3F5F9D247559A532)
+  %.7.i7.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i6.i.i, double 0xBF9A6D1EFA55EE4E)
+  %.8.i8.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i7.i.i, double 0x3FCE1F50680DC282)
+  %.9.i9.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i8.i.i, double 0xBFF55D3C7E3BF652)
+  %.10.i10.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i9.i.i, double 0x40103C1F081B599A)
+  %.11.i11.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i10.i.i, double 0xC013BD3CC9BE45DC)
+  %.12.i12.i.i = fmul double %.168.i.i, %.11.i11.i.i
+  %.5.i13.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
+  %.6.i14.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i13.i.i, double 0x3F23746A56BC77A6)
+  %.7.i15.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i14.i.i, double 0xBF6338169A3CA423)
+  %.8.i16.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i15.i.i, double 0x3F9AC6805CCB0FD7)
+  %.9.i17.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i16.i.i, double 0xBFC86A8E4720A5D0)
+  %.10.i18.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i17.i.i, double 0x3FE9F9CB402BC42E)
+  %.11.i19.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i18.i.i, double 0xBFFA51A6625307D3)
+  %.12.i20.i.i = fmul double %.168.i.i, %.11.i19.i.i
+  %.202.i.i = fadd double %.12.i12.i.i, 1.000000e+00
   %.225.i.i = fsub double 1.000000e+00, %.202.i.i
-  %.229.i.i = fadd double %.12.i19.i.i, %.225.i.i
+  %.229.i.i = fadd double %.12.i12.i.i, %.225.i.i
   %"$phi354.0.2.0.i.i" = select i1 %.13.i.i, double %.229.i.i, double 0.000000e+00
   %"$phi330.0.2.09.i.i" = select i1 %.13.i.i, double %.202.i.i, double -1.000000e+00
-  %.278.i.i = fmul double %"$phi44.0.2.0.i.i.i", %.12.i27.i.i
+  %.278.i.i = fmul double %"$phi44.0.2.0.i.i.i", %.12.i20.i.i
   %.284.i.i = fadd double %"$phi44.0.2.0.i.i.i", %.278.i.i
   %.309.i.i = fsub double %"$phi44.0.2.0.i.i.i", %.284.i.i
   %.313.i.i = fadd double %.278.i.i, %.309.i.i
@@ -8351,16 +8097,16 @@ _ZN6nbgrad7kernels7widened7digammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ
   %.356.i.i = fcmp olt double %.355.i.i, 1.000000e+300
   %"$phi584.1.2.0.i.i" = select i1 %.356.i.i, double %.351.i.i, double 0.000000e+00
   %.375.i.i = fadd double %.336.i.i, %"$phi584.1.2.0.i.i"
-  %.389.i.i = fadd double %.375.i.i, %.106.i.i.i
-  %"$phi606.0.2.0.i.i" = select i1 %.18.i.i, double %.389.i.i, double %.106.i.i.i
+  %.389.i.i = fadd double %.375.i.i, %.114.i.i.i
+  %"$phi606.0.2.0.i.i" = select i1 %.18.i.i, double %.389.i.i, double %.114.i.i.i
   %.413.i.i = fcmp oeq double %"$phi44.0.2.0.i.i.i", 0.000000e+00
   %.417.i.i = and i1 %.13.i.i, %.413.i.i
   %.422.i.i = fcmp oeq float %a0, 0xFFF0000000000000
   %.423.i.i = or i1 %.422.i.i, %.417.i.i
   %.444.i.i = fcmp one float %a0, 0x7FF0000000000000
-  %3 = fptrunc double %"$phi606.0.2.0.i.i" to float
-  %4 = select i1 %.423.i.i, float 0x7FF8000000000000, float %3
-  %result = select i1 %.444.i.i, float %4, float %a0
+  %5 = fptrunc double %"$phi606.0.2.0.i.i" to float
+  %6 = select i1 %.423.i.i, float 0x7FF8000000000000, float %5
+  %result = select i1 %.444.i.i, float %6, float %a0
   ret float %result
 }
 ;; nbgrad.digamma.float64.float64 nbgrad.kernels.gamma d39412c9e41fb2b1
@@ -8370,10 +8116,16 @@ declare double @llvm.fma.f64(double, double, double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
 
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 define internal double @nbgrad.digamma.float64.float64(double %a0) alwaysinline {
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
   %.18.i = fcmp olt double %a0, 1.000000e+00
-  br i1 %.18.i, label %B80.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.18.i, label %B80.i, label %B126.endif.endif.i
 
 B80.i:                                            ; preds = %0
   %.25.i = fadd double %.8.i, 1.000000e+00
@@ -8383,17 +8135,16 @@ B80.i:                                            ; preds = %0
 B92.i:                                            ; preds = %B80.i
   %1 = fsub double %.8.i, %.25.i
   %.48.i = fadd double %1, 1.000000e+00
-  br label %_ZN6nbgrad7kernels5gamma7digammaB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %B126.endif.endif.i
 
 B108.i:                                           ; preds = %B80.i
   %.54.i = fadd double %.25.i, -1.000000e+00
   %.56.i = fsub double %.8.i, %.54.i
-  br label %_ZN6nbgrad7kernels5gamma7digammaB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %B126.endif.endif.i
 
-_ZN6nbgrad7kernels5gamma7digammaB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B108.i
+B126.endif.endif.i:                               ; preds = %B108.i, %B92.i, %0
   %"$phi74.0.2.07.i" = phi double [ %.25.i, %B92.i ], [ %.25.i, %B108.i ], [ %.8.i, %0 ]
   %"$phi126.0.3.0.i" = phi double [ %.48.i, %B92.i ], [ %.56.i, %B108.i ], [ 0.000000e+00, %0 ]
-  %.13.i = fcmp olt double %a0, 0.000000e+00
   %.70.i = fadd double %"$phi74.0.2.07.i", 5.000000e-01
   %.76.i = fdiv double 1.000000e+00, %.70.i
   %.5.i.i = fmul double %.76.i, %.76.i
@@ -8417,77 +8168,83 @@ _ZN6nbgrad7kernels5gamma7digammaB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s
   %.23.i.i = fmul double %.76.i, %.22.i.i
   %.67.i = fadd double %"$phi74.0.2.07.i", -5.000000e-01
   %.103.i = fadd double %.67.i, %.23.i.i
+  %.5.i.i.i = tail call double @nbgrad.exponent.f64(double %.103.i)
+  %.9.i.i.i = tail call double @nbgrad.fraction.f64(double %.103.i)
+  %.10.i.i.i = fcmp ogt double %.9.i.i.i, 0x3FF6A09E667F3BCD
+  %.48.i.i.i = fadd double %.5.i.i.i, 1.000000e+00
+  %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
+  %2 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i")
+  %3 = fcmp ueq double %2, 0x7FF0000000000000
+  br i1 %3, label %_ZN6nbgrad7kernels5gamma7digammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
+
+B98.i.i:                                          ; preds = %B126.endif.endif.i
   %.105.i = fsub double %.67.i, %.103.i
   %.106.i = fadd double %.23.i.i, %.105.i
   %.107.i = fadd double %"$phi126.0.3.0.i", %.106.i
-  %.8.i1.i = bitcast double %.103.i to i64
-  %.13.i2.i = add nsw i64 %.8.i1.i, -4604544271217802189
-  %.14.i3.i = and i64 %.13.i2.i, -4503599627370496
-  %.19.i4.i = ashr i64 %.13.i2.i, 52
-  %.20.i5.i = add nsw i64 %.19.i4.i, 4843621399236968448
-  %.21.i6.i = bitcast i64 %.20.i5.i to double
-  %.22.i7.i = fadd double %.21.i6.i, 0xC338000000000000
-  %.27.i.i = sub nsw i64 4607182418800017408, %.14.i3.i
-  %.28.i.i = bitcast i64 %.27.i.i to double
-  %.33.i.i = tail call double @llvm.fabs.f64(double %.22.i7.i)
-  %.34.i.i = fcmp olt double %.33.i.i, 1.000000e+03
-  %.38.i.i = fmul double %.107.i, %.28.i.i
-  %"$phi224.0.2.0.i.i" = select i1 %.34.i.i, double %.38.i.i, double 0.000000e+00
-  %.59.i.i = sub nsw i64 %.8.i1.i, %.14.i3.i
-  %.64.i.i = bitcast i64 %.59.i.i to double
-  %.65.i.i = fadd double %.64.i.i, -1.000000e+00
-  %.66.i.i = fadd double %.65.i.i, %"$phi224.0.2.0.i.i"
-  %.5.i.i.i = fadd double %.66.i.i, 2.000000e+00
-  %.9.i.i.i = fdiv double %.66.i.i, %.5.i.i.i
-  %.10.i.i.i = fmul double %.9.i.i.i, %.9.i.i.i
-  %.11.i.i.i = fmul double %.10.i.i.i, %.10.i.i.i
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.15.i.i.i, double %.13.i.i.i)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.16.i.i.i, double %.12.i.i.i)
-  %.18.i.i.i = fmul double %.66.i.i, 5.000000e-01
-  %.19.i.i.i = fmul double %.66.i.i, %.18.i.i.i
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double %.17.i.i.i, double %.19.i.i.i)
-  %.21.i.i.i = fmul double %.9.i.i.i, %.20.i.i.i
-  %.67.i.i = fsub double %.65.i.i, %.66.i.i
-  %.68.i.i = fadd double %"$phi224.0.2.0.i.i", %.67.i.i
-  %.99.i.i = tail call double @llvm.fmuladd.f64(double %.22.i7.i, double 0x3DEA39EF35793C76, double %.21.i.i.i)
-  %.100.i.i = fneg double %.66.i.i
-  %.101.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i, double %.68.i.i, double %.68.i.i)
-  %.102.i.i = fadd double %.101.i.i, %.99.i.i
-  %2 = fsub double %.102.i.i, %.19.i.i.i
-  %.104.i.i = fadd double %.66.i.i, %2
-  %.106.i.i = tail call double @llvm.fmuladd.f64(double %.22.i7.i, double 0x3FE62E42FEE00000, double %.104.i.i)
-  %.8.i8.i = fadd double %.8.i, 0x4330000000000000
-  %.9.i9.i = fadd double %.8.i8.i, 0xC330000000000000
-  %.14.i10.i = fcmp olt double %.8.i, 0x4330000000000000
-  %.18.i11.i = fsub double %.8.i, %.9.i9.i
-  %"$phi44.0.2.0.i.i" = select i1 %.14.i10.i, double %.18.i11.i, double 0.000000e+00
+  %.54.i.i = fneg double %"$phi182.0.2.0.i.i.i"
+  %.56.i.i = tail call double @nbgrad.scaled.f64(double %.107.i, double %.54.i.i)
+  br label %_ZN6nbgrad7kernels5gamma7digammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+
+_ZN6nbgrad7kernels5gamma7digammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B126.endif.endif.i, %B98.i.i
+  %"$phi134.0.2.0.i.i" = phi double [ %.56.i.i, %B98.i.i ], [ 0.000000e+00, %B126.endif.endif.i ]
+  %.13.i = fcmp olt double %a0, 0.000000e+00
+  %.14.i.i.i = bitcast double %.9.i.i.i to i64
+  %.327.i.i.i = add nsw i64 %.14.i.i.i, -4503599627370496
+  %.378.i.i.i = bitcast i64 %.327.i.i.i to double
+  %.379.i.i.i = select i1 %.10.i.i.i, double %.378.i.i.i, double %.9.i.i.i
+  %.72.i.i = fadd double %.379.i.i.i, -1.000000e+00
+  %.73.i.i = fadd double %.72.i.i, %"$phi134.0.2.0.i.i"
+  %.76.i.i = fmul double %.73.i.i, 5.000000e-01
+  %.77.i.i = fmul double %.73.i.i, %.76.i.i
+  %.7.i.i.i = fadd double %.379.i.i.i, 1.000000e+00
+  %.11.i.i.i = fdiv double %.73.i.i, %.7.i.i.i
+  %.12.i.i.i = fmul double %.11.i.i.i, %.11.i.i.i
+  %.13.i.i.i = fmul double %.12.i.i.i, %.12.i.i.i
+  %.14.i1.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i.i)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double %.17.i.i.i, double %.15.i.i.i)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double %.18.i.i.i, double %.14.i1.i.i)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i, double %.19.i.i.i, double %.77.i.i)
+  %.21.i.i.i = fmul double %.11.i.i.i, %.20.i.i.i
+  %.74.i.i = fsub double %.72.i.i, %.73.i.i
+  %.75.i.i = fadd double %"$phi134.0.2.0.i.i", %.74.i.i
+  %.107.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i", double 0x3DEA39EF35793C76, double %.21.i.i.i)
+  %.108.i.i = fneg double %.73.i.i
+  %.109.i.i = tail call double @llvm.fmuladd.f64(double %.108.i.i, double %.75.i.i, double %.75.i.i)
+  %.110.i.i = fadd double %.109.i.i, %.107.i.i
+  %4 = fsub double %.110.i.i, %.77.i.i
+  %.112.i.i = fadd double %.73.i.i, %4
+  %.114.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i", double 0x3FE62E42FEE00000, double %.112.i.i)
+  %.8.i1.i = fadd double %.8.i, 0x4330000000000000
+  %.9.i2.i = fadd double %.8.i1.i, 0xC330000000000000
+  %.14.i3.i = fcmp olt double %.8.i, 0x4330000000000000
+  %.18.i4.i = fsub double %.8.i, %.9.i2.i
+  %"$phi44.0.2.0.i.i" = select i1 %.14.i3.i, double %.18.i4.i, double 0.000000e+00
   %.168.i = fmul double %"$phi44.0.2.0.i.i", %"$phi44.0.2.0.i.i"
-  %.5.i12.i = tail call double @llvm.fmuladd.f64(double %.168.i, double 0x3ED164E7853E2F9C, double 0xBF1B69322CF5D6EA)
-  %.6.i13.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.5.i12.i, double 0x3F5F9D247559A532)
-  %.7.i14.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.6.i13.i, double 0xBF9A6D1EFA55EE4E)
-  %.8.i15.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.7.i14.i, double 0x3FCE1F50680DC282)
-  %.9.i16.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.8.i15.i, double 0xBFF55D3C7E3BF652)
-  %.10.i17.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.9.i16.i, double 0x40103C1F081B599A)
-  %.11.i18.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.10.i17.i, double 0xC013BD3CC9BE45DC)
-  %.12.i19.i = fmul double %.168.i, %.11.i18.i
-  %.5.i20.i = tail call double @llvm.fmuladd.f64(double %.168.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
-  %.6.i21.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.5.i20.i, double 0x3F23746A56BC77A6)
-  %.7.i22.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.6.i21.i, double 0xBF6338169A3CA423)
-  %.8.i23.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.7.i22.i, double 0x3F9AC6805CCB0FD7)
-  %.9.i24.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.8.i23.i, double 0xBFC86A8E4720A5D0)
-  %.10.i25.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.9.i24.i, double 0x3FE9F9CB402BC42E)
-  %.11.i26.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.10.i25.i, double 0xBFFA51A6625307D3)
-  %.12.i27.i = fmul double %.168.i, %.11.i26.i
-  %.202.i = fadd double %.12.i19.i, 1.000000e+00
+  %.5.i5.i = tail call double @llvm.fmuladd.f64(double %.168.i, double 0x3ED164E7853E2F9C, double 0xBF1B69322CF5D6EA)
+  %.6.i6.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.5.i5.i, double 0x3F5F9D247559A532)
+  %.7.i7.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.6.i6.i, double 0xBF9A6D1EFA55EE4E)
+  %.8.i8.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.7.i7.i, double 0x3FCE1F50680DC282)
+  %.9.i9.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.8.i8.i, double 0xBFF55D3C7E3BF652)
+  %.10.i10.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.9.i9.i, double 0x40103C1F081B599A)
+  %.11.i11.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.10.i10.i, double 0xC013BD3CC9BE45DC)
+  %.12.i12.i = fmul double %.168.i, %.11.i11.i
+  %.5.i13.i = tail call double @llvm.fmuladd.f64(double %.168.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
+  %.6.i14.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.5.i13.i, double 0x3F23746A56BC77A6)
+  %.7.i15.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.6.i14.i, double 0xBF6338169A3CA423)
+  %.8.i16.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.7.i15.i, double 0x3F9AC6805CCB0FD7)
+  %.9.i17.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.8.i16.i, double 0xBFC86A8E4720A5D0)
+  %.10.i18.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.9.i17.i, double 0x3FE9F9CB402BC42E)
+  %.11.i19.i = tail call double @llvm.fmuladd.f64(double %.168.i, double %.10.i18.i, double 0xBFFA51A6625307D3)
+  %.12.i20.i = fmul double %.168.i, %.11.i19.i
+  %.202.i = fadd double %.12.i12.i, 1.000000e+00
   %.225.i = fsub double 1.000000e+00, %.202.i
-  %.229.i = fadd double %.12.i19.i, %.225.i
+  %.229.i = fadd double %.12.i12.i, %.225.i
   %"$phi354.0.2.0.i" = select i1 %.13.i, double %.229.i, double 0.000000e+00
   %"$phi330.0.2.09.i" = select i1 %.13.i, double %.202.i, double -1.000000e+00
-  %.278.i = fmul double %"$phi44.0.2.0.i.i", %.12.i27.i
+  %.278.i = fmul double %"$phi44.0.2.0.i.i", %.12.i20.i
   %.284.i = fadd double %"$phi44.0.2.0.i.i", %.278.i
   %.309.i = fsub double %"$phi44.0.2.0.i.i", %.284.i
   %.313.i = fadd double %.278.i, %.309.i
@@ -8504,8 +8261,8 @@ _ZN6nbgrad7kernels5gamma7digammaB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s
   %.356.i = fcmp olt double %.355.i, 1.000000e+300
   %"$phi584.1.2.0.i" = select i1 %.356.i, double %.351.i, double 0.000000e+00
   %.375.i = fadd double %.336.i, %"$phi584.1.2.0.i"
-  %.389.i = fadd double %.375.i, %.106.i.i
-  %"$phi606.0.2.0.i" = select i1 %.18.i, double %.389.i, double %.106.i.i
+  %.389.i = fadd double %.375.i, %.114.i.i
+  %"$phi606.0.2.0.i" = select i1 %.18.i, double %.389.i, double %.114.i.i
   %.413.i = fcmp oeq double %"$phi44.0.2.0.i.i", 0.000000e+00
   %.417.i = and i1 %.13.i, %.413.i
   %.422.i = fcmp oeq double %a0, 0xFFF0000000000000
@@ -8524,6 +8281,12 @@ declare double @llvm.fmuladd.f64(double, double, double)
 
 declare double @llvm.fma.f64(double, double, double)
 
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 declare double @llvm.pow.f64(double, double)
 
 define internal float @nbgrad.polygamma.float32.float32.float32(float %a0, float %a1) alwaysinline {
@@ -8535,7 +8298,7 @@ define internal float @nbgrad.polygamma.float32.float32.float32(float %a0, float
 B96.i:                                            ; preds = %0
   %.8.i.i = tail call double @llvm.fabs.f64(double %.10.i)
   %.18.i.i = fcmp olt float %a1, 1.000000e+00
-  br i1 %.18.i.i, label %B80.i.i, label %B96.endif.i
+  br i1 %.18.i.i, label %B80.i.i, label %B126.endif.endif.i.i
 
 B80.i.i:                                          ; preds = %B96.i
   %.25.i.i = fadd double %.8.i.i, 1.000000e+00
@@ -8545,11 +8308,54 @@ B80.i.i:                                          ; preds = %B96.i
 B92.i.i:                                          ; preds = %B80.i.i
   %1 = fsub double %.8.i.i, %.25.i.i
   %.48.i.i = fadd double %1, 1.000000e+00
-  br label %B96.endif.i
+  br label %B126.endif.endif.i.i
 
 B108.i.i:                                         ; preds = %B80.i.i
   %.54.i.i = fadd double %.25.i.i, -1.000000e+00
   %.56.i.i = fsub double %.8.i.i, %.54.i.i
+  br label %B126.endif.endif.i.i
+
+B126.endif.endif.i.i:                             ; preds = %B108.i.i, %B92.i.i, %B96.i
+  %"$phi74.0.2.07.i.i" = phi double [ %.25.i.i, %B92.i.i ], [ %.25.i.i, %B108.i.i ], [ %.8.i.i, %B96.i ]
+  %"$phi126.0.3.0.i.i" = phi double [ %.48.i.i, %B92.i.i ], [ %.56.i.i, %B108.i.i ], [ 0.000000e+00, %B96.i ]
+  %.70.i.i = fadd double %"$phi74.0.2.07.i.i", 5.000000e-01
+  %.76.i.i = fdiv double 1.000000e+00, %.70.i.i
+  %.5.i.i.i = fmul double %.76.i.i, %.76.i.i
+  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0xBFB32C2F037898C4, double 0xBFDCCD27CB114FB1)
+  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.6.i.i.i, double 0xBFE096D0F5E5E243)
+  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double 0xBFBEDFB5B8E61A7F)
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.8.i.i.i, double 0x3F668DC326FD72DF)
+  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double 0xBF762AC033A2584B)
+  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.10.i.i.i, double 0x3F7B59A68D5680EA)
+  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.11.i.i.i, double 0x3FA20B60B568196F)
+  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.12.i.i.i, double 0x3FA555555555574E)
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3F867F49B2FF8EDB, double 0x3FCE227FA8E42895)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.14.i.i.i, double 0x3FE284011C43E98B)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.15.i.i.i, double 0x3FD4636143B6B091)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double 0x3F90E24100746441)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.17.i.i.i, double 0x3F707AB19B38DA57)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.18.i.i.i, double 0xBF73AC4C5C48A0D3)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.19.i.i.i, double 0x3F96EEEF4AC734DE)
+  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.20.i.i.i, double 0x3FA555555555B08B)
+  %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.76.i.i, double %.21.i.i.i, double %.13.i.i.i)
+  %.23.i.i.i = fmul double %.76.i.i, %.22.i.i.i
+  %.67.i.i = fadd double %"$phi74.0.2.07.i.i", -5.000000e-01
+  %.103.i.i = fadd double %.67.i.i, %.23.i.i.i
+  %.5.i.i.i.i = tail call double @nbgrad.exponent.f64(double %.103.i.i)
+  %.9.i.i.i.i = tail call double @nbgrad.fraction.f64(double %.103.i.i)
+  %.10.i.i.i.i = fcmp ogt double %.9.i.i.i.i, 0x3FF6A09E667F3BCD
+  %.48.i.i.i.i = fadd double %.5.i.i.i.i, 1.000000e+00
+  %"$phi182.0.2.0.i.i.i.i" = select i1 %.10.i.i.i.i, double %.48.i.i.i.i, double %.5.i.i.i.i
+  %2 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i.i")
+  %3 = fcmp ueq double %2, 0x7FF0000000000000
+  br i1 %3, label %B96.endif.i, label %B98.i.i.i
+
+B98.i.i.i:                                        ; preds = %B126.endif.endif.i.i
+  %.105.i.i = fsub double %.67.i.i, %.103.i.i
+  %.106.i.i = fadd double %.23.i.i.i, %.105.i.i
+  %.107.i.i = fadd double %"$phi126.0.3.0.i.i", %.106.i.i
+  %.54.i.i.i = fneg double %"$phi182.0.2.0.i.i.i.i"
+  %.56.i.i.i = tail call double @nbgrad.scaled.f64(double %.107.i.i, double %.54.i.i.i)
   br label %B96.endif.i
 
 B126.i:                                           ; preds = %0
@@ -8559,7 +8365,7 @@ B126.i:                                           ; preds = %0
   %.57.i = tail call double @llvm.floor.f64(double %.6.i)
   %.59.i = fcmp une double %.57.i, %.6.i
   %.60.i = or i1 %.55.i, %.59.i
-  br i1 %.60.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
+  br i1 %.60.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.69.i = fadd double %.6.i, 1.000000e+00
@@ -8589,7 +8395,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.141.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B440.i:                                           ; preds = %B398.i
   %.148.i = fcmp oeq float %a1, 0xFFF0000000000000
@@ -8597,7 +8403,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.157.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B504.i:                                           ; preds = %B440.i
   %.163.i = fcmp ogt float %a1, 0.000000e+00
@@ -8765,7 +8571,7 @@ B202.9.i.i:                                       ; preds = %B202.8.i.i
   %.360.8.i.i = fdiv double %.353.8.i.i, %.356.i1.i
   %.362.8.i.i = fmul double %.360.8.i.i, %.362.7.i.i
   %.306.9.i.i = fmul double %.362.8.i.i, 0x3CAF57D968CAACF1
-  %2 = fsub double %.308.8.i.i, %.306.9.i.i
+  %4 = fsub double %.308.8.i.i, %.306.9.i.i
   br label %B516.endif.i
 
 B554.i:                                           ; preds = %B504.i
@@ -8777,7 +8583,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.225.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i5.i = fmul double %.69.i, 5.000000e-01
@@ -8941,107 +8747,69 @@ B202.9.i126.i:                                    ; preds = %B202.8.i114.i
   %.360.8.i130.i = fdiv double %.353.8.i129.i, %.356.i15.i
   %.362.8.i131.i = fmul double %.360.8.i130.i, %.362.7.i119.i
   %.306.9.i132.i = fmul double %.362.8.i131.i, 0x3CAF57D968CAACF1
-  %3 = fsub double %.308.8.i121.i, %.306.9.i132.i
+  %5 = fsub double %.308.8.i121.i, %.306.9.i132.i
   br label %B640.endif.i
 
-B96.endif.i:                                      ; preds = %B108.i.i, %B92.i.i, %B96.i
-  %"$phi74.0.2.07.i.i" = phi double [ %.25.i.i, %B92.i.i ], [ %.25.i.i, %B108.i.i ], [ %.8.i.i, %B96.i ]
-  %"$phi126.0.3.0.i.i" = phi double [ %.48.i.i, %B92.i.i ], [ %.56.i.i, %B108.i.i ], [ 0.000000e+00, %B96.i ]
+B96.endif.i:                                      ; preds = %B98.i.i.i, %B126.endif.endif.i.i
+  %"$phi134.0.2.0.i.i.i" = phi double [ %.56.i.i.i, %B98.i.i.i ], [ 0.000000e+00, %B126.endif.endif.i.i ]
   %.13.i.i = fcmp olt float %a1, 0.000000e+00
-  %.70.i.i = fadd double %"$phi74.0.2.07.i.i", 5.000000e-01
-  %.76.i.i = fdiv double 1.000000e+00, %.70.i.i
-  %.5.i.i.i = fmul double %.76.i.i, %.76.i.i
-  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0xBFB32C2F037898C4, double 0xBFDCCD27CB114FB1)
-  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.6.i.i.i, double 0xBFE096D0F5E5E243)
-  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double 0xBFBEDFB5B8E61A7F)
-  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.8.i.i.i, double 0x3F668DC326FD72DF)
-  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double 0xBF762AC033A2584B)
-  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.10.i.i.i, double 0x3F7B59A68D5680EA)
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.11.i.i.i, double 0x3FA20B60B568196F)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.12.i.i.i, double 0x3FA555555555574E)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3F867F49B2FF8EDB, double 0x3FCE227FA8E42895)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.14.i.i.i, double 0x3FE284011C43E98B)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.15.i.i.i, double 0x3FD4636143B6B091)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double 0x3F90E24100746441)
-  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.17.i.i.i, double 0x3F707AB19B38DA57)
-  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.18.i.i.i, double 0xBF73AC4C5C48A0D3)
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.19.i.i.i, double 0x3F96EEEF4AC734DE)
-  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.20.i.i.i, double 0x3FA555555555B08B)
-  %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.76.i.i, double %.21.i.i.i, double %.13.i.i.i)
-  %.23.i.i.i = fmul double %.76.i.i, %.22.i.i.i
-  %.67.i.i = fadd double %"$phi74.0.2.07.i.i", -5.000000e-01
-  %.103.i.i = fadd double %.67.i.i, %.23.i.i.i
-  %.105.i.i = fsub double %.67.i.i, %.103.i.i
-  %.106.i.i = fadd double %.23.i.i.i, %.105.i.i
-  %.107.i.i = fadd double %"$phi126.0.3.0.i.i", %.106.i.i
-  %.8.i1.i.i = bitcast double %.103.i.i to i64
-  %.13.i2.i.i = add nsw i64 %.8.i1.i.i, -4604544271217802189
-  %.14.i3.i.i = and i64 %.13.i2.i.i, -4503599627370496
-  %.19.i4.i.i = ashr i64 %.13.i2.i.i, 52
-  %.20.i5.i.i = add nsw i64 %.19.i4.i.i, 4843621399236968448
-  %.21.i6.i.i = bitcast i64 %.20.i5.i.i to double
-  %.22.i7.i.i = fadd double %.21.i6.i.i, 0xC338000000000000
-  %.27.i.i.i = sub nsw i64 4607182418800017408, %.14.i3.i.i
-  %.28.i.i.i = bitcast i64 %.27.i.i.i to double
-  %.33.i.i.i = tail call double @llvm.fabs.f64(double %.22.i7.i.i)
-  %.34.i.i.i = fcmp olt double %.33.i.i.i, 1.000000e+03
-  %.38.i.i.i = fmul double %.107.i.i, %.28.i.i.i
-  %"$phi224.0.2.0.i.i.i" = select i1 %.34.i.i.i, double %.38.i.i.i, double 0.000000e+00
-  %.59.i.i.i = sub nsw i64 %.8.i1.i.i, %.14.i3.i.i
-  %.64.i.i.i = bitcast i64 %.59.i.i.i to double
-  %.65.i.i.i = fadd double %.64.i.i.i, -1.000000e+00
-  %.66.i.i.i = fadd double %.65.i.i.i, %"$phi224.0.2.0.i.i.i"
-  %.5.i.i.i.i = fadd double %.66.i.i.i, 2.000000e+00
-  %.9.i.i.i.i = fdiv double %.66.i.i.i, %.5.i.i.i.i
-  %.10.i.i.i.i = fmul double %.9.i.i.i.i, %.9.i.i.i.i
-  %.11.i.i.i.i = fmul double %.10.i.i.i.i, %.10.i.i.i.i
-  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i)
-  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.15.i.i.i.i, double %.13.i.i.i.i)
-  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.16.i.i.i.i, double %.12.i.i.i.i)
-  %.18.i.i.i.i = fmul double %.66.i.i.i, 5.000000e-01
-  %.19.i.i.i.i = fmul double %.66.i.i.i, %.18.i.i.i.i
-  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double %.17.i.i.i.i, double %.19.i.i.i.i)
-  %.21.i.i.i.i = fmul double %.9.i.i.i.i, %.20.i.i.i.i
-  %.67.i.i.i = fsub double %.65.i.i.i, %.66.i.i.i
-  %.68.i.i.i = fadd double %"$phi224.0.2.0.i.i.i", %.67.i.i.i
-  %.99.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i7.i.i, double 0x3DEA39EF35793C76, double %.21.i.i.i.i)
-  %.100.i.i.i = fneg double %.66.i.i.i
-  %.101.i.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i.i, double %.68.i.i.i, double %.68.i.i.i)
-  %.102.i.i.i = fadd double %.101.i.i.i, %.99.i.i.i
-  %4 = fsub double %.102.i.i.i, %.19.i.i.i.i
-  %.104.i.i.i = fadd double %.66.i.i.i, %4
-  %.106.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i7.i.i, double 0x3FE62E42FEE00000, double %.104.i.i.i)
-  %.8.i8.i.i = fadd double %.8.i.i, 0x4330000000000000
-  %.9.i9.i.i = fadd double %.8.i8.i.i, 0xC330000000000000
-  %.14.i10.i.i = fcmp olt double %.8.i.i, 0x4330000000000000
-  %.18.i11.i.i = fsub double %.8.i.i, %.9.i9.i.i
-  %"$phi44.0.2.0.i.i.i" = select i1 %.14.i10.i.i, double %.18.i11.i.i, double 0.000000e+00
+  %.14.i.i.i.i = bitcast double %.9.i.i.i.i to i64
+  %.327.i.i.i.i = add nsw i64 %.14.i.i.i.i, -4503599627370496
+  %.378.i.i.i.i = bitcast i64 %.327.i.i.i.i to double
+  %.379.i.i.i.i = select i1 %.10.i.i.i.i, double %.378.i.i.i.i, double %.9.i.i.i.i
+  %.72.i.i.i = fadd double %.379.i.i.i.i, -1.000000e+00
+  %.73.i.i.i = fadd double %.72.i.i.i, %"$phi134.0.2.0.i.i.i"
+  %.76.i.i.i = fmul double %.73.i.i.i, 5.000000e-01
+  %.77.i.i.i = fmul double %.73.i.i.i, %.76.i.i.i
+  %.7.i.i.i.i = fadd double %.379.i.i.i.i, 1.000000e+00
+  %.11.i.i.i.i = fdiv double %.73.i.i.i, %.7.i.i.i.i
+  %.12.i.i.i.i = fmul double %.11.i.i.i.i, %.11.i.i.i.i
+  %.13.i.i.i.i = fmul double %.12.i.i.i.i, %.12.i.i.i.i
+  %.14.i1.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i.i.i)
+  %.18.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i, double %.17.i.i.i.i, double %.15.i.i.i.i)
+  %.19.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i, double %.18.i.i.i.i, double %.14.i1.i.i.i)
+  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double %.19.i.i.i.i, double %.77.i.i.i)
+  %.21.i.i.i.i = fmul double %.11.i.i.i.i, %.20.i.i.i.i
+  %.74.i.i.i = fsub double %.72.i.i.i, %.73.i.i.i
+  %.75.i.i.i = fadd double %"$phi134.0.2.0.i.i.i", %.74.i.i.i
+  %.107.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i.i", double 0x3DEA39EF35793C76, double %.21.i.i.i.i)
+  %.108.i.i.i = fneg double %.73.i.i.i
+  %.109.i.i.i = tail call double @llvm.fmuladd.f64(double %.108.i.i.i, double %.75.i.i.i, double %.75.i.i.i)
+  %.110.i.i.i = fadd double %.109.i.i.i, %.107.i.i.i
+  %6 = fsub double %.110.i.i.i, %.77.i.i.i
+  %.112.i.i.i = fadd double %.73.i.i.i, %6
+  %.114.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i.i", double 0x3FE62E42FEE00000, double %.112.i.i.i)
+  %.8.i1.i.i = fadd double %.8.i.i, 0x4330000000000000
+  %.9.i2.i.i = fadd double %.8.i1.i.i, 0xC330000000000000
+  %.14.i3.i.i = fcmp olt double %.8.i.i, 0x4330000000000000
+  %.18.i4.i.i = fsub double %.8.i.i, %.9.i2.i.i
+  %"$phi44.0.2.0.i.i.i" = select i1 %.14.i3.i.i, double %.18.i4.i.i, double 0.000000e+00
   %.168.i.i = fmul double %"$phi44.0.2.0.i.i.i", %"$phi44.0.2.0.i.i.i"
-  %.5.i12.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3ED164E7853E2F9C, double 0xBF1B69322CF5D6EA)
-  %.6.i13.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i12.i.i, double 0x3F5F9D247559A532)
-  %.7.i14.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i13.i.i, double 0xBF9A6D1EFA55EE4E)
-  %.8.i15.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i14.i.i, double 0x3FCE1F50680DC282)
-  %.9.i16.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i15.i.i, double 0xBFF55D3C7E3BF652)
-  %.10.i17.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i16.i.i, double 0x40103C1F081B599A)
-  %.11.i18.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i17.i.i, double 0xC013BD3CC9BE45DC)
-  %.12.i19.i.i = fmul double %.168.i.i, %.11.i18.i.i
-  %.5.i20.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
-  %.6.i21.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i20.i.i, double 0x3F23746A56BC77A6)
-  %.7.i22.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i21.i.i, double 0xBF6338169A3CA423)
-  %.8.i23.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i22.i.i, double 0x3F9AC6805CCB0FD7)
-  %.9.i24.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i23.i.i, double 0xBFC86A8E4720A5D0)
-  %.10.i25.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i24.i.i, double 0x3FE9F9CB402BC42E)
-  %.11.i26.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i25.i.i, double 0xBFFA51A6625307D3)
-  %.12.i27.i.i = fmul double %.168.i.i, %.11.i26.i.i
-  %.202.i.i = fadd double %.12.i19.i.i, 1.000000e+00
+  %.5.i5.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3ED164E7853E2F9C, double 0xBF1B69322CF5D6EA)
+  %.6.i6.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i5.i.i, double 0x3F5F9D247559A532)
+  %.7.i7.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i6.i.i, double 0xBF9A6D1EFA55EE4E)
+  %.8.i8.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i7.i.i, double 0x3FCE1F50680DC282)
+  %.9.i9.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i8.i.i, double 0xBFF55D3C7E3BF652)
+  %.10.i10.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i9.i.i, double 0x40103C1F081B599A)
+  %.11.i11.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i10.i.i, double 0xC013BD3CC9BE45DC)
+  %.12.i12.i.i = fmul double %.168.i.i, %.11.i11.i.i
+  %.5.i13.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
+  %.6.i14.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i13.i.i, double 0x3F23746A56BC77A6)
+  %.7.i15.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i14.i.i, double 0xBF6338169A3CA423)
+  %.8.i16.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i15.i.i, double 0x3F9AC6805CCB0FD7)
+  %.9.i17.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i16.i.i, double 0xBFC86A8E4720A5D0)
+  %.10.i18.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i17.i.i, double 0x3FE9F9CB402BC42E)
+  %.11.i19.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i18.i.i, double 0xBFFA51A6625307D3)
+  %.12.i20.i.i = fmul double %.168.i.i, %.11.i19.i.i
+  %.202.i.i = fadd double %.12.i12.i.i, 1.000000e+00
   %.225.i.i = fsub double 1.000000e+00, %.202.i.i
-  %.229.i.i = fadd double %.12.i19.i.i, %.225.i.i
+  %.229.i.i = fadd double %.12.i12.i.i, %.225.i.i
   %"$phi354.0.2.0.i.i" = select i1 %.13.i.i, double %.229.i.i, double 0.000000e+00
   %"$phi330.0.2.09.i.i" = select i1 %.13.i.i, double %.202.i.i, double -1.000000e+00
-  %.278.i.i = fmul double %"$phi44.0.2.0.i.i.i", %.12.i27.i.i
+  %.278.i.i = fmul double %"$phi44.0.2.0.i.i.i", %.12.i20.i.i
   %.284.i.i = fadd double %"$phi44.0.2.0.i.i.i", %.278.i.i
   %.309.i.i = fsub double %"$phi44.0.2.0.i.i.i", %.284.i.i
   %.313.i.i = fadd double %.278.i.i, %.309.i.i
@@ -9058,8 +8826,8 @@ B96.endif.i:                                      ; preds = %B108.i.i, %B92.i.i,
   %.356.i.i = fcmp olt double %.355.i.i, 1.000000e+300
   %"$phi584.1.2.0.i.i" = select i1 %.356.i.i, double %.351.i.i, double 0.000000e+00
   %.375.i.i = fadd double %.336.i.i, %"$phi584.1.2.0.i.i"
-  %.389.i.i = fadd double %.375.i.i, %.106.i.i.i
-  %"$phi606.0.2.0.i.i" = select i1 %.18.i.i, double %.389.i.i, double %.106.i.i.i
+  %.389.i.i = fadd double %.375.i.i, %.114.i.i.i
+  %"$phi606.0.2.0.i.i" = select i1 %.18.i.i, double %.389.i.i, double %.114.i.i.i
   %.413.i.i = fcmp oeq double %"$phi44.0.2.0.i.i.i", 0.000000e+00
   %.417.i.i = and i1 %.13.i.i, %.413.i.i
   %.422.i.i = fcmp oeq float %a1, 0xFFF0000000000000
@@ -9067,15 +8835,15 @@ B96.endif.i:                                      ; preds = %B108.i.i, %B92.i.i,
   %"$phi688.0.2.0.i.i" = select i1 %.423.i.i, double 0x7FF8000000000000, double %"$phi606.0.2.0.i.i"
   %.444.i.i = fcmp one float %a1, 0x7FF0000000000000
   %"$phi728.0.2.0.i.i" = select i1 %.444.i.i, double %"$phi688.0.2.0.i.i", double %.10.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
-  %storemerge.i.i = phi double [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.6.i.i, %B202.6.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %2, %B202.9.i.i ], [ %.65.i.i, %B36.i.i ]
+  %storemerge.i.i = phi double [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.6.i.i, %B202.6.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %4, %B202.9.i.i ], [ %.65.i.i, %B36.i.i ]
   %.199.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.endif.i:                                     ; preds = %B36.i134.i, %B202.9.i126.i, %B202.8.i114.i, %B202.7.i102.i, %B202.6.i90.i, %B202.5.i78.i, %B202.4.i66.i, %B202.3.i54.i, %B202.2.i42.i, %B202.1.i30.i, %B202.i9.i
-  %storemerge.i29.i = phi double [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %3, %B202.9.i126.i ], [ %.65.i140.i, %B36.i134.i ]
+  %storemerge.i29.i = phi double [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %5, %B202.9.i126.i ], [ %.65.i140.i, %B36.i134.i ]
   %.259.i = fsub double 1.000000e+00, %.10.i
   %.27.i147.i = fcmp olt double %.259.i, %.22.i6.i
   br i1 %.27.i147.i, label %B36.i274.i, label %B202.i149.i
@@ -9235,11 +9003,11 @@ B202.9.i266.i:                                    ; preds = %B202.8.i254.i
   %.360.8.i270.i = fdiv double %.353.8.i269.i, %.356.i155.i
   %.362.8.i271.i = fmul double %.360.8.i270.i, %.362.7.i259.i
   %.306.9.i272.i = fmul double %.362.8.i271.i, 0x3CAF57D968CAACF1
-  %5 = fsub double %.308.8.i261.i, %.306.9.i272.i
+  %7 = fsub double %.308.8.i261.i, %.306.9.i272.i
   br label %B640.endif.endif.i
 
 B640.endif.endif.i:                               ; preds = %B36.i274.i, %B202.9.i266.i, %B202.8.i254.i, %B202.7.i242.i, %B202.6.i230.i, %B202.5.i218.i, %B202.4.i206.i, %B202.3.i194.i, %B202.2.i182.i, %B202.1.i170.i, %B202.i149.i
-  %storemerge.i169.i = phi double [ %.308.i164.i, %B202.i149.i ], [ %.308.1.i177.i, %B202.1.i170.i ], [ %.308.2.i189.i, %B202.2.i182.i ], [ %.308.3.i201.i, %B202.3.i194.i ], [ %.308.4.i213.i, %B202.4.i206.i ], [ %.308.5.i225.i, %B202.5.i218.i ], [ %.308.6.i237.i, %B202.6.i230.i ], [ %.308.7.i249.i, %B202.7.i242.i ], [ %.308.8.i261.i, %B202.8.i254.i ], [ %5, %B202.9.i266.i ], [ %.65.i280.i, %B36.i274.i ]
+  %storemerge.i169.i = phi double [ %.308.i164.i, %B202.i149.i ], [ %.308.1.i177.i, %B202.1.i170.i ], [ %.308.2.i189.i, %B202.2.i182.i ], [ %.308.3.i201.i, %B202.3.i194.i ], [ %.308.4.i213.i, %B202.4.i206.i ], [ %.308.5.i225.i, %B202.5.i218.i ], [ %.308.6.i237.i, %B202.6.i230.i ], [ %.308.7.i249.i, %B202.7.i242.i ], [ %.308.8.i261.i, %B202.8.i254.i ], [ %7, %B202.9.i266.i ], [ %.65.i280.i, %B36.i274.i ]
   %.293.i = fsub double 1.000000e+00, %.209.i
   %.27.i287.i = fcmp olt double %.293.i, %.22.i6.i
   br i1 %.27.i287.i, label %B36.i414.i, label %B202.i289.i
@@ -9399,19 +9167,19 @@ B202.9.i406.i:                                    ; preds = %B202.8.i394.i
   %.360.8.i410.i = fdiv double %.353.8.i409.i, %.356.i295.i
   %.362.8.i411.i = fmul double %.360.8.i410.i, %.362.7.i399.i
   %.306.9.i412.i = fmul double %.362.8.i411.i, 0x3CAF57D968CAACF1
-  %6 = fsub double %.308.8.i401.i, %.306.9.i412.i
+  %8 = fsub double %.308.8.i401.i, %.306.9.i412.i
   br label %B640.endif.endif.endif.i
 
 B640.endif.endif.endif.i:                         ; preds = %B36.i414.i, %B202.9.i406.i, %B202.8.i394.i, %B202.7.i382.i, %B202.6.i370.i, %B202.5.i358.i, %B202.4.i346.i, %B202.3.i334.i, %B202.2.i322.i, %B202.1.i310.i, %B202.i289.i
-  %storemerge.i309.i = phi double [ %.308.i304.i, %B202.i289.i ], [ %.308.1.i317.i, %B202.1.i310.i ], [ %.308.2.i329.i, %B202.2.i322.i ], [ %.308.3.i341.i, %B202.3.i334.i ], [ %.308.4.i353.i, %B202.4.i346.i ], [ %.308.5.i365.i, %B202.5.i358.i ], [ %.308.6.i377.i, %B202.6.i370.i ], [ %.308.7.i389.i, %B202.7.i382.i ], [ %.308.8.i401.i, %B202.8.i394.i ], [ %6, %B202.9.i406.i ], [ %.65.i420.i, %B36.i414.i ]
+  %storemerge.i309.i = phi double [ %.308.i304.i, %B202.i289.i ], [ %.308.1.i317.i, %B202.1.i310.i ], [ %.308.2.i329.i, %B202.2.i322.i ], [ %.308.3.i341.i, %B202.3.i334.i ], [ %.308.4.i353.i, %B202.4.i346.i ], [ %.308.5.i365.i, %B202.5.i358.i ], [ %.308.6.i377.i, %B202.6.i370.i ], [ %.308.7.i389.i, %B202.7.i382.i ], [ %.308.8.i401.i, %B202.8.i394.i ], [ %8, %B202.9.i406.i ], [ %.65.i420.i, %B36.i414.i ]
   %.287.i = fsub double %storemerge.i29.i, %storemerge.i169.i
   %.344.i = fneg double %.287.i
   %"$phi762.2.2.0.i" = select i1 %.79.i, double %.287.i, double %.344.i
   %.352.i = fadd double %"$phi762.2.2.0.i", %storemerge.i309.i
   %.358.i = fmul double %factorial.3.1.i, %.352.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels9polygamma9polygammaB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
+_ZN6nbgrad7kernels9polygamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
   %.199.sink.i = phi double [ %.199.i, %B516.endif.i ], [ %"$phi728.0.2.0.i.i", %B96.endif.i ], [ %.358.i, %B640.endif.endif.endif.i ], [ %.225.i, %B610.i ], [ %.157.i, %B474.i ], [ %.141.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
   %result = fptrunc double %.199.sink.i to float
   ret float %result
@@ -9425,6 +9193,12 @@ declare double @llvm.fmuladd.f64(double, double, double)
 
 declare double @llvm.fma.f64(double, double, double)
 
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
 declare double @llvm.pow.f64(double, double)
 
 define internal double @nbgrad.polygamma.float64.float64.float64(double %a0, double %a1) alwaysinline {
@@ -9434,7 +9208,7 @@ define internal double @nbgrad.polygamma.float64.float64.float64(double %a0, dou
 B96.i:                                            ; preds = %0
   %.8.i.i = tail call double @llvm.fabs.f64(double %a1)
   %.18.i.i = fcmp olt double %a1, 1.000000e+00
-  br i1 %.18.i.i, label %B80.i.i, label %B96.endif.i
+  br i1 %.18.i.i, label %B80.i.i, label %B126.endif.endif.i.i
 
 B80.i.i:                                          ; preds = %B96.i
   %.25.i.i = fadd double %.8.i.i, 1.000000e+00
@@ -9444,11 +9218,54 @@ B80.i.i:                                          ; preds = %B96.i
 B92.i.i:                                          ; preds = %B80.i.i
   %1 = fsub double %.8.i.i, %.25.i.i
   %.48.i.i = fadd double %1, 1.000000e+00
-  br label %B96.endif.i
+  br label %B126.endif.endif.i.i
 
 B108.i.i:                                         ; preds = %B80.i.i
   %.54.i.i = fadd double %.25.i.i, -1.000000e+00
   %.56.i.i = fsub double %.8.i.i, %.54.i.i
+  br label %B126.endif.endif.i.i
+
+B126.endif.endif.i.i:                             ; preds = %B108.i.i, %B92.i.i, %B96.i
+  %"$phi74.0.2.07.i.i" = phi double [ %.25.i.i, %B92.i.i ], [ %.25.i.i, %B108.i.i ], [ %.8.i.i, %B96.i ]
+  %"$phi126.0.3.0.i.i" = phi double [ %.48.i.i, %B92.i.i ], [ %.56.i.i, %B108.i.i ], [ 0.000000e+00, %B96.i ]
+  %.70.i.i = fadd double %"$phi74.0.2.07.i.i", 5.000000e-01
+  %.76.i.i = fdiv double 1.000000e+00, %.70.i.i
+  %.5.i.i.i = fmul double %.76.i.i, %.76.i.i
+  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0xBFB32C2F037898C4, double 0xBFDCCD27CB114FB1)
+  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.6.i.i.i, double 0xBFE096D0F5E5E243)
+  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double 0xBFBEDFB5B8E61A7F)
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.8.i.i.i, double 0x3F668DC326FD72DF)
+  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double 0xBF762AC033A2584B)
+  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.10.i.i.i, double 0x3F7B59A68D5680EA)
+  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.11.i.i.i, double 0x3FA20B60B568196F)
+  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.12.i.i.i, double 0x3FA555555555574E)
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3F867F49B2FF8EDB, double 0x3FCE227FA8E42895)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.14.i.i.i, double 0x3FE284011C43E98B)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.15.i.i.i, double 0x3FD4636143B6B091)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double 0x3F90E24100746441)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.17.i.i.i, double 0x3F707AB19B38DA57)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.18.i.i.i, double 0xBF73AC4C5C48A0D3)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.19.i.i.i, double 0x3F96EEEF4AC734DE)
+  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.20.i.i.i, double 0x3FA555555555B08B)
+  %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.76.i.i, double %.21.i.i.i, double %.13.i.i.i)
+  %.23.i.i.i = fmul double %.76.i.i, %.22.i.i.i
+  %.67.i.i = fadd double %"$phi74.0.2.07.i.i", -5.000000e-01
+  %.103.i.i = fadd double %.67.i.i, %.23.i.i.i
+  %.5.i.i.i.i = tail call double @nbgrad.exponent.f64(double %.103.i.i)
+  %.9.i.i.i.i = tail call double @nbgrad.fraction.f64(double %.103.i.i)
+  %.10.i.i.i.i = fcmp ogt double %.9.i.i.i.i, 0x3FF6A09E667F3BCD
+  %.48.i.i.i.i = fadd double %.5.i.i.i.i, 1.000000e+00
+  %"$phi182.0.2.0.i.i.i.i" = select i1 %.10.i.i.i.i, double %.48.i.i.i.i, double %.5.i.i.i.i
+  %2 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i.i")
+  %3 = fcmp ueq double %2, 0x7FF0000000000000
+  br i1 %3, label %B96.endif.i, label %B98.i.i.i
+
+B98.i.i.i:                                        ; preds = %B126.endif.endif.i.i
+  %.105.i.i = fsub double %.67.i.i, %.103.i.i
+  %.106.i.i = fadd double %.23.i.i.i, %.105.i.i
+  %.107.i.i = fadd double %"$phi126.0.3.0.i.i", %.106.i.i
+  %.54.i.i.i = fneg double %"$phi182.0.2.0.i.i.i.i"
+  %.56.i.i.i = tail call double @nbgrad.scaled.f64(double %.107.i.i, double %.54.i.i.i)
   br label %B96.endif.i
 
 B126.i:                                           ; preds = %0
@@ -9458,7 +9275,7 @@ B126.i:                                           ; preds = %0
   %.55.i = tail call double @llvm.floor.f64(double %a0)
   %.57.i = fcmp une double %a0, %.55.i
   %.58.i = or i1 %.57.i, %.53.i
-  br i1 %.58.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
+  br i1 %.58.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.67.i = fadd double %a0, 1.000000e+00
@@ -9488,7 +9305,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.139.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B440.i:                                           ; preds = %B398.i
   %.146.i = fcmp oeq double %a1, 0xFFF0000000000000
@@ -9496,7 +9313,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.155.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B504.i:                                           ; preds = %B440.i
   %.161.i = fcmp ogt double %a1, 0.000000e+00
@@ -9664,7 +9481,7 @@ B202.9.i.i:                                       ; preds = %B202.8.i.i
   %.360.8.i.i = fdiv double %.353.8.i.i, %.356.i1.i
   %.362.8.i.i = fmul double %.360.8.i.i, %.362.7.i.i
   %.306.9.i.i = fmul double %.362.8.i.i, 0x3CAF57D968CAACF1
-  %2 = fsub double %.308.8.i.i, %.306.9.i.i
+  %4 = fsub double %.308.8.i.i, %.306.9.i.i
   br label %B516.endif.i
 
 B554.i:                                           ; preds = %B504.i
@@ -9676,7 +9493,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.223.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i5.i = fmul double %.67.i, 5.000000e-01
@@ -9840,107 +9657,69 @@ B202.9.i126.i:                                    ; preds = %B202.8.i114.i
   %.360.8.i130.i = fdiv double %.353.8.i129.i, %.356.i15.i
   %.362.8.i131.i = fmul double %.360.8.i130.i, %.362.7.i119.i
   %.306.9.i132.i = fmul double %.362.8.i131.i, 0x3CAF57D968CAACF1
-  %3 = fsub double %.308.8.i121.i, %.306.9.i132.i
+  %5 = fsub double %.308.8.i121.i, %.306.9.i132.i
   br label %B640.endif.i
 
-B96.endif.i:                                      ; preds = %B108.i.i, %B92.i.i, %B96.i
-  %"$phi74.0.2.07.i.i" = phi double [ %.25.i.i, %B92.i.i ], [ %.25.i.i, %B108.i.i ], [ %.8.i.i, %B96.i ]
-  %"$phi126.0.3.0.i.i" = phi double [ %.48.i.i, %B92.i.i ], [ %.56.i.i, %B108.i.i ], [ 0.000000e+00, %B96.i ]
+B96.endif.i:                                      ; preds = %B98.i.i.i, %B126.endif.endif.i.i
+  %"$phi134.0.2.0.i.i.i" = phi double [ %.56.i.i.i, %B98.i.i.i ], [ 0.000000e+00, %B126.endif.endif.i.i ]
   %.13.i.i = fcmp olt double %a1, 0.000000e+00
-  %.70.i.i = fadd double %"$phi74.0.2.07.i.i", 5.000000e-01
-  %.76.i.i = fdiv double 1.000000e+00, %.70.i.i
-  %.5.i.i.i = fmul double %.76.i.i, %.76.i.i
-  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0xBFB32C2F037898C4, double 0xBFDCCD27CB114FB1)
-  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.6.i.i.i, double 0xBFE096D0F5E5E243)
-  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double 0xBFBEDFB5B8E61A7F)
-  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.8.i.i.i, double 0x3F668DC326FD72DF)
-  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double 0xBF762AC033A2584B)
-  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.10.i.i.i, double 0x3F7B59A68D5680EA)
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.11.i.i.i, double 0x3FA20B60B568196F)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.12.i.i.i, double 0x3FA555555555574E)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3F867F49B2FF8EDB, double 0x3FCE227FA8E42895)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.14.i.i.i, double 0x3FE284011C43E98B)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.15.i.i.i, double 0x3FD4636143B6B091)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double 0x3F90E24100746441)
-  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.17.i.i.i, double 0x3F707AB19B38DA57)
-  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.18.i.i.i, double 0xBF73AC4C5C48A0D3)
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.19.i.i.i, double 0x3F96EEEF4AC734DE)
-  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.20.i.i.i, double 0x3FA555555555B08B)
-  %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.76.i.i, double %.21.i.i.i, double %.13.i.i.i)
-  %.23.i.i.i = fmul double %.76.i.i, %.22.i.i.i
-  %.67.i.i = fadd double %"$phi74.0.2.07.i.i", -5.000000e-01
-  %.103.i.i = fadd double %.67.i.i, %.23.i.i.i
-  %.105.i.i = fsub double %.67.i.i, %.103.i.i
-  %.106.i.i = fadd double %.23.i.i.i, %.105.i.i
-  %.107.i.i = fadd double %"$phi126.0.3.0.i.i", %.106.i.i
-  %.8.i1.i.i = bitcast double %.103.i.i to i64
-  %.13.i2.i.i = add nsw i64 %.8.i1.i.i, -4604544271217802189
-  %.14.i3.i.i = and i64 %.13.i2.i.i, -4503599627370496
-  %.19.i4.i.i = ashr i64 %.13.i2.i.i, 52
-  %.20.i5.i.i = add nsw i64 %.19.i4.i.i, 4843621399236968448
-  %.21.i6.i.i = bitcast i64 %.20.i5.i.i to double
-  %.22.i7.i.i = fadd double %.21.i6.i.i, 0xC338000000000000
-  %.27.i.i.i = sub nsw i64 4607182418800017408, %.14.i3.i.i
-  %.28.i.i.i = bitcast i64 %.27.i.i.i to double
-  %.33.i.i.i = tail call double @llvm.fabs.f64(double %.22.i7.i.i)
-  %.34.i.i.i = fcmp olt double %.33.i.i.i, 1.000000e+03
-  %.38.i.i.i = fmul double %.107.i.i, %.28.i.i.i
-  %"$phi224.0.2.0.i.i.i" = select i1 %.34.i.i.i, double %.38.i.i.i, double 0.000000e+00
-  %.59.i.i.i = sub nsw i64 %.8.i1.i.i, %.14.i3.i.i
-  %.64.i.i.i = bitcast i64 %.59.i.i.i to double
-  %.65.i.i.i = fadd double %.64.i.i.i, -1.000000e+00
-  %.66.i.i.i = fadd double %.65.i.i.i, %"$phi224.0.2.0.i.i.i"
-  %.5.i.i.i.i = fadd double %.66.i.i.i, 2.000000e+00
-  %.9.i.i.i.i = fdiv double %.66.i.i.i, %.5.i.i.i.i
-  %.10.i.i.i.i = fmul double %.9.i.i.i.i, %.9.i.i.i.i
-  %.11.i.i.i.i = fmul double %.10.i.i.i.i, %.10.i.i.i.i
-  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i)
-  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.15.i.i.i.i, double %.13.i.i.i.i)
-  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.16.i.i.i.i, double %.12.i.i.i.i)
-  %.18.i.i.i.i = fmul double %.66.i.i.i, 5.000000e-01
-  %.19.i.i.i.i = fmul double %.66.i.i.i, %.18.i.i.i.i
-  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i, double %.17.i.i.i.i, double %.19.i.i.i.i)
-  %.21.i.i.i.i = fmul double %.9.i.i.i.i, %.20.i.i.i.i
-  %.67.i.i.i = fsub double %.65.i.i.i, %.66.i.i.i
-  %.68.i.i.i = fadd double %"$phi224.0.2.0.i.i.i", %.67.i.i.i
-  %.99.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i7.i.i, double 0x3DEA39EF35793C76, double %.21.i.i.i.i)
-  %.100.i.i.i = fneg double %.66.i.i.i
-  %.101.i.i.i = tail call double @llvm.fmuladd.f64(double %.100.i.i.i, double %.68.i.i.i, double %.68.i.i.i)
-  %.102.i.i.i = fadd double %.101.i.i.i, %.99.i.i.i
-  %4 = fsub double %.102.i.i.i, %.19.i.i.i.i
-  %.104.i.i.i = fadd double %.66.i.i.i, %4
-  %.106.i.i.i = tail call double @llvm.fmuladd.f64(double %.22.i7.i.i, double 0x3FE62E42FEE00000, double %.104.i.i.i)
-  %.8.i8.i.i = fadd double %.8.i.i, 0x4330000000000000
-  %.9.i9.i.i = fadd double %.8.i8.i.i, 0xC330000000000000
-  %.14.i10.i.i = fcmp olt double %.8.i.i, 0x4330000000000000
-  %.18.i11.i.i = fsub double %.8.i.i, %.9.i9.i.i
-  %"$phi44.0.2.0.i.i.i" = select i1 %.14.i10.i.i, double %.18.i11.i.i, double 0.000000e+00
+  %.14.i.i.i.i = bitcast double %.9.i.i.i.i to i64
+  %.327.i.i.i.i = add nsw i64 %.14.i.i.i.i, -4503599627370496
+  %.378.i.i.i.i = bitcast i64 %.327.i.i.i.i to double
+  %.379.i.i.i.i = select i1 %.10.i.i.i.i, double %.378.i.i.i.i, double %.9.i.i.i.i
+  %.72.i.i.i = fadd double %.379.i.i.i.i, -1.000000e+00
+  %.73.i.i.i = fadd double %.72.i.i.i, %"$phi134.0.2.0.i.i.i"
+  %.76.i.i.i = fmul double %.73.i.i.i, 5.000000e-01
+  %.77.i.i.i = fmul double %.73.i.i.i, %.76.i.i.i
+  %.7.i.i.i.i = fadd double %.379.i.i.i.i, 1.000000e+00
+  %.11.i.i.i.i = fdiv double %.73.i.i.i, %.7.i.i.i.i
+  %.12.i.i.i.i = fmul double %.11.i.i.i.i, %.11.i.i.i.i
+  %.13.i.i.i.i = fmul double %.12.i.i.i.i, %.12.i.i.i.i
+  %.14.i1.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
+  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
+  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
+  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.16.i.i.i.i)
+  %.18.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i, double %.17.i.i.i.i, double %.15.i.i.i.i)
+  %.19.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i.i, double %.18.i.i.i.i, double %.14.i1.i.i.i)
+  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i.i.i, double %.19.i.i.i.i, double %.77.i.i.i)
+  %.21.i.i.i.i = fmul double %.11.i.i.i.i, %.20.i.i.i.i
+  %.74.i.i.i = fsub double %.72.i.i.i, %.73.i.i.i
+  %.75.i.i.i = fadd double %"$phi134.0.2.0.i.i.i", %.74.i.i.i
+  %.107.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i.i", double 0x3DEA39EF35793C76, double %.21.i.i.i.i)
+  %.108.i.i.i = fneg double %.73.i.i.i
+  %.109.i.i.i = tail call double @llvm.fmuladd.f64(double %.108.i.i.i, double %.75.i.i.i, double %.75.i.i.i)
+  %.110.i.i.i = fadd double %.109.i.i.i, %.107.i.i.i
+  %6 = fsub double %.110.i.i.i, %.77.i.i.i
+  %.112.i.i.i = fadd double %.73.i.i.i, %6
+  %.114.i.i.i = tail call double @llvm.fmuladd.f64(double %"$phi182.0.2.0.i.i.i.i", double 0x3FE62E42FEE00000, double %.112.i.i.i)
+  %.8.i1.i.i = fadd double %.8.i.i, 0x4330000000000000
+  %.9.i2.i.i = fadd double %.8.i1.i.i, 0xC330000000000000
+  %.14.i3.i.i = fcmp olt double %.8.i.i, 0x4330000000000000
+  %.18.i4.i.i = fsub double %.8.i.i, %.9.i2.i.i
+  %"$phi44.0.2.0.i.i.i" = select i1 %.14.i3.i.i, double %.18.i4.i.i, double 0.000000e+00
   %.168.i.i = fmul double %"$phi44.0.2.0.i.i.i", %"$phi44.0.2.0.i.i.i"
-  %.5.i12.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3ED164E7853E2F9C, double 0xBF1B69322CF5D6EA)
-  %.6.i13.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i12.i.i, double 0x3F5F9D247559A532)
-  %.7.i14.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i13.i.i, double 0xBF9A6D1EFA55EE4E)
-  %.8.i15.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i14.i.i, double 0x3FCE1F50680DC282)
-  %.9.i16.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i15.i.i, double 0xBFF55D3C7E3BF652)
-  %.10.i17.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i16.i.i, double 0x40103C1F081B599A)
-  %.11.i18.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i17.i.i, double 0xC013BD3CC9BE45DC)
-  %.12.i19.i.i = fmul double %.168.i.i, %.11.i18.i.i
-  %.5.i20.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
-  %.6.i21.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i20.i.i, double 0x3F23746A56BC77A6)
-  %.7.i22.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i21.i.i, double 0xBF6338169A3CA423)
-  %.8.i23.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i22.i.i, double 0x3F9AC6805CCB0FD7)
-  %.9.i24.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i23.i.i, double 0xBFC86A8E4720A5D0)
-  %.10.i25.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i24.i.i, double 0x3FE9F9CB402BC42E)
-  %.11.i26.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i25.i.i, double 0xBFFA51A6625307D3)
-  %.12.i27.i.i = fmul double %.168.i.i, %.11.i26.i.i
-  %.202.i.i = fadd double %.12.i19.i.i, 1.000000e+00
+  %.5.i5.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3ED164E7853E2F9C, double 0xBF1B69322CF5D6EA)
+  %.6.i6.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i5.i.i, double 0x3F5F9D247559A532)
+  %.7.i7.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i6.i.i, double 0xBF9A6D1EFA55EE4E)
+  %.8.i8.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i7.i.i, double 0x3FCE1F50680DC282)
+  %.9.i9.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i8.i.i, double 0xBFF55D3C7E3BF652)
+  %.10.i10.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i9.i.i, double 0x40103C1F081B599A)
+  %.11.i11.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i10.i.i, double 0xC013BD3CC9BE45DC)
+  %.12.i12.i.i = fmul double %.168.i.i, %.11.i11.i.i
+  %.5.i13.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double 0x3E90758F1F175374, double 0xBEDD3E7EB8ADDB9E)
+  %.6.i14.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.5.i13.i.i, double 0x3F23746A56BC77A6)
+  %.7.i15.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.6.i14.i.i, double 0xBF6338169A3CA423)
+  %.8.i16.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.7.i15.i.i, double 0x3F9AC6805CCB0FD7)
+  %.9.i17.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.8.i16.i.i, double 0xBFC86A8E4720A5D0)
+  %.10.i18.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.9.i17.i.i, double 0x3FE9F9CB402BC42E)
+  %.11.i19.i.i = tail call double @llvm.fmuladd.f64(double %.168.i.i, double %.10.i18.i.i, double 0xBFFA51A6625307D3)
+  %.12.i20.i.i = fmul double %.168.i.i, %.11.i19.i.i
+  %.202.i.i = fadd double %.12.i12.i.i, 1.000000e+00
   %.225.i.i = fsub double 1.000000e+00, %.202.i.i
-  %.229.i.i = fadd double %.12.i19.i.i, %.225.i.i
+  %.229.i.i = fadd double %.12.i12.i.i, %.225.i.i
   %"$phi354.0.2.0.i.i" = select i1 %.13.i.i, double %.229.i.i, double 0.000000e+00
   %"$phi330.0.2.09.i.i" = select i1 %.13.i.i, double %.202.i.i, double -1.000000e+00
-  %.278.i.i = fmul double %"$phi44.0.2.0.i.i.i", %.12.i27.i.i
+  %.278.i.i = fmul double %"$phi44.0.2.0.i.i.i", %.12.i20.i.i
   %.284.i.i = fadd double %"$phi44.0.2.0.i.i.i", %.278.i.i
   %.309.i.i = fsub double %"$phi44.0.2.0.i.i.i", %.284.i.i
   %.313.i.i = fadd double %.278.i.i, %.309.i.i
@@ -9957,8 +9736,8 @@ B96.endif.i:                                      ; preds = %B108.i.i, %B92.i.i,
   %.356.i.i = fcmp olt double %.355.i.i, 1.000000e+300
   %"$phi584.1.2.0.i.i" = select i1 %.356.i.i, double %.351.i.i, double 0.000000e+00
   %.375.i.i = fadd double %.336.i.i, %"$phi584.1.2.0.i.i"
-  %.389.i.i = fadd double %.375.i.i, %.106.i.i.i
-  %"$phi606.0.2.0.i.i" = select i1 %.18.i.i, double %.389.i.i, double %.106.i.i.i
+  %.389.i.i = fadd double %.375.i.i, %.114.i.i.i
+  %"$phi606.0.2.0.i.i" = select i1 %.18.i.i, double %.389.i.i, double %.114.i.i.i
   %.413.i.i = fcmp oeq double %"$phi44.0.2.0.i.i.i", 0.000000e+00
   %.417.i.i = and i1 %.13.i.i, %.413.i.i
   %.422.i.i = fcmp oeq double %a1, 0xFFF0000000000000
@@ -9966,15 +9745,15 @@ B96.endif.i:                                      ; preds = %B108.i.i, %B92.i.i,
   %"$phi688.0.2.0.i.i" = select i1 %.423.i.i, double 0x7FF8000000000000, double %"$phi606.0.2.0.i.i"
   %.444.i.i = fcmp one double %a1, 0x7FF0000000000000
   %"$phi728.0.2.0.i.i" = select i1 %.444.i.i, double %"$phi688.0.2.0.i.i", double %a1
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
-  %storemerge.i.i = phi double [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.6.i.i, %B202.6.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %2, %B202.9.i.i ], [ %.65.i.i, %B36.i.i ]
+  %storemerge.i.i = phi double [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.6.i.i, %B202.6.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %4, %B202.9.i.i ], [ %.65.i.i, %B36.i.i ]
   %.197.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.endif.i:                                     ; preds = %B36.i134.i, %B202.9.i126.i, %B202.8.i114.i, %B202.7.i102.i, %B202.6.i90.i, %B202.5.i78.i, %B202.4.i66.i, %B202.3.i54.i, %B202.2.i42.i, %B202.1.i30.i, %B202.i9.i
-  %storemerge.i29.i = phi double [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %3, %B202.9.i126.i ], [ %.65.i140.i, %B36.i134.i ]
+  %storemerge.i29.i = phi double [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %5, %B202.9.i126.i ], [ %.65.i140.i, %B36.i134.i ]
   %.257.i = fsub double 1.000000e+00, %a1
   %.27.i147.i = fcmp olt double %.257.i, %.22.i6.i
   br i1 %.27.i147.i, label %B36.i274.i, label %B202.i149.i
@@ -10134,11 +9913,11 @@ B202.9.i266.i:                                    ; preds = %B202.8.i254.i
   %.360.8.i270.i = fdiv double %.353.8.i269.i, %.356.i155.i
   %.362.8.i271.i = fmul double %.360.8.i270.i, %.362.7.i259.i
   %.306.9.i272.i = fmul double %.362.8.i271.i, 0x3CAF57D968CAACF1
-  %5 = fsub double %.308.8.i261.i, %.306.9.i272.i
+  %7 = fsub double %.308.8.i261.i, %.306.9.i272.i
   br label %B640.endif.endif.i
 
 B640.endif.endif.i:                               ; preds = %B36.i274.i, %B202.9.i266.i, %B202.8.i254.i, %B202.7.i242.i, %B202.6.i230.i, %B202.5.i218.i, %B202.4.i206.i, %B202.3.i194.i, %B202.2.i182.i, %B202.1.i170.i, %B202.i149.i
-  %storemerge.i169.i = phi double [ %.308.i164.i, %B202.i149.i ], [ %.308.1.i177.i, %B202.1.i170.i ], [ %.308.2.i189.i, %B202.2.i182.i ], [ %.308.3.i201.i, %B202.3.i194.i ], [ %.308.4.i213.i, %B202.4.i206.i ], [ %.308.5.i225.i, %B202.5.i218.i ], [ %.308.6.i237.i, %B202.6.i230.i ], [ %.308.7.i249.i, %B202.7.i242.i ], [ %.308.8.i261.i, %B202.8.i254.i ], [ %5, %B202.9.i266.i ], [ %.65.i280.i, %B36.i274.i ]
+  %storemerge.i169.i = phi double [ %.308.i164.i, %B202.i149.i ], [ %.308.1.i177.i, %B202.1.i170.i ], [ %.308.2.i189.i, %B202.2.i182.i ], [ %.308.3.i201.i, %B202.3.i194.i ], [ %.308.4.i213.i, %B202.4.i206.i ], [ %.308.5.i225.i, %B202.5.i218.i ], [ %.308.6.i237.i, %B202.6.i230.i ], [ %.308.7.i249.i, %B202.7.i242.i ], [ %.308.8.i261.i, %B202.8.i254.i ], [ %7, %B202.9.i266.i ], [ %.65.i280.i, %B36.i274.i ]
   %.291.i = fsub double 1.000000e+00, %.207.i
   %.27.i287.i = fcmp olt double %.291.i, %.22.i6.i
   br i1 %.27.i287.i, label %B36.i414.i, label %B202.i289.i
@@ -10298,19 +10077,19 @@ B202.9.i406.i:                                    ; preds = %B202.8.i394.i
   %.360.8.i410.i = fdiv double %.353.8.i409.i, %.356.i295.i
   %.362.8.i411.i = fmul double %.360.8.i410.i, %.362.7.i399.i
   %.306.9.i412.i = fmul double %.362.8.i411.i, 0x3CAF57D968CAACF1
-  %6 = fsub double %.308.8.i401.i, %.306.9.i412.i
+  %8 = fsub double %.308.8.i401.i, %.306.9.i412.i
   br label %B640.endif.endif.endif.i
 
 B640.endif.endif.endif.i:                         ; preds = %B36.i414.i, %B202.9.i406.i, %B202.8.i394.i, %B202.7.i382.i, %B202.6.i370.i, %B202.5.i358.i, %B202.4.i346.i, %B202.3.i334.i, %B202.2.i322.i, %B202.1.i310.i, %B202.i289.i
-  %storemerge.i309.i = phi double [ %.308.i304.i, %B202.i289.i ], [ %.308.1.i317.i, %B202.1.i310.i ], [ %.308.2.i329.i, %B202.2.i322.i ], [ %.308.3.i341.i, %B202.3.i334.i ], [ %.308.4.i353.i, %B202.4.i346.i ], [ %.308.5.i365.i, %B202.5.i358.i ], [ %.308.6.i377.i, %B202.6.i370.i ], [ %.308.7.i389.i, %B202.7.i382.i ], [ %.308.8.i401.i, %B202.8.i394.i ], [ %6, %B202.9.i406.i ], [ %.65.i420.i, %B36.i414.i ]
+  %storemerge.i309.i = phi double [ %.308.i304.i, %B202.i289.i ], [ %.308.1.i317.i, %B202.1.i310.i ], [ %.308.2.i329.i, %B202.2.i322.i ], [ %.308.3.i341.i, %B202.3.i334.i ], [ %.308.4.i353.i, %B202.4.i346.i ], [ %.308.5.i365.i, %B202.5.i358.i ], [ %.308.6.i377.i, %B202.6.i370.i ], [ %.308.7.i389.i, %B202.7.i382.i ], [ %.308.8.i401.i, %B202.8.i394.i ], [ %8, %B202.9.i406.i ], [ %.65.i420.i, %B36.i414.i ]
   %.285.i = fsub double %storemerge.i29.i, %storemerge.i169.i
   %.342.i = fneg double %.285.i
   %"$phi762.2.2.0.i" = select i1 %.77.i, double %.285.i, double %.342.i
   %.350.i = fadd double %"$phi762.2.2.0.i", %storemerge.i309.i
   %.356.i = fmul double %factorial.3.1.i, %.350.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9polygamma9polygammaB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
+_ZN6nbgrad7kernels9polygamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
   %.197.sink.i = phi double [ %.197.i, %B516.endif.i ], [ %"$phi728.0.2.0.i.i", %B96.endif.i ], [ %.356.i, %B640.endif.endif.endif.i ], [ %.223.i, %B610.i ], [ %.155.i, %B474.i ], [ %.139.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
   ret double %.197.sink.i
 }
@@ -10396,7 +10175,7 @@ B206.i:                                           ; preds = %0
   %.74.i = fcmp une float %"$phi520.0.2.0.frozen.i", 0.000000e+00
   %.83.i = fdiv double %.35.fca.0.load.cast.i, %.62.i
   %"$phi230.0.2.0.i" = select i1 %.74.i, double %.83.i, double 1.000000e+00
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B232.i:                                           ; preds = %0
   %.105.i = fcmp oeq float %a0, 1.000000e+00
@@ -10436,7 +10215,7 @@ B304.i:                                           ; preds = %B232.i
   %.158.i = tail call double @llvm.rint.f64(double %.6.i)
   %.160.i = fcmp une double %.158.i, %.6.i
   %.161.i = or i1 %.160.i, %.156.i
-  br i1 %.161.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B454.i
+  br i1 %.161.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B454.i
 
 B454.i:                                           ; preds = %B304.i
   %.179.i = tail call double @llvm.fabs.f64(double %.62.i)
@@ -10469,7 +10248,7 @@ B622.i:                                           ; preds = %B538.i, %B496.i
   %scale.4.1.i = phi double [ 1.000000e+00, %B496.i ], [ %.262.i, %B538.i ]
   %value.5.1.i = phi double [ %"$phi520.0.2.0.i", %B496.i ], [ %.256.i, %B538.i ]
   %.286.i = fmul double %scale.4.1.i, %value.5.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B632.i:                                           ; preds = %B454.i
   %.308.i = fadd double %.6.i, 2.400000e+01
@@ -10515,14 +10294,14 @@ B834.i:                                           ; preds = %B822.i, %B834.i
 B886.i:                                           ; preds = %B834.i, %B822.i
   %scale.6.1.i = phi double [ 1.000000e+00, %B822.i ], [ %.396.i, %B834.i ]
   %.413.i = fmul double %value.7.1.i, %scale.6.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B244.endif.i:                                     ; preds = %B326.endif.i.i, %B314.i.i
   %"$phi346.0.2.0.i.i" = phi double [ %.75.i.i, %B314.i.i ], [ %.102.i.i, %B326.endif.i.i ]
   %.145.i = fmul double %"$phi346.0.2.0.i.i", 0x400921FB54442D18
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v548B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B206.i, %B304.i, %B622.i, %B886.i, %B244.endif.i
+_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B206.i, %B304.i, %B622.i, %B886.i, %B244.endif.i
   %.145.sink.i = phi double [ %.145.i, %B244.endif.i ], [ %.413.i, %B886.i ], [ %.286.i, %B622.i ], [ %"$phi230.0.2.0.i", %B206.i ], [ 0x7FF8000000000000, %B304.i ]
   %result = fptrunc double %.145.sink.i to float
   ret float %result
@@ -10607,7 +10386,7 @@ B206.i:                                           ; preds = %0
   %.72.i = fcmp une double %"$phi520.0.2.0.frozen.i", 0.000000e+00
   %.81.i = fdiv double %.33.fca.0.load.cast.i, %.60.i
   %"$phi230.0.2.0.i" = select i1 %.72.i, double %.81.i, double 1.000000e+00
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B232.i:                                           ; preds = %0
   %.103.i = fcmp oeq double %a0, 1.000000e+00
@@ -10647,7 +10426,7 @@ B304.i:                                           ; preds = %B232.i
   %.156.i = tail call double @llvm.rint.f64(double %a0)
   %.158.i = fcmp une double %a0, %.156.i
   %.159.i = or i1 %.158.i, %.154.i
-  br i1 %.159.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B454.i
+  br i1 %.159.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B454.i
 
 B454.i:                                           ; preds = %B304.i
   %.177.i = tail call double @llvm.fabs.f64(double %.60.i)
@@ -10680,7 +10459,7 @@ B622.i:                                           ; preds = %B538.i, %B496.i
   %scale.4.1.i = phi double [ 1.000000e+00, %B496.i ], [ %.260.i, %B538.i ]
   %value.5.1.i = phi double [ %"$phi520.0.2.0.i", %B496.i ], [ %.254.i, %B538.i ]
   %.284.i = fmul double %scale.4.1.i, %value.5.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B632.i:                                           ; preds = %B454.i
   %.306.i = fadd double %a0, 2.400000e+01
@@ -10726,14 +10505,14 @@ B834.i:                                           ; preds = %B822.i, %B834.i
 B886.i:                                           ; preds = %B834.i, %B822.i
   %scale.6.1.i = phi double [ 1.000000e+00, %B822.i ], [ %.394.i, %B834.i ]
   %.411.i = fmul double %value.7.1.i, %scale.6.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B244.endif.i:                                     ; preds = %B326.endif.i.i, %B314.i.i
   %"$phi346.0.2.0.i.i" = phi double [ %.75.i.i, %B314.i.i ], [ %.102.i.i, %B326.endif.i.i ]
   %.143.i = fmul double %"$phi346.0.2.0.i.i", 0x400921FB54442D18
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B206.i, %B304.i, %B622.i, %B886.i, %B244.endif.i
+_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B206.i, %B304.i, %B622.i, %B886.i, %B244.endif.i
   %.143.sink.i = phi double [ %.143.i, %B244.endif.i ], [ %.411.i, %B886.i ], [ %.284.i, %B622.i ], [ %"$phi230.0.2.0.i", %B206.i ], [ 0x7FF8000000000000, %B304.i ]
   ret double %.143.sink.i
 }
@@ -10825,14 +10604,14 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105121.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..248.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.291107.not.i = icmp slt i64 %math.i, 1
@@ -10875,7 +10654,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104113125.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111114124.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.preheader19.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.preheader19.i
 
 B54.preheader19.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nsw i64 %.104113125.unr.i, -1
@@ -10979,7 +10758,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next34.i = add i64 %lsr.iv33.i, %.20.i
   %lsr.iv.next44.i = add i64 %lsr.iv43.i, %.20.i
   %.105.us154.i = icmp sgt i64 %.104113125.us135.i, 1
-  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2110.us.us.i = phi i32 [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.343.us.us.1.i, %B200.us.us.i ]
@@ -11031,9 +10810,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %ov60.i = extractvalue { i64, i1 } %27, 1
   %lsr.iv.next23.i = add i64 %lsr.iv22.i, %14
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
-  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.recurrence(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11049,14 +10828,14 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105121.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290107.not.i = icmp slt i64 %math.i, 1
@@ -11099,7 +10878,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104113125.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111114124.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader19.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader19.i
 
 B54.preheader19.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nsw i64 %.104113125.unr.i, -1
@@ -11203,7 +10982,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next34.i = add i64 %lsr.iv33.i, %.20.i
   %lsr.iv.next44.i = add i64 %lsr.iv43.i, %.20.i
   %.105.us154.i = icmp sgt i64 %.104113125.us135.i, 1
-  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2110.us.us.i = phi i64 [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -11255,9 +11034,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %ov60.i = extractvalue { i64, i1 } %27, 1
   %lsr.iv.next23.i = add i64 %lsr.iv22.i, %14
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
-  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.recurrence(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11273,14 +11052,14 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105118.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290104.not.i = icmp slt i64 %math.i, 1
@@ -11323,7 +11102,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104110122.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111111121.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.preheader19.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.preheader19.i
 
 B54.preheader19.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nsw i64 %.104110122.unr.i, -1
@@ -11427,7 +11206,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next34.i = add i64 %lsr.iv33.i, %.20.i
   %lsr.iv.next44.i = add i64 %lsr.iv43.i, %.20.i
   %.105.us151.i = icmp sgt i64 %.104110122.us132.i, 1
-  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2107.us.us.i = phi float [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -11479,9 +11258,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %ov60.i = extractvalue { i64, i1 } %27, 1
   %lsr.iv.next23.i = add i64 %lsr.iv22.i, %14
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
-  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.recurrence(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11497,14 +11276,14 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105118.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290104.not.i = icmp slt i64 %math.i, 1
@@ -11547,7 +11326,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104110122.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111111121.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.preheader19.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.preheader19.i
 
 B54.preheader19.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nsw i64 %.104110122.unr.i, -1
@@ -11651,7 +11430,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next34.i = add i64 %lsr.iv33.i, %.20.i
   %lsr.iv.next44.i = add i64 %lsr.iv43.i, %.20.i
   %.105.us151.i = icmp sgt i64 %.104110122.us132.i, 1
-  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2107.us.us.i = phi double [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -11703,9 +11482,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %ov60.i = extractvalue { i64, i1 } %27, 1
   %lsr.iv.next23.i = add i64 %lsr.iv22.i, %14
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
-  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11718,7 +11497,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -11780,9 +11559,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11795,7 +11574,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -11857,9 +11636,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11870,7 +11649,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -11941,9 +11720,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11954,7 +11733,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12025,9 +11804,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12040,7 +11819,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12102,9 +11881,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12117,7 +11896,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12179,9 +11958,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12192,7 +11971,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12263,9 +12042,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12276,7 +12055,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12347,9 +12126,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*int32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -12376,7 +12155,7 @@ B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B
   %scevgep26.i = getelementptr i8, ptr %lsr.iv.i, i64 %11
   %scevgep31.i = getelementptr i8, ptr %lsr.iv30.i, i64 %14
   %.135.i = icmp sgt i64 %.134491.i, 1
-  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
   %lsr.iv30.i = phi ptr [ %scevgep29.i, %B126.lr.ph.i ], [ %scevgep31.i, %B124.loopexit.i ]
@@ -12573,7 +12352,7 @@ B90.endif.i:                                      ; preds = %B52.i, %0
   %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
   %.89.i = sub i64 %a5, %a4
   %.135490.not.i = icmp slt i64 %.89.i, 1
-  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
+  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
 
 B126.lr.ph.i:                                     ; preds = %B90.endif.i
   %.204.idx.i = shl i64 %.21.i, 4
@@ -12814,7 +12593,7 @@ B814.preheader.i:                                 ; preds = %B770.endif.i
   %invariant.gep1.i = getelementptr i8, ptr %other_order.3.1487.i, i64 -8
   br label %B814.i
 
-_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
+_ZN6nbgrad7kernels4sort7argsortB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -12841,7 +12620,7 @@ B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B
   %scevgep29.i = getelementptr i8, ptr %lsr.iv.i, i64 %10
   %scevgep34.i = getelementptr i8, ptr %lsr.iv33.i, i64 %13
   %.135.i = icmp sgt i64 %.134491.i, 1
-  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
   %lsr.iv33.i = phi ptr [ %scevgep32.i, %B126.lr.ph.i ], [ %scevgep34.i, %B124.loopexit.i ]
@@ -13033,7 +12812,7 @@ B90.endif.i:                                      ; preds = %B52.i, %0
   %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
   %.89.i = sub i64 %a5, %a4
   %.135490.not.i = icmp slt i64 %.89.i, 1
-  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
+  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
 
 B126.lr.ph.i:                                     ; preds = %B90.endif.i
   %.204.idx.i = shl i64 %.21.i, 4
@@ -13271,7 +13050,7 @@ B814.preheader.i:                                 ; preds = %B770.endif.i
   %invariant.gep1.i = getelementptr i8, ptr %other_order.3.1487.i, i64 -8
   br label %B814.i
 
-_ZN6nbgrad7kernels4sort7argsortB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
+_ZN6nbgrad7kernels4sort7argsortB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -13299,7 +13078,7 @@ B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B
   %scevgep33.i = getelementptr i8, ptr %lsr.iv32.i, i64 %18
   %scevgep44.i = getelementptr i8, ptr %lsr.iv43.i, i64 %18
   %.135.i = icmp sgt i64 %.134491.i, 1
-  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
   %lsr.iv43.i = phi ptr [ %17, %B126.lr.ph.i ], [ %scevgep44.i, %B124.loopexit.i ]
@@ -13506,7 +13285,7 @@ B90.endif.i:                                      ; preds = %B52.i, %0
   %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
   %.89.i = sub i64 %a5, %a4
   %.135490.not.i = icmp slt i64 %.89.i, 1
-  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
+  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
 
 B126.lr.ph.i:                                     ; preds = %B90.endif.i
   %.204.idx.i = shl i64 %.21.i, 4
@@ -13740,7 +13519,7 @@ B814.preheader.i:                                 ; preds = %B770.endif.i
   %invariant.gep1.i = getelementptr i8, ptr %other_order.3.1487.i, i64 -8
   br label %B814.i
 
-_ZN6nbgrad7kernels4sort7argsortB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
+_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -13768,7 +13547,7 @@ B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B
   %scevgep33.i = getelementptr i8, ptr %lsr.iv32.i, i64 %17
   %scevgep44.i = getelementptr i8, ptr %lsr.iv43.i, i64 %17
   %.135.i = icmp sgt i64 %.134491.i, 1
-  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
   %lsr.iv43.i = phi ptr [ %16, %B126.lr.ph.i ], [ %scevgep44.i, %B124.loopexit.i ]
@@ -13972,7 +13751,7 @@ B90.endif.i:                                      ; preds = %B52.i, %0
   %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
   %.89.i = sub i64 %a5, %a4
   %.135490.not.i = icmp slt i64 %.89.i, 1
-  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
+  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
 
 B126.lr.ph.i:                                     ; preds = %B90.endif.i
   %.204.idx.i = shl i64 %.21.i, 4
@@ -14205,7 +13984,7 @@ B814.preheader.i:                                 ; preds = %B770.endif.i
   %invariant.gep1.i = getelementptr i8, ptr %other_order.3.1487.i, i64 -8
   br label %B814.i
 
-_ZN6nbgrad7kernels4sort7argsortB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
+_ZN6nbgrad7kernels4sort7argsortB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14249,7 +14028,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -14261,12 +14040,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.279.epil.i = load i32, ptr %.278.epil.i, align 4
   %.282.epil.i = add i32 %.279.epil.i, %.276.epil.i
   store i32 %.282.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -14276,7 +14055,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14319,7 +14098,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.150.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2388284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -14331,12 +14110,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.278.epil.i = load i64, ptr %.277.epil.i, align 8
   %.279.epil.i = add nsw i64 %.278.epil.i, %.275.epil.i
   store i64 %.279.epil.i, ptr %.274.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.150.i = load i64, ptr %a3, align 8
   %.23283.not.i = icmp slt i64 %.150.i, 1
-  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.150.i, 1
@@ -14346,7 +14125,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.150.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14390,7 +14169,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -14402,12 +14181,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.279.epil.i = load float, ptr %.278.epil.i, align 4
   %.280.epil.i = fadd float %.276.epil.i, %.279.epil.i
   store float %.280.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -14417,7 +14196,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14460,7 +14239,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -14472,12 +14251,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.279.epil.i = load double, ptr %.278.epil.i, align 8
   %.280.epil.i = fadd double %.276.epil.i, %.279.epil.i
   store double %.280.epil.i, ptr %.275.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -14487,7 +14266,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14511,7 +14290,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.151.i, -1
@@ -14598,9 +14377,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14624,7 +14403,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.238141.not.i = icmp slt i64 %.156.i, 1
   %.366130.not.i = icmp slt i64 %.150.i, 1
   %or.cond.i = select i1 %.238141.not.i, i1 true, i1 %.366130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.150.i, -1
@@ -14711,9 +14490,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.251.us.i, %.156.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14737,7 +14516,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.151.i, -1
@@ -14824,9 +14603,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14850,7 +14629,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.151.i, -1
@@ -14937,9 +14716,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_last(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14985,7 +14764,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B132.loopexit.unr-lcssa.i:                        ; preds = %B106.i, %B106.preheader.i
   %.2358284.unr.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B106.i ]
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B132.loopexit.unr-lcssa.i, %B106.epil.i
   %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B106.epil.i ], [ %xtraiter.i, %B132.loopexit.unr-lcssa.i ]
@@ -14998,12 +14777,12 @@ B106.epil.i:                                      ; preds = %B132.loopexit.unr-l
   store i64 %.2358284.epil.i, ptr %.271.epil.i, align 8
   %lsr.iv.next.i = add nsw i64 %lsr.iv.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.147.i = load i64, ptr %a2, align 8
   %.22983.not.i = icmp slt i64 %.147.i, 1
-  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.147.i, 3
@@ -15014,7 +14793,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.147.i, 9223372036854775804
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter12scatter_lastB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_lastB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.convolve(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -15074,7 +14853,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
 
 B522.loopexit.i:                                  ; preds = %B2010.B1802.loopexit_crit_edge.us.i, %B1804.endif.lr.ph.i, %B1756.endif.i, %B830.endif.endif.peel.i
   %.539.i = icmp sgt i64 %.53815611754.i, 1
-  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B524.i:                                           ; preds = %B524.lr.ph.i, %B522.loopexit.i
   %.53815611754.i = phi i64 [ %.493.i, %B524.lr.ph.i ], [ %.548.i, %B522.loopexit.i ]
@@ -15107,7 +14886,7 @@ B750.i:                                           ; preds = %296, %B736.i
   %.898.i = add i64 %.897.i, %.895.i
   %.900.i = mul i64 %.898.i, %.77.i
   %.902.i = add nsw i64 %.900.i, %.74.i
-  br i1 %214, label %_ZN6nbgrad7kernels11convolution8convolveB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B750.endif.i
+  br i1 %214, label %_ZN6nbgrad7kernels11convolution8convolveB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B750.endif.i
 
 B830.i:                                           ; preds = %B830.endif.endif.i, %B830.preheader27.i
   %.98710351108.in.i = phi i64 [ %.98710351108.i, %B830.endif.endif.i ], [ %.966.i, %B830.preheader27.i ]
@@ -15846,7 +15625,7 @@ B0.endif.endif.endif.endif.endif.i:               ; preds = %193, %B0.endif.endi
   %.453.i = add nsw i64 %.443.i, %.451.i
   %.493.i = sub i64 %a6, %a5
   %.5391721.not.i = icmp slt i64 %.493.i, 1
-  br i1 %.5391721.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B524.lr.ph.i
+  br i1 %.5391721.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B524.lr.ph.i
 
 B524.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.i
   %.579.i = mul nsw i64 %quot.2.0.i, %.328.i
@@ -17323,7 +17102,7 @@ B1156.endif.us.i:                                 ; preds = %B1156.endif.lr.ph.u
   br i1 %230, label %B1468.us.i, label %B1190.endif.lr.ph.us.i
 
 B1468.us.i:                                       ; preds = %B1314.B1188.loopexit_crit_edge.us.us.i, %B1190.endif.lr.ph.us.i, %B1156.endif.us.i
-  br i1 %231, label %_ZN6nbgrad7kernels11convolution8convolveB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1468.endif.us.i
+  br i1 %231, label %_ZN6nbgrad7kernels11convolution8convolveB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1468.endif.us.i
 
 B1468.endif.us.i:                                 ; preds = %B1468.us.i
   br i1 %.1883.i, label %B1154.loopexit.us.i, label %B1468.endif.endif.us.i
@@ -17596,7 +17375,7 @@ B966.us.us.i:                                     ; preds = %B830.endif.endif.us
   %lsr.iv779.i = phi ptr [ %scevgep780.i, %B1050.us.us.i ], [ %scevgep778.i, %B830.endif.endif.us.i ]
   %.1199.us.us.i = load i64, ptr %lsr.iv779.i, align 8
   %.1227.us.us.i = icmp eq i64 %.1199.us.us.i, 0
-  br i1 %.1227.us.us.i, label %B1050.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.1227.us.us.i, label %B1050.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B1050.us.us.i:                                    ; preds = %B966.us.us.i
   tail call void @nbgrad.clear.float32(ptr %.1235.us.us.i, i64 %.1211.i)
@@ -17881,7 +17660,7 @@ B2046.B2010.loopexit_crit_edge.split.us.split.us.us.us.us.us.i: ; preds = %B2248
   %exitcond2047.not.i = icmp eq i64 %.756.i, %.2374.us.us.us.us.i
   br i1 %exitcond2047.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us.us.us.i
 
-_ZN6nbgrad7kernels11convolution8convolveB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B750.i, %B522.loopexit.i, %B966.us.us.i, %B1468.us.i, %B0.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution8convolveB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B750.i, %B522.loopexit.i, %B966.us.us.i, %B1468.us.i, %B0.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.convolve(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -17941,7 +17720,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
 
 B522.loopexit.i:                                  ; preds = %B2010.B1802.loopexit_crit_edge.us.i, %B1804.endif.lr.ph.i, %B1756.endif.i, %B830.endif.endif.peel.i
   %.539.i = icmp sgt i64 %.53815611754.i, 1
-  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B524.i:                                           ; preds = %B524.lr.ph.i, %B522.loopexit.i
   %.53815611754.i = phi i64 [ %.493.i, %B524.lr.ph.i ], [ %.548.i, %B522.loopexit.i ]
@@ -17974,7 +17753,7 @@ B750.i:                                           ; preds = %297, %B736.i
   %.898.i = add i64 %.897.i, %.895.i
   %.900.i = mul i64 %.898.i, %.77.i
   %.902.i = add nsw i64 %.900.i, %.74.i
-  br i1 %215, label %_ZN6nbgrad7kernels11convolution8convolveB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B750.endif.i
+  br i1 %215, label %_ZN6nbgrad7kernels11convolution8convolveB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B750.endif.i
 
 B830.i:                                           ; preds = %B830.endif.endif.i, %B830.preheader27.i
   %.98710351108.in.i = phi i64 [ %.98710351108.i, %B830.endif.endif.i ], [ %.966.i, %B830.preheader27.i ]
@@ -18713,7 +18492,7 @@ B0.endif.endif.endif.endif.endif.i:               ; preds = %193, %B0.endif.endi
   %.453.i = add nsw i64 %.443.i, %.451.i
   %.493.i = sub i64 %a6, %a5
   %.5391721.not.i = icmp slt i64 %.493.i, 1
-  br i1 %.5391721.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B524.lr.ph.i
+  br i1 %.5391721.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B524.lr.ph.i
 
 B524.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.i
   %.579.i = mul nsw i64 %quot.2.0.i, %.328.i
@@ -20191,7 +19970,7 @@ B1156.endif.us.i:                                 ; preds = %B1156.endif.lr.ph.u
   br i1 %231, label %B1468.us.i, label %B1190.endif.lr.ph.us.i
 
 B1468.us.i:                                       ; preds = %B1314.B1188.loopexit_crit_edge.us.us.i, %B1190.endif.lr.ph.us.i, %B1156.endif.us.i
-  br i1 %232, label %_ZN6nbgrad7kernels11convolution8convolveB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1468.endif.us.i
+  br i1 %232, label %_ZN6nbgrad7kernels11convolution8convolveB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1468.endif.us.i
 
 B1468.endif.us.i:                                 ; preds = %B1468.us.i
   br i1 %.1881.i, label %B1154.loopexit.us.i, label %B1468.endif.endif.us.i
@@ -20464,7 +20243,7 @@ B966.us.us.i:                                     ; preds = %B830.endif.endif.us
   %lsr.iv779.i = phi ptr [ %scevgep780.i, %B1050.us.us.i ], [ %scevgep778.i, %B830.endif.endif.us.i ]
   %.1199.us.us.i = load i64, ptr %lsr.iv779.i, align 8
   %.1227.us.us.i = icmp eq i64 %.1199.us.us.i, 0
-  br i1 %.1227.us.us.i, label %B1050.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.1227.us.us.i, label %B1050.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B1050.us.us.i:                                    ; preds = %B966.us.us.i
   tail call void @nbgrad.clear.float64(ptr %.1235.us.us.i, i64 %.1211.i)
@@ -20749,7 +20528,7 @@ B2046.B2010.loopexit_crit_edge.split.us.split.us.us.us.us.us.i: ; preds = %B2248
   %exitcond2047.not.i = icmp eq i64 %.756.i, %.2372.us.us.us.us.i
   br i1 %exitcond2047.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us.us.us.i
 
-_ZN6nbgrad7kernels11convolution8convolveB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B750.i, %B522.loopexit.i, %B966.us.us.i, %B1468.us.i, %B0.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution8convolveB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B750.i, %B522.loopexit.i, %B966.us.us.i, %B1468.us.i, %B0.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.correlate(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -20808,7 +20587,7 @@ define internal noundef i64 @special(ptr %a0, ptr %a1, ptr %a2, ptr nocapture wr
 
 B580.loopexit.i:                                  ; preds = %B1752.B1718.loopexit_crit_edge.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1720.endif.lr.ph.i, %B1688.endif.i
   %.613.i = icmp sgt i64 %.612694774.i, 1
-  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B582.i:                                           ; preds = %B582.lr.ph.i, %B580.loopexit.i
   %.612694774.i = phi i64 [ %.567.i, %B582.lr.ph.i ], [ %.622.i, %B580.loopexit.i ]
@@ -21396,7 +21175,7 @@ B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us
   br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
 
 B1392.i:                                          ; preds = %B1228.B1194.loopexit_crit_edge.us.i, %B998.endif.endif.endif.i
-  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1392.endif.i
+  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1392.endif.i
 
 B0.else.i:                                        ; preds = %0
   %.222.i = icmp ne i64 %.207.i, -9223372036854775808
@@ -21671,7 +21450,7 @@ B0.endif.endif.endif.endif.endif.endif.endif.i:   ; preds = %224, %B0.endif.endi
   %.527.i = mul nsw i64 %.526.i, %.523.i
   %.567.i = sub i64 %a6, %a5
   %.613760.not.i = icmp slt i64 %.567.i, 1
-  br i1 %.613760.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B582.lr.ph.i
+  br i1 %.613760.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B582.lr.ph.i
 
 B582.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.i
   %.653.i = mul nsw i64 %quot.3.0.i, %quot.2.0.i
@@ -22465,7 +22244,7 @@ B1752.B1718.loopexit_crit_edge.us.split.i:        ; preds = %B1754.us.epil.i, %4
   %exitcond891.not.i = icmp eq i64 %.789.i, %.2039.us.i
   br i1 %exitcond891.not.i, label %B580.loopexit.i, label %B1720.endif.us.i
 
-_ZN6nbgrad7kernels11convolution9correlateB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution9correlateB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.correlate(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -22524,7 +22303,7 @@ define internal noundef i64 @special(ptr %a0, ptr %a1, ptr %a2, ptr nocapture wr
 
 B580.loopexit.i:                                  ; preds = %B1752.B1718.loopexit_crit_edge.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1720.endif.lr.ph.i, %B1688.endif.i
   %.613.i = icmp sgt i64 %.612694774.i, 1
-  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B582.i:                                           ; preds = %B582.lr.ph.i, %B580.loopexit.i
   %.612694774.i = phi i64 [ %.567.i, %B582.lr.ph.i ], [ %.622.i, %B580.loopexit.i ]
@@ -23112,7 +22891,7 @@ B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us
   br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
 
 B1392.i:                                          ; preds = %B1228.B1194.loopexit_crit_edge.us.i, %B998.endif.endif.endif.i
-  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1392.endif.i
+  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1392.endif.i
 
 B0.else.i:                                        ; preds = %0
   %.222.i = icmp ne i64 %.207.i, -9223372036854775808
@@ -23387,7 +23166,7 @@ B0.endif.endif.endif.endif.endif.endif.endif.i:   ; preds = %224, %B0.endif.endi
   %.527.i = mul nsw i64 %.526.i, %.523.i
   %.567.i = sub i64 %a6, %a5
   %.613760.not.i = icmp slt i64 %.567.i, 1
-  br i1 %.613760.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B582.lr.ph.i
+  br i1 %.613760.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B582.lr.ph.i
 
 B582.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.i
   %.653.i = mul nsw i64 %quot.3.0.i, %quot.2.0.i
@@ -24181,7 +23960,7 @@ B1752.B1718.loopexit_crit_edge.us.split.i:        ; preds = %B1754.us.epil.i, %4
   %exitcond891.not.i = icmp eq i64 %.789.i, %.2039.us.i
   br i1 %exitcond891.not.i, label %B580.loopexit.i, label %B1720.endif.us.i
 
-_ZN6nbgrad7kernels11convolution9correlateB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution9correlateB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -24225,7 +24004,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2371182.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2371182.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2371182.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191058.not.i = icmp slt i64 %.58.i, 1
@@ -24235,7 +24014,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.711.i, i1 %.714.i, i1 false
   %.718.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.718.i, i1 false
-  br i1 %.4191058.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191058.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.541961.not.i = icmp slt i64 %.60.i, 1
@@ -24251,7 +24030,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %9 = shl nuw i64 %..148.i, 2
   %10 = add i64 %.106.i, %.18.i
   %.reass18.i = mul i64 %8, %6
-  br i1 %.541961.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader52.i
+  br i1 %.541961.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader52.i
 
 B282.us.preheader52.i:                            ; preds = %B282.us.preheader.i
   %11 = mul i64 %2, %.14.fr.i
@@ -24336,7 +24115,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23611401210.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv135.i = phi ptr [ %46, %B282.endif.endif.us.i ], [ %scevgep136.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -24853,7 +24632,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond1458.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond1458.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -24897,7 +24676,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2371182.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2371182.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2371182.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191058.not.i = icmp slt i64 %.58.i, 1
@@ -24907,7 +24686,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.711.i, i1 %.714.i, i1 false
   %.718.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.718.i, i1 false
-  br i1 %.4191058.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191058.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.541961.not.i = icmp slt i64 %.60.i, 1
@@ -24923,7 +24702,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %9 = shl nuw i64 %..148.i, 3
   %10 = add i64 %.106.i, %.18.i
   %.reass18.i = mul i64 %8, %6
-  br i1 %.541961.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader52.i
+  br i1 %.541961.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader52.i
 
 B282.us.preheader52.i:                            ; preds = %B282.us.preheader.i
   %11 = mul i64 %2, %.14.fr.i
@@ -25008,7 +24787,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23611401210.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv135.i = phi ptr [ %46, %B282.endif.endif.us.i ], [ %scevgep136.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -25525,7 +25304,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond1458.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond1458.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -25568,7 +25347,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237569.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237569.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237569.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -25624,7 +25403,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter41.i = and i64 %..191.i, 3
@@ -25657,7 +25436,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236549579.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243550578.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp slt i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader46.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader46.i
 
 B282.us.us.us.preheader46.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nsw i64 %.236549579.us.us.us.unr.i, -1
@@ -25689,7 +25468,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv69.i, i64 %44
   %.237.us.us.us.3.i = icmp ult i64 %lsr.iv.next68.i, -2
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv77.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next78.i, %B396.endif.us.us.i ]
@@ -25745,7 +25524,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next78.i = add i64 %lsr.iv77.i, -1
   %.250.us.us.i = add i64 %.243550578.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next78.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader50.i
   %.236549579.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader50.i ]
@@ -25818,7 +25597,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236549579.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv109.i = phi ptr [ %scevgep108.i, %B396.endif.us.i ], [ %scevgep110.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -26115,7 +25894,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %129, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.preheader.i
+  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.preheader.i
 
 B282.us617.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %131 = mul i64 %.340.i, %.16.i
@@ -26172,7 +25951,7 @@ B282.us617.us.i:                                  ; preds = %B282.us617.us.i, %B
   br i1 %niter.ncmp.7.i, label %B1026.loopexit.unr-lcssa.i, label %B282.us617.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us672.preheader.i
+  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us672.preheader.i
 
 B282.us672.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %153 = shl nuw i64 %..340.i, 2
@@ -26229,12 +26008,12 @@ B282.endif.endif.us688.i:                         ; preds = %168, %B282.us672.i
   %lsr.iv.next66.i = add i64 %lsr.iv65.i, -1
   %.250.us676.i = add i64 %.243550578.us674.i, 1
   %.237.us699.i = icmp samesign ugt i64 %lsr.iv.next66.i, 1
-  br i1 %.237.us699.i, label %B282.us672.i, label %_ZN6nbgrad7kernels7windows4foldB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us699.i, label %B282.us672.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B1026.loopexit.unr-lcssa.i:                       ; preds = %B282.us617.us.i, %B282.us617.us.preheader.i
   %indvar.unr.i = phi i64 [ 0, %B282.us617.us.preheader.i ], [ %unroll_iter.i, %B282.us617.us.i ]
   %lcmp.mod44.not.i = icmp eq i64 %xtraiter43.i, 0
-  br i1 %lcmp.mod44.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.epil.preheader.i
+  br i1 %lcmp.mod44.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.epil.preheader.i
 
 B282.us617.us.epil.preheader.i:                   ; preds = %B1026.loopexit.unr-lcssa.i
   %174 = add i64 %indvar.unr.i, %a3
@@ -26249,9 +26028,9 @@ B282.us617.us.epil.i:                             ; preds = %B282.us617.us.epil.
   %scevgep53.i = getelementptr i8, ptr %lsr.iv.i, i64 %134
   %lsr.iv.next.i = add nsw i64 %lsr.iv54.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us688.i, %B282.us617.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %B1026.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us688.i, %B282.us617.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %B1026.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -26294,7 +26073,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237569.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237569.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237569.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -26350,7 +26129,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter41.i = and i64 %..191.i, 3
@@ -26383,7 +26162,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236549579.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243550578.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp slt i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader46.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader46.i
 
 B282.us.us.us.preheader46.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nsw i64 %.236549579.us.us.us.unr.i, -1
@@ -26415,7 +26194,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv69.i, i64 %44
   %.237.us.us.us.3.i = icmp ult i64 %lsr.iv.next68.i, -2
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv77.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next78.i, %B396.endif.us.us.i ]
@@ -26471,7 +26250,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next78.i = add i64 %lsr.iv77.i, -1
   %.250.us.us.i = add i64 %.243550578.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next78.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader50.i
   %.236549579.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader50.i ]
@@ -26544,7 +26323,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236549579.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv109.i = phi ptr [ %scevgep108.i, %B396.endif.us.i ], [ %scevgep110.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -26841,7 +26620,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %129, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.preheader.i
+  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.preheader.i
 
 B282.us617.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %131 = mul i64 %.340.i, %.16.i
@@ -26898,7 +26677,7 @@ B282.us617.us.i:                                  ; preds = %B282.us617.us.i, %B
   br i1 %niter.ncmp.7.i, label %B1026.loopexit.unr-lcssa.i, label %B282.us617.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us672.preheader.i
+  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us672.preheader.i
 
 B282.us672.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %153 = shl nuw i64 %..340.i, 3
@@ -26955,12 +26734,12 @@ B282.endif.endif.us688.i:                         ; preds = %168, %B282.us672.i
   %lsr.iv.next66.i = add i64 %lsr.iv65.i, -1
   %.250.us676.i = add i64 %.243550578.us674.i, 1
   %.237.us699.i = icmp samesign ugt i64 %lsr.iv.next66.i, 1
-  br i1 %.237.us699.i, label %B282.us672.i, label %_ZN6nbgrad7kernels7windows4foldB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us699.i, label %B282.us672.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B1026.loopexit.unr-lcssa.i:                       ; preds = %B282.us617.us.i, %B282.us617.us.preheader.i
   %indvar.unr.i = phi i64 [ 0, %B282.us617.us.preheader.i ], [ %unroll_iter.i, %B282.us617.us.i ]
   %lcmp.mod44.not.i = icmp eq i64 %xtraiter43.i, 0
-  br i1 %lcmp.mod44.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.epil.preheader.i
+  br i1 %lcmp.mod44.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.epil.preheader.i
 
 B282.us617.us.epil.preheader.i:                   ; preds = %B1026.loopexit.unr-lcssa.i
   %174 = add i64 %indvar.unr.i, %a3
@@ -26975,9 +26754,9 @@ B282.us617.us.epil.i:                             ; preds = %B282.us617.us.epil.
   %scevgep53.i = getelementptr i8, ptr %lsr.iv.i, i64 %134
   %lsr.iv.next.i = add nsw i64 %lsr.iv54.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us688.i, %B282.us617.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %B1026.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us688.i, %B282.us617.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %B1026.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -27010,13 +26789,13 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -27329,9 +27108,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -27364,13 +27143,13 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -27683,9 +27462,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -27708,7 +27487,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %invariant.gep226.i = getelementptr float, ptr %a2, i64 %.20.i
   %invariant.gep228.i = getelementptr i8, ptr %invariant.gep226.i, i64 -4
   %.159263.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -28119,11 +27898,11 @@ B851.loopexit.us.loopexit.us.i:                   ; preds = %B364.us.us.3.i, %B3
   %scevgep92.i = getelementptr i8, ptr %lsr.iv91.i, i64 %26
   %scevgep97.i = getelementptr i8, ptr %lsr.iv96.i, i64 %29
   %.159.us.us.i = icmp sgt i64 %.158233269.us.us.i, 1
-  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.us.preheader.split.i:                  ; preds = %B138.endif.us.preheader.i
   %59 = icmp sgt i64 %invariant.op.i, 0
-  br i1 %59, label %B138.endif.us.us19.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %59, label %B138.endif.us.us19.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.us.us19.preheader.i:                   ; preds = %B138.endif.us.preheader.split.i
   %xtraiter55.i = and i64 %invariant.op.i, 3
@@ -28200,7 +27979,7 @@ B276.us.loopexit.us36.i:                          ; preds = %B226.us.us27.epil.i
   %scevgep137.i = getelementptr i8, ptr %lsr.iv136.i, i64 %66
   %scevgep142.i = getelementptr i8, ptr %lsr.iv141.i, i64 %63
   %.159.us.us35.i = icmp sgt i64 %.158233269.us.us20.i, 1
-  br i1 %.159.us.us35.i, label %B138.endif.us.us19.i, label %_ZN6nbgrad7kernels6linalg2luB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us.us35.i, label %B138.endif.us.us19.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.us294.i:                               ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B138.endif.us294.preheader.i
   %lsr.iv187.i = phi ptr [ %scevgep186.i, %B138.endif.us294.preheader.i ], [ %scevgep188.i, %B736.B851.loopexit199_crit_edge.us.i ]
@@ -28396,9 +28175,9 @@ B736.B851.loopexit199_crit_edge.us.i:             ; preds = %B738.us.epil.i, %B7
   %scevgep179.i = getelementptr i8, ptr %lsr.iv178.i, i64 %7
   %scevgep188.i = getelementptr i8, ptr %lsr.iv187.i, i64 %7
   %.159.us316.i = icmp sgt i64 %.158233269.us295.i, 1
-  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us36.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
+_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us36.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -28421,7 +28200,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %invariant.gep226.i = getelementptr double, ptr %a2, i64 %.20.i
   %invariant.gep228.i = getelementptr i8, ptr %invariant.gep226.i, i64 -8
   %.159263.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -28855,11 +28634,11 @@ B851.loopexit.us.loopexit.us.i:                   ; preds = %B364.us.us.3.i, %B3
   %scevgep95.i = getelementptr i8, ptr %lsr.iv94.i, i64 %30
   %scevgep110.i = getelementptr i8, ptr %lsr.iv109.i, i64 %30
   %.159.us.us.i = icmp sgt i64 %.158233269.us.us.i, 1
-  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.us.preheader.split.i:                  ; preds = %B138.endif.us.preheader.i
   %67 = icmp sgt i64 %invariant.op.i, 0
-  br i1 %67, label %B138.endif.us.us17.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %67, label %B138.endif.us.us17.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.us.us17.preheader.i:                   ; preds = %B138.endif.us.preheader.split.i
   %xtraiter53.i = and i64 %invariant.op.i, 3
@@ -28936,7 +28715,7 @@ B276.us.loopexit.us34.i:                          ; preds = %B226.us.us25.epil.i
   %scevgep147.i = getelementptr i8, ptr %lsr.iv146.i, i64 %74
   %scevgep152.i = getelementptr i8, ptr %lsr.iv151.i, i64 %71
   %.159.us.us33.i = icmp sgt i64 %.158233269.us.us18.i, 1
-  br i1 %.159.us.us33.i, label %B138.endif.us.us17.i, label %_ZN6nbgrad7kernels6linalg2luB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us.us33.i, label %B138.endif.us.us17.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.us294.i:                               ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B138.endif.us294.preheader.i
   %lsr.iv197.i = phi ptr [ %scevgep196.i, %B138.endif.us294.preheader.i ], [ %scevgep198.i, %B736.B851.loopexit199_crit_edge.us.i ]
@@ -29132,9 +28911,9 @@ B736.B851.loopexit199_crit_edge.us.i:             ; preds = %B738.us.epil.i, %B7
   %scevgep189.i = getelementptr i8, ptr %lsr.iv188.i, i64 %7
   %scevgep198.i = getelementptr i8, ptr %lsr.iv197.i, i64 %7
   %.159.us316.i = icmp sgt i64 %.158233269.us295.i, 1
-  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us34.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
+_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us34.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -29153,7 +28932,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %.31226.i = sub i64 %a5, %a4
   %.68.i = mul i64 %.26.i, %.31226.i
   %.114299.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.27.i = mul i64 %.26.i, %a4
@@ -29170,7 +28949,7 @@ B122.endif.preheader.i:                           ; preds = %B122.endif.lr.ph.i
   %scevgep.i = getelementptr i8, ptr %a1, i64 %5
   %6 = shl i64 %.68.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %6, i1 false)
-  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.us.i:                      ; preds = %B122.endif.lr.ph.i
   %.461.i = icmp samesign ult i64 %.20.fr.i, 5
@@ -29534,7 +29313,7 @@ B696.us.us.i:                                     ; preds = %B636.lr.ph.us.us.pr
   %scevgep85.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
   %scevgep91.i = getelementptr i8, ptr %lsr.iv90.i, i64 %19
   %.114.us.us.i = icmp sgt i64 %.113277307.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B318.endif.loopexit.us.us.i:                      ; preds = %B34.loopexit.i.us.us.i
   %sunkaddr163.i = shl i64 %.120278306.us.us.i, 3
@@ -29702,9 +29481,9 @@ B696.us.i:                                        ; preds = %B594.loopexit.us.i,
   %scevgep112.i = getelementptr i8, ptr %lsr.iv111.i, i64 %10
   %scevgep121.i = getelementptr i8, ptr %lsr.iv120.i, i64 %10
   %.114.us.i = icmp sgt i64 %.113277307.us.i, 1
-  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
+_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -29723,7 +29502,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %.31226.i = sub i64 %a5, %a4
   %.68.i = mul i64 %.26.i, %.31226.i
   %.114299.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.27.i = mul i64 %.26.i, %a4
@@ -29740,7 +29519,7 @@ B122.endif.preheader.i:                           ; preds = %B122.endif.lr.ph.i
   %scevgep.i = getelementptr i8, ptr %a1, i64 %5
   %6 = shl i64 %.68.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %6, i1 false)
-  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.us.i:                      ; preds = %B122.endif.lr.ph.i
   %.459.i = icmp samesign ult i64 %.20.fr.i, 5
@@ -30104,7 +29883,7 @@ B696.us.us.i:                                     ; preds = %B636.lr.ph.us.us.pr
   %scevgep85.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
   %scevgep91.i = getelementptr i8, ptr %lsr.iv90.i, i64 %19
   %.114.us.us.i = icmp sgt i64 %.113277307.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B318.endif.loopexit.us.us.i:                      ; preds = %B34.loopexit.i.us.us.i
   %sunkaddr163.i = shl i64 %.120278306.us.us.i, 3
@@ -30272,9 +30051,9 @@ B696.us.i:                                        ; preds = %B594.loopexit.us.i,
   %scevgep112.i = getelementptr i8, ptr %lsr.iv111.i, i64 %10
   %scevgep121.i = getelementptr i8, ptr %lsr.iv120.i, i64 %10
   %.114.us.i = icmp sgt i64 %.113277307.us.i, 1
-  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
+_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float32,*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -30296,7 +30075,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
   %.91.i = mul i64 %.49.i, %.54221.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137252.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -30323,7 +30102,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419195.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -30388,7 +30167,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
 
 B206.endif.us11.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -30469,7 +30248,7 @@ B296.loopexit.us31.i:                             ; preds = %B270.us19.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us30.i = icmp sgt i64 %.136240256.us12.i, 1
-  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -30574,7 +30353,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %52
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136240256.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -30587,7 +30366,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %47
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %48
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -30698,7 +30477,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136240256.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -30741,7 +30520,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 12
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float64,*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -30763,7 +30542,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
   %.91.i = mul i64 %.49.i, %.54221.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137252.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -30790,7 +30569,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419195.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -30855,7 +30634,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
 
 B206.endif.us11.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -30936,7 +30715,7 @@ B296.loopexit.us31.i:                             ; preds = %B270.us19.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us30.i = icmp sgt i64 %.136240256.us12.i, 1
-  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -31041,7 +30820,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %52
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136240256.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -31054,7 +30833,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %47
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %48
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -31165,7 +30944,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136240256.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -31208,7 +30987,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 24
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu_solve(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -31226,7 +31005,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.40852.i = sub i64 %a6, %a5
   %.77.i = mul i64 %.35.i, %.40852.i
   %.1231238.not.i = icmp slt i64 %.77.i, 1
-  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.36.i = mul i64 %.35.i, %a5
@@ -31555,7 +31334,7 @@ B1910.i:                                          ; preds = %B812.loopexit.i, %B
   %scevgep210.i = getelementptr i8, ptr %lsr.iv209.i, i64 %12
   %scevgep233.i = getelementptr i8, ptr %lsr.iv232.i, i64 %12
   %.123.i = icmp sgt i64 %.12211521274.i, 1
-  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
   %lsr.iv232.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep233.i, %B1910.i ]
@@ -32019,7 +31798,7 @@ B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
   %scevgep221.i = getelementptr i8, ptr %scevgep220.i, i64 %71
   br label %B1852.i
 
-_ZN6nbgrad7kernels6linalg8lu_solveB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+_ZN6nbgrad7kernels6linalg8lu_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1910.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu_solve(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -32037,7 +31816,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.40852.i = sub i64 %a6, %a5
   %.77.i = mul i64 %.35.i, %.40852.i
   %.1231238.not.i = icmp slt i64 %.77.i, 1
-  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.36.i = mul i64 %.35.i, %a5
@@ -32366,7 +32145,7 @@ B1910.i:                                          ; preds = %B812.loopexit.i, %B
   %scevgep210.i = getelementptr i8, ptr %lsr.iv209.i, i64 %12
   %scevgep233.i = getelementptr i8, ptr %lsr.iv232.i, i64 %12
   %.123.i = icmp sgt i64 %.12211521274.i, 1
-  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
   %lsr.iv232.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep233.i, %B1910.i ]
@@ -32830,7 +32609,7 @@ B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
   %scevgep221.i = getelementptr i8, ptr %scevgep220.i, i64 %71
   br label %B1852.i
 
-_ZN6nbgrad7kernels6linalg8lu_solveB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+_ZN6nbgrad7kernels6linalg8lu_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1910.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.jacobi.symmetric_eigen(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.jacobi -
@@ -32858,7 +32637,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.6758.i = sub i64 %a5, %a4
   %.106.i = mul i64 %.58.i, %.6758.i
   %.15161.not.i = icmp slt i64 %.106.i, 1
-  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
 
 B138.lr.ph.i:                                     ; preds = %0
   %.60.i = mul i64 %.58.i, %a4
@@ -33674,9 +33453,9 @@ B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i,
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %16
   %scevgep95.i = getelementptr i8, ptr %lsr.iv94.i, i64 %16
   %.151.i = icmp sgt i64 %.1505963.i, 1
-  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.jacobi.symmetric_eigen(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.jacobi -
@@ -33702,7 +33481,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.6758.i = sub i64 %a5, %a4
   %.106.i = mul i64 %.58.i, %.6758.i
   %.15161.not.i = icmp slt i64 %.106.i, 1
-  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
 
 B138.lr.ph.i:                                     ; preds = %0
   %.60.i = mul i64 %.58.i, %a4
@@ -34581,9 +34360,9 @@ B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i,
   %lsr.iv.next111.i = add i64 %lsr.iv110.i, %"$phi66.0.2.0.i"
   %scevgep116.i = getelementptr i8, ptr %lsr.iv115.i, i64 %20
   %.151.i = icmp sgt i64 %.1505963.i, 1
-  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -35129,7 +34908,7 @@ B268.endif.i:                                     ; preds = %B148.i, %B266.us.i,
   %.233.i = load i64, ptr %.39.i, align 8
   %.283.i = mul i64 %.233.i, %.47155.i
   %.326185.not.i = icmp slt i64 %.283.i, 1
-  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
+  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
 
 B358.lr.ph.i:                                     ; preds = %B268.endif.i
   %.235.i = mul i64 %.233.i, %a4
@@ -35146,7 +34925,7 @@ B358.lr.ph.i:                                     ; preds = %B268.endif.i
   br i1 %.458171.i, label %B358.us.preheader.i, label %B358.preheader.i
 
 B358.preheader.i:                                 ; preds = %B358.lr.ph.i
-  br i1 %81, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %81, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B358.us329.preheader.i:                           ; preds = %B358.preheader.i
   %.971.epil.i219.us.i = mul nuw nsw i64 %unroll_iter6.i.i, %.24.fr.i
@@ -35639,7 +35418,7 @@ B546.us340.i:                                     ; preds = %B1044.i236.us.i, %B
   %scevgep619.i = getelementptr i8, ptr %lsr.iv618.i, i64 %95
   %scevgep627.i = getelementptr i8, ptr %lsr.iv626.i, i64 %95
   %.326.us341.i = icmp samesign ugt i64 %.325177189.us330.i, 1
-  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B358.us.preheader.i:                              ; preds = %B358.lr.ph.i
   br i1 %81, label %B358.us.us.preheader.i, label %B358.us.preheader379.i
@@ -36211,7 +35990,7 @@ B546.us.us.i:                                     ; preds = %B1044.i.us.i, %B94.
   %scevgep502.i = getelementptr i8, ptr %lsr.iv501.i, i64 %160
   %scevgep510.i = getelementptr i8, ptr %lsr.iv509.i, i64 %160
   %.326.us.us.i = icmp sgt i64 %.325177189.us.us.i, 1
-  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B358.us.i:                                        ; preds = %B546.us.i, %B358.us.preheader379.i
   %lsr.iv553.i = phi ptr [ %139, %B358.us.preheader379.i ], [ %scevgep554.i, %B546.us.i ]
@@ -36248,7 +36027,7 @@ B546.us.i:                                        ; preds = %B434.us.epil.i, %B5
   %scevgep549.i = getelementptr i8, ptr %lsr.iv548.i, i64 %145
   %scevgep554.i = getelementptr i8, ptr %lsr.iv553.i, i64 %140
   %.326.us.i = icmp sgt i64 %.325177189.us.i, 1
-  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B434.us.i:                                        ; preds = %B396.endif.us.i, %B434.us.i
   %.464170172.us.i = phi i64 [ %.471.us.3.i, %B434.us.i ], [ 0, %B396.endif.us.i ]
@@ -36273,7 +36052,7 @@ B434.us.i:                                        ; preds = %B396.endif.us.i, %B
   %niter396.ncmp.3.i = icmp eq i64 %unroll_iter395.i, %.471.us.3.i
   br i1 %niter396.ncmp.3.i, label %B546.us.loopexit.unr-lcssa.i, label %B434.us.i
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float64,*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -36811,7 +36590,7 @@ B268.endif.i:                                     ; preds = %B148.i, %B266.us.i,
   %.233.i = load i64, ptr %.39.i, align 8
   %.283.i = mul i64 %.233.i, %.47155.i
   %.326185.not.i = icmp slt i64 %.283.i, 1
-  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
+  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
 
 B358.lr.ph.i:                                     ; preds = %B268.endif.i
   %.235.i = mul i64 %.233.i, %a4
@@ -36828,7 +36607,7 @@ B358.lr.ph.i:                                     ; preds = %B268.endif.i
   br i1 %.458171.i, label %B358.us.preheader.i, label %B358.preheader.i
 
 B358.preheader.i:                                 ; preds = %B358.lr.ph.i
-  br i1 %80, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %80, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B358.us329.preheader.i:                           ; preds = %B358.preheader.i
   %.971.epil.i219.us.i = mul nuw nsw i64 %unroll_iter6.i.i, %.24.fr.i
@@ -37321,7 +37100,7 @@ B546.us340.i:                                     ; preds = %B1044.i236.us.i, %B
   %scevgep619.i = getelementptr i8, ptr %lsr.iv618.i, i64 %93
   %scevgep627.i = getelementptr i8, ptr %lsr.iv626.i, i64 %93
   %.326.us341.i = icmp samesign ugt i64 %.325177189.us330.i, 1
-  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B358.us.preheader.i:                              ; preds = %B358.lr.ph.i
   br i1 %80, label %B358.us.us.preheader.i, label %B358.us.preheader379.i
@@ -37893,7 +37672,7 @@ B546.us.us.i:                                     ; preds = %B1044.i.us.i, %B94.
   %scevgep502.i = getelementptr i8, ptr %lsr.iv501.i, i64 %159
   %scevgep510.i = getelementptr i8, ptr %lsr.iv509.i, i64 %159
   %.326.us.us.i = icmp sgt i64 %.325177189.us.us.i, 1
-  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B358.us.i:                                        ; preds = %B546.us.i, %B358.us.preheader379.i
   %lsr.iv553.i = phi ptr [ %138, %B358.us.preheader379.i ], [ %scevgep554.i, %B546.us.i ]
@@ -37930,7 +37709,7 @@ B546.us.i:                                        ; preds = %B434.us.epil.i, %B5
   %scevgep549.i = getelementptr i8, ptr %lsr.iv548.i, i64 %144
   %scevgep554.i = getelementptr i8, ptr %lsr.iv553.i, i64 %139
   %.326.us.i = icmp sgt i64 %.325177189.us.i, 1
-  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B434.us.i:                                        ; preds = %B396.endif.us.i, %B434.us.i
   %.464170172.us.i = phi i64 [ %.471.us.3.i, %B434.us.i ], [ 0, %B396.endif.us.i ]
@@ -37955,7 +37734,7 @@ B434.us.i:                                        ; preds = %B396.endif.us.i, %B
   %niter396.ncmp.3.i = icmp eq i64 %unroll_iter395.i, %.471.us.3.i
   br i1 %niter396.ncmp.3.i, label %B546.us.loopexit.unr-lcssa.i, label %B434.us.i
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
   ret i64 0
 }
 ;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -
@@ -38157,7 +37936,7 @@ B158.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v930B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B300.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -38229,7 +38008,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v930B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -39522,7 +39301,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 152
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB4v930B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.22.i, 80
@@ -39530,7 +39309,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v930B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -39586,7 +39365,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i18.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
   br i1 %exitcond.not.i.i18.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB4v930B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.75.i, %B158.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -39795,7 +39574,7 @@ B216.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v945B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v941B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B358.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.29.i, 3
@@ -39868,7 +39647,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v945B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v941B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -41175,7 +40954,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 152
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v945B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v941B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.20.i, 80
@@ -41183,7 +40962,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v945B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v941B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -41238,7 +41017,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i19.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
   br i1 %exitcond.not.i.i19.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB4v945B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB4v941B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.84.i, %B216.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -41259,7 +41038,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -41280,7 +41059,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -41349,7 +41128,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -41399,9 +41178,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
@@ -41419,7 +41198,7 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.20.i = inttoptr i64 %.19.i to ptr
   %.21.i = load i64, ptr %.20.i, align 8
   %.114104.not.i = icmp slt i64 %.15.i, 1
-  br i1 %.114104.not.i, label %_ZN6nbgrad7runtime6native3runB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+  br i1 %.114104.not.i, label %_ZN6nbgrad7runtime6native3runB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
 
 B150.lr.ph.i:                                     ; preds = %0
   %.28.i = add nsw i64 %a0, 24
@@ -41660,7 +41439,7 @@ B1066.i:                                          ; preds = %B1022.endif.i, %B10
   %.370.i = shl nsw i64 %.166.i, 3
   %.374.i = add nsw i64 %.370.i, %.202.i
   %.114.i = icmp samesign ugt i64 %.11398106.i, 1
-  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1022.endif.i:                                    ; preds = %B1022.i
   %.22.i.i = load i64, ptr %sunkaddr43.i, align 8
@@ -41668,9 +41447,9 @@ B1022.endif.i:                                    ; preds = %B1022.i
   %.30.i.i = inttoptr i64 %.29.i.i to ptr
   %.31.i.i = tail call i64 %.30.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i = icmp eq i64 %.31.i.i, %.22.i.i
-  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
+  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
 
-_ZN6nbgrad7runtime6native3runB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
+_ZN6nbgrad7runtime6native3runB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
   ret i64 0
 }
 ;; nbgrad.runtime.native.interrupted(int64)int64 nbgrad.runtime.native -
@@ -41684,13 +41463,13 @@ define internal i64 @native(i64 %a0) alwaysinline {
   %.17.i = inttoptr i64 %.16.i to ptr
   %.18.i = load i64, ptr %.17.i, align 8
   %.19.not.i = icmp eq i64 %.13.i, %.18.i
-  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v951B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v947B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 common.ret.sink.split.i:                          ; preds = %B914.i, %B552.i
   %.pre24.sink.in.i = phi i64 [ %.pre.i, %B914.i ], [ %.72.i, %B552.i ]
   %.pre24.sink.i = inttoptr i64 %.pre24.sink.in.i to ptr
   %.131.i = load i64, ptr %.pre24.sink.i, align 8
-  br label %_ZN6nbgrad7runtime6native11interruptedB4v951B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br label %_ZN6nbgrad7runtime6native11interruptedB4v947B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B158.i:                                           ; preds = %0
   %.27.i = add nsw i64 %a0, 256
@@ -41760,7 +41539,7 @@ B914.i:                                           ; preds = %B860.i, %B658.i
   %.124.i = tail call i64 %.123.i(i64 %.120.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i
 
-_ZN6nbgrad7runtime6native11interruptedB4v951B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
+_ZN6nbgrad7runtime6native11interruptedB4v947B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
   %.131.sink.i = phi i64 [ 0, %0 ], [ %.131.i, %common.ret.sink.split.i ]
   ret i64 %.131.sink.i
 }
@@ -41959,7 +41738,7 @@ B1496.i:                                          ; preds = %B1472.i
   %.607.i = inttoptr i64 %.605.i to ptr
   %.608.i = tail call i64 %.607.i(i64 %.21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.609.not.i = icmp eq i64 %.608.i, 0
-  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1656.i:                                          ; preds = %B1496.i, %B1472.i
   %look.4.1.i = phi i64 [ %.598.i, %B1496.i ], [ %.586.i, %B1472.i ]
@@ -42131,10 +41910,10 @@ B2576.i:                                          ; preds = %B2476.us.i, %B2476.
   %.978.i = tail call i64 %.977.i(i64 %.973.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
   %.981.i = load i64, ptr %sunkaddr47.i, align 8
   %.982.not.i = icmp eq i64 %.981.i, 0
-  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2766.i:                                          ; preds = %B1470.i
-  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2862.i:                                          ; preds = %B2862.lr.ph.i, %B2862.i
   %lsr.iv.i = phi i64 [ %40, %B2862.lr.ph.i ], [ %lsr.iv.next.i, %B2862.i ]
@@ -42161,7 +41940,7 @@ B2862.i:                                          ; preds = %B2862.lr.ph.i, %B28
   %.1193.i = add nsw i64 %spec.8.1405.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
   %.1123.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
   %.866.pre-phi.i = phi i64 [ %.pre420.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
@@ -42258,14 +42037,14 @@ B2778.endif.i:                                    ; preds = %B2766.i
   %.1042.i = inttoptr i64 %.1041.i to ptr
   %.1043.i = load i64, ptr %.1042.i, align 8
   %.1123402.not.i = icmp slt i64 %.1043.i, 1
-  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
+  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
 
 B2862.lr.ph.i:                                    ; preds = %B2778.endif.i
   %40 = add nuw i64 %.1043.i, 1
   %sunkaddr49.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B2862.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -42332,7 +42111,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -42341,14 +42120,14 @@ B676.i:                                           ; preds = %B170.i
   %.413.i = inttoptr i64 %.409.i to ptr
   %.414.i = tail call i64 %.413.i(i64 64, i64 %.412.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.419.i = icmp eq i64 %.414.i, 0
-  br i1 %.419.i, label %_ZN6nbgrad7runtime6blocks4takeB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B818.else.if.i
+  br i1 %.419.i, label %_ZN6nbgrad7runtime6blocks4takeB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B818.else.if.i
 
 B1116.i:                                          ; preds = %B818.else.if.i
   %.542.i = add nsw i64 %a0, 24
   %.543.i = inttoptr i64 %.542.i to ptr
   %.544.i = load i64, ptr %.543.i, align 8
   %.545.not.i = icmp eq i64 %.544.i, 0
-  br i1 %.545.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B1176.else.if.i
+  br i1 %.545.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B1176.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %6 = add i64 %lsr.iv7.i, -8
@@ -42405,7 +42184,7 @@ B818.else.if.i:                                   ; preds = %B676.i
   %.533.i = inttoptr i64 %.531.i to ptr
   store i64 %.414.i, ptr %.533.i, align 8
   %.538.i = icmp sgt i64 %.50.i, 4194303
-  br i1 %.538.i, label %B1116.i, label %_ZN6nbgrad7runtime6blocks4takeB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %.538.i, label %B1116.i, label %_ZN6nbgrad7runtime6blocks4takeB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B1176.else.if.i:                                  ; preds = %B1116.i
   %.549.i = add i64 %.482.i, 8703
@@ -42414,9 +42193,9 @@ B1176.else.if.i:                                  ; preds = %B1116.i
   %.603.i = sub i64 %.600.i, %.590.i
   %.604.i = inttoptr i64 %.544.i to ptr
   %.605.i = tail call i64 %.604.i(i64 %.590.i, i64 %.603.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B1116.i, %B818.else.if.i, %B1176.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B1116.i, %B818.else.if.i, %B1176.else.if.i
   %.526.sink.i = phi i64 [ %.208.i, %B498.i ], [ 0, %B676.i ], [ %.526.i, %B1176.else.if.i ], [ %.526.i, %B818.else.if.i ], [ %.526.i, %B1116.i ]
   ret i64 %.526.sink.i
 }
@@ -42437,7 +42216,7 @@ B106.i:                                           ; preds = %0
   %.77.i = load i64, ptr %.76.i, align 8
   %.78.i = inttoptr i64 %.71.i to ptr
   %.79.i = tail call i64 %.78.i(i64 %.77.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v955B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v951B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B236.i:                                           ; preds = %0
   %.84.i = add nsw i64 %a0, 40
@@ -42523,7 +42302,7 @@ B916.i:                                           ; preds = %B730.i, %B730.prol.
   %.382.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.382.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v955B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v951B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B694.endif.i:                                     ; preds = %B416.i, %B236.i
   %total.3.1.i = phi i64 [ %.91.i, %B236.i ], [ %.161.i, %B416.i ]
@@ -42563,7 +42342,7 @@ B730.preheader1.i:                                ; preds = %B730.prol.loopexit.
   %15 = add nuw i64 %.286116120.unr.i, 1
   br label %B730.i
 
-_ZN6nbgrad7runtime6blocks4giveB4v955B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B916.i
+_ZN6nbgrad7runtime6blocks4giveB4v951B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B916.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -42580,7 +42359,7 @@ define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   %.66.i = inttoptr i64 %.62.i to ptr
   %.67.i = tail call i64 %.66.i(i64 %.55.i, i64 %.64.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.72.i = icmp eq i64 %.67.i, 0
-  br i1 %.72.i, label %_ZN6nbgrad7runtime6blocks6resizeB4v956B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B230.i
+  br i1 %.72.i, label %_ZN6nbgrad7runtime6blocks6resizeB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B230.i
 
 B230.i:                                           ; preds = %0
   %.84.i = sub nsw i64 %.67.i, %.55.i
@@ -42588,9 +42367,9 @@ B230.i:                                           ; preds = %0
   %.91.i = add nsw i64 %.88.i, -8
   %.93.i = inttoptr i64 %.91.i to ptr
   store i64 %.67.i, ptr %.93.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks6resizeB4v956B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks6resizeB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime6blocks6resizeB4v956B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %0, %B230.i
+_ZN6nbgrad7runtime6blocks6resizeB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %0, %B230.i
   %storemerge.i = phi i64 [ %.88.i, %B230.i ], [ 0, %0 ]
   ret i64 %storemerge.i
 }
@@ -42702,7 +42481,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2836.i.i, %B2772.i.i
   %sunkaddr415.i = getelementptr i8, ptr %.21.i, i64 16
@@ -44674,7 +44453,7 @@ B1496.i:                                          ; preds = %B1452.endif.i
   %.914.i = load i64, ptr %.913.i, align 8
   %.917.i = inttoptr i64 %.914.i to ptr
   %.918.i = tail call i64 %.917.i(i64 %.907.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -45040,9 +44819,9 @@ B1314.endif.i:                                    ; preds = %B1316.i, %B1284.end
   br label %B1452.i
 
 B1452.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
   %result.3.0.sink.i = phi i64 [ %.918.i, %B1496.i ], [ %.97.i, %B264.i ], [ %result.3.0.i, %B1452.endif.i ]
   ret i64 %result.3.0.sink.i
 }
@@ -45227,14 +45006,14 @@ B566.i.i.i:                                       ; preds = %B490.i.i.i
 
 B850.i.i.i:                                       ; preds = %B566.i.i.i
   %.11.not.i.i.i.i = icmp eq i64 %.227.i.i.i, 0
-  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
+  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
 
 B16.i.i.i.i:                                      ; preds = %B850.i.i.i
   %sunkaddr520.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
   %.19.i.i.i.i = load i64, ptr %sunkaddr520.i.i, align 8
   %.21.i.i.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B900.i.i.i:                                       ; preds = %B566.i.i.i
   %sunkaddr10.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 72
@@ -45281,7 +45060,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -46220,19 +45999,19 @@ B110.i:                                           ; preds = %B994.i.i.i, %B0.end
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i, %B900.i.i.i
   %result.6.0336412420424.sink.i.i = phi i64 [ %.250.i.i.i, %B900.i.i.i ], [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %result.6.0336412420424.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.6.0336412420424.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps11expect_callB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps11expect_callB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336412420424.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i.i.i ], [ 0, %B850.i.i.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }
@@ -46372,7 +46151,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -47121,19 +46900,19 @@ B110.i:                                           ; preds = %B0.endif.i, %B496.e
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i
   %result.6.0336287295299.sink.i.i = phi i64 [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %result.6.0336287295299.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.6.0336287295299.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps15expect_functionB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps15expect_functionB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336287295299.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import llvmlite.binding as llvm
 
+from .float_parts import with_definitions
 from .half import CONVERSIONS
 from .hints import with_hints
 from .lowering import cleaned, contracted
@@ -74,6 +75,12 @@ def _aligned(text: str, target: Target) -> str:
 
 
 FOR_CPU: Sequence[TextPass] = (
+    TextPass(
+        "parts of floats",
+        "AVX-512 has instructions for them, which LLVM makes only of their own names (float_parts.py)",
+        "declarations and calls of @nbgrad.exponent.f32 and so on",
+        lambda text, target: with_definitions(text, target.features),
+    ),
     TextPass(
         "multiply-add",
         "where the CPU has no instruction for llvm.fma, LLVM calls a library function for each element",

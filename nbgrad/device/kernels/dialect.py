@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...compiler import huge_angles
+from ...compiler import float_parts, huge_angles
 from ...compiler.scalars import scalar_ir
 
 _SPECIAL_REGISTERS = {"thread": "tid", "block": "ctaid", "threads": "ntid", "blocks": "nctaid"}
@@ -300,6 +300,7 @@ def _wide(name: str) -> str:
 _FIXED = {
     **{name: partial(_atomic, name) for name in _ATOMIC},
     **{f"nbgrad.wide.{name}": partial(_wide, name) for name in ("exp2", "log2")},
+    **{name: partial(float_parts.plain, name) for name in float_parts.NAMES},
     "fmod": lambda: FMOD,
     "pow": _power,
     "nbgrad.never": lambda: NEVER,
