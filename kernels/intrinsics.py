@@ -366,7 +366,7 @@ def _instruction(name, arity):
 
 
 def _float_part(name, arity):
-    """A Numba intrinsic for a function on floats that the compiler defines (compiler/float_parts.py)."""
+    """A Numba intrinsic for a function on floats that the compiler defines (compiler/texts/float_parts.py)."""
 
     def lower(kind):
         def generate(context, builder, signature, arguments):

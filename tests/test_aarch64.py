@@ -17,13 +17,13 @@ import pytest
 
 from nbgrad.compiler import cpu, special
 from nbgrad.compiler.emitters.loop_ir import emit
-from nbgrad.compiler.float_parts import with_definitions
 from nbgrad.compiler.fuse import fuse
 from nbgrad.compiler.loops import Loop
 from nbgrad.compiler.lowering import kernel_module
 from nbgrad.compiler.matrices.matmul import matmul_ir
-from nbgrad.compiler.multiply_add import without_library_calls
 from nbgrad.compiler.register_tiles import registers, tiles_ir
+from nbgrad.compiler.texts.float_parts import with_definitions
+from nbgrad.compiler.texts.multiply_add import without_library_calls
 from nbgrad.graph.builders import cast
 from nbgrad.graph.ir import PRIMITIVES, Node, make, placeholder
 from nbgrad.graph.simplify import simplify

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.compiler.multiply_add import without_library_calls
+from nbgrad.compiler.texts.multiply_add import without_library_calls
 
 from .accuracy import (
     CPUS,

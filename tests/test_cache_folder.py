@@ -384,6 +384,16 @@ def test_every_version_is_part_of_the_key(of: str, monkeypatch: pytest.MonkeyPat
         cache.toolchain.cache_clear()
 
 
+def test_every_file_of_the_compiler_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    of_path = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path.as_posix()) or of_path(path))
+    cache.toolchain.cache_clear()
+    cache.toolchain()
+    for name in ("compiler/fuse.py", "compiler/emitters/emit.py", "compiler/matrices/matmul.py", "kernels/scatter.py"):
+        assert any(path.endswith(name) for path in read), name
+
+
 def test_the_version_of_numba() -> None:
     from importlib.metadata import version
 

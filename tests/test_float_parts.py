@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.compiler.float_parts import NAMES, plain, with_definitions
 from nbgrad.compiler.lowering import kernel_module
+from nbgrad.compiler.texts.float_parts import NAMES, plain, with_definitions
 
 FLOATS = ("float64", "float32")
 

@@ -10,7 +10,7 @@ import pytest
 
 import nbgrad as nb
 from nbgrad.compiler import cpu, scalars
-from nbgrad.compiler.hints import with_hints
+from nbgrad.compiler.texts.hints import with_hints
 
 MASKS = "+avx512f,+avx512vl,+avx512dq"
 LENGTHS = [0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 511, 512, 513, 1025]

@@ -24,7 +24,7 @@ LAYERS = """
     errors config dtype moved mindspore_paths log
     process
     graph graph.loops graph.rules
-    compiler compiler.emitters compiler.matrices
+    compiler compiler.emitters compiler.matrices compiler.texts
     device.kernels
     device.driver
     device.simulator

@@ -13,7 +13,7 @@ from nbgrad.compiler.emitters.loop_ir import emit
 from nbgrad.compiler.fuse import fuse
 from nbgrad.compiler.loops import Loop
 from nbgrad.compiler.lowering import lower
-from nbgrad.compiler.text_passes import FOR_CPU, FOR_NUMBA, HINTED, Target, run
+from nbgrad.compiler.texts.text_passes import FOR_CPU, FOR_NUMBA, HINTED, Target, run
 from nbgrad.device.kernels.dialect import FOR_GPU
 from nbgrad.graph.ir import elementwise, placeholder
 

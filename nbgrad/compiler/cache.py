@@ -79,11 +79,10 @@ def toolchain() -> str:
     versions = [str(sys.version_info[:2]), np.__version__, llvmlite.__version__, numba_version()]
     total.update(" ".join([*versions, cpu_name(), cpu_features()]).encode())
     here = Path(__file__).resolve().parent
-    for folder in (here, kernels_folder()):
-        for path in sorted(folder.glob("*.py")):
-            if not path.name.startswith("device"):
-                total.update(path.name.encode())
-                total.update(path.read_bytes())
+    for path in [*sorted(here.rglob("*.py")), *sorted(kernels_folder().glob("*.py"))]:
+        if not path.name.startswith("device"):
+            total.update(path.name.encode())
+            total.update(path.read_bytes())
     return total.hexdigest()
 
 

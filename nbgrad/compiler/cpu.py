@@ -25,11 +25,11 @@ from .. import config
 from ..errors import ArgumentError
 from ..process.locks import building
 from . import cache
-from .float_parts import inlined_late
 from .passes import emitted, parsed, run_passes
 from .scalars import RARE
-from .text_passes import FOR_CPU, HINTED, Target
-from .text_passes import run as run_text_passes
+from .texts.float_parts import inlined_late
+from .texts.text_passes import FOR_CPU, HINTED, Target
+from .texts.text_passes import run as run_text_passes
 
 _linker: llvm.LLJIT | None = None
 _numbers = count()

@@ -34,6 +34,8 @@ FLAT, ROW, COLUMN = "flat", "row", "column"
 """Accesses whose rows follow one another, that have one element for a row, or the same row for all."""
 SHORT_ROW = 64
 """The longest rows of which several are reduced together."""
+SHARING_ROW = 512
+"""The longest ones of sums where rows read the same array; these are no longer than a block of a sum (emit.py)."""
 SIMPLE = 16
 """The most values at a point of such loops."""
 BORDER = 16
@@ -53,9 +55,13 @@ class Value(NamedTuple):
     literal: bytes = b""
 
 
-WALKS = {0: "b", 1: "c", -1: "r", 2: "d"}
-"""Strides that are part of the code, so that LLVM reads whole vectors: "b"roadcast, "c"ontiguous, in "r"everse, and
-"d"oubled, as the parts of complex numbers lie."""
+WALKS = {0: "b", 1: "c", -1: "r", 2: "d", 3: "t", 4: "q", -2: "e", -3: "u", -4: "v"}
+"""Strides that are part of the code, so that LLVM reads whole vectors: "b"roadcast, "c"ontiguous, in "r"everse,
+"d"oubled, as the parts of complex numbers lie, "t"ripled, as coordinates lie, "q"uadrupled, and these in reverse."""
+FAR = frozenset("tqeuv")
+"""Those of elements that are only read together with others."""
+APART = {letter: stride for stride, letter in WALKS.items()}
+"""The stride of each letter."""
 
 
 TILE = 8
@@ -139,24 +145,39 @@ class Loop:
         return frozenset([value.access for value in self.values if value.operation == "gather"])
 
     @computed_once
-    def seconds(self) -> dict[int, int]:
-        """The accesses to the second elements of pairs, with those to the first, such as the parts of complex numbers.
+    def beside(self) -> dict[int, tuple[int, int]]:
+        """The accesses to elements that lie beside those of another one, such as the parts of complex numbers and the
+        coordinates of points: that access, and the number of elements from there.
 
-        Both have one address in the code, so that LLVM reads and writes whole vectors of pairs.
+        All of them have one address in the code, so that LLVM reads and writes whole vectors of pairs and triples.
         """
-        firsts: dict[tuple[Any, ...], int] = {}
-        found: dict[int, int] = {}
+        alike: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
         written = {s.access for s in self.stores}
-        for shift in (0, 1):
-            for position, (buffer, view, dtype) in enumerate(self.accesses):
-                if buffer < 0 or view.strides[-1:] != (2,) or position in self.gathered:
-                    continue
-                key = (buffer, view.strides, view.offset - shift, view.valid, dtype, position in written)
-                if shift == 0:
-                    firsts.setdefault(key, position)
-                elif key in firsts and firsts[key] not in found:
-                    found[position] = firsts[key]
+        for position, (buffer, view, dtype) in enumerate(self.accesses):
+            if buffer >= 0 and view.strides and 2 <= abs(view.strides[-1]) <= 4 and position not in self.gathered:
+                key = (buffer, view.strides, view.valid, dtype, position in written)
+                alike.setdefault(key, []).append((view.offset, position))
+        found: dict[int, tuple[int, int]] = {}
+        for (_, strides, *_), places in alike.items():
+            start, first = min(places)
+            for offset, position in sorted(places)[1:]:
+                if offset < start + abs(strides[-1]):
+                    found[position] = first, offset - start
+                else:
+                    start, first = offset, position
         return found
+
+    @computed_once
+    def walks(self) -> tuple[str, ...]:
+        """The steps of each access in the innermost loop: a letter of `WALKS`, or "s"trided. A single element of three
+        or four is better read for itself."""
+        together = {*self.beside, *[first for first, _ in self.beside.values()]}
+        return tuple(
+            [
+                access.kind[0] if position in together or access.kind[0] not in FAR else "s"
+                for position, access in enumerate(self.accesses)
+            ]
+        )
 
     @computed_once
     def shared_by_row(self) -> frozenset[int]:
@@ -185,10 +206,36 @@ class Loop:
         """Whether it is of reductions along short rows alone, of which several go together (short_rows.py)."""
         return (
             len(self.shape) > 1
-            and self.shape[-1] <= SHORT_ROW
+            and self.shape[-1] <= (SHARING_ROW if self._rows_share else SHORT_ROW)
             and not self.stores
             and len(self.values) <= SIMPLE
             and all(r.axes[-1] and not r.axes[-2] for r in self.reductions)
+            and not any(any(access.view.valid) for access in self.accesses)
+        )
+
+    @property
+    def _rows_share(self) -> bool:
+        """Whether it is of sums, and all rows read the same array along them: a matrix times a vector."""
+        shared = any(a.view.strides[-2:-1] == (0,) and a.view.strides[-1] and a.buffer >= 0 for a in self.accesses)
+        return shared and all(r.kind == "sum" for r in self.reductions)
+
+    @computed_once
+    def first_position(self) -> bool:
+        """Whether it looks along its innermost axis for the first position at which something holds."""
+        if len(self.reductions) != 1 or self.stores or self.interior is not None or self.short_rows:
+            return False
+        (r,) = self.reductions
+        value = self.values[r.value]
+        if r.kind != "min" or not r.axes[-1] or value.operation != "select" or value.dtype.kind != "i":
+            return False
+        _, place, other = value.operands
+        if self.values[place].operation == "cast":
+            (place,) = self.values[place].operands
+        counted = self.values[place]
+        return (
+            counted.operation == "iota"
+            and self.accesses[counted.access].kind == "c"
+            and other in self.shared_by_row
             and not any(any(access.view.valid) for access in self.accesses)
         )
 
@@ -304,15 +351,15 @@ class Loop:
         values = [_text(value) for value in self.values]
         accesses = [
             f"{'iota' if a.buffer < 0 else kind}:{kind}:{_dtype_name(a.dtype)}"
-            for a in self.accesses
-            for kind in (a.kind,)
+            for a, walk in zip(self.accesses, self.walks, strict=True)
+            for kind in (walk + a.kind[1:],)
         ]
         if self.interior is not None:
             for position in range(len(accesses)):
                 inside = [self.holds_inside(position, axis) for axis in range(len(self.shape))]
                 accesses[position] += "".join(" +" if i else " -" for i in inside if i is not None)
-        for position, first in self.seconds.items():
-            accesses[position] += f" after {first}"
+        for position, (first, distance) in self.beside.items():
+            accesses[position] += f" {distance} after {first}"
         for position in self.turned:
             accesses[position] += " turned"
         if self.narrow:
@@ -338,9 +385,9 @@ class Loop:
         """The integers of `arguments` alone; this is called for every kernel of a program."""
         result = [step, *self.shape]
         axes = len(self.shape)
-        for buffer, view, _ in self.accesses:
+        for walk, (buffer, view, _) in zip(self.walks, self.accesses, strict=True):
             strides = view.strides
-            result += strides[:-1] if len(strides) == axes and strides[-1] in WALKS else strides
+            result += strides[:-1] if len(strides) == axes and walk != "s" else strides
             for span in view.valid:
                 if span is not None:
                     result += span
@@ -360,7 +407,7 @@ class Loop:
         result = ["chunk", *[f"n{axis}" for axis in range(len(self.shape))]]
         last = len(self.shape) - 1
         for position, access in enumerate(self.accesses):
-            walk = access.kind[0]
+            walk = self.walks[position]
             axes = range(len(access.view.strides))
             result += [f"a{position}.s{axis}" for axis in axes if axis != last or walk == "s"]
             for axis, span in enumerate(access.view.valid):

@@ -1,12 +1,15 @@
-"""Whole rows added at computed positions: a table's gradient without a position for every element.
+"""Elements added at computed positions that few numbers tell: gradients without a position for every element.
 
 In: a simplified graph. Out: an equal graph in which a `scatter_add` whose positions are the starts of rows plus
-0, 1, ..., L - 1 became a "scatter_rows", which reads one position for each row. Called by fuse.py. The gradient of
-`table[index]` is such a sum.
+0, 1, ..., L - 1 became a "scatter_rows", which reads one position for each row; called by fuse.py. The gradient of
+`table[index]` is such a sum. For the CPU, one whose positions are the starts of rows plus the same numbers for each row
+became a "scatter_sums"; called by front.py, and special.py takes its code from here. The gradient of
+`np.take(x, index, axis=1)` is such a sum.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,17 +17,21 @@ import numpy as np
 
 from ..graph.builders import reshape
 from ..graph.ir import PRIMITIVES, Node, Params, Primitive, topological
+from ..graph.loops.origins import walked
 from ..graph.shapes import Shape
 
 SCATTER_ADD = PRIMITIVES["scatter_add"]
 
 
 def _rule(inputs: Sequence[Node], params: Params) -> tuple[Shape, np.dtype[Any]]:
-    return (params[0],), inputs[1].dtype
+    return (params[0],), inputs[-1].dtype
 
 
 SCATTER_ROWS = Primitive("scatter_rows", "special", _rule)
 """(starts of rows, rows) -> zeros of a given length with the rows added. Only compiled graphs hold it."""
+SCATTER_SUMS = Primitive("scatter_sums", "special", _rule)
+"""(starts of rows, positions in each row, rows) -> zeros with elements added, in the order of `scatter_add`."""
+LEAST_ROWS = 4
 
 
 def add_whole_rows(outputs: list[Node], order: list[Node]) -> tuple[list[Node], list[Node]]:
@@ -59,3 +66,101 @@ def _row_starts(index: Node) -> Node | None:
         if counts and column.shape == (*index.shape[:-1], 1):
             return column
     return None
+
+
+# ----- The same positions in each row -----
+
+
+def add_by_rows(outputs: list[Node]) -> list[Node]:
+    """Equal outputs, in which sums at the same positions of each row read these once."""
+    order = topological(outputs)
+    if SCATTER_ADD not in {node.primitive for node in order}:
+        return outputs
+    new: dict[Node, Node] = {}
+    for node in walked(order):
+        inputs = tuple([new[source] for source in node.inputs])
+        found = _sums(*inputs) if node.primitive is SCATTER_ADD and node.dtype.name in TYPES else None
+        if found is not None:
+            new[node] = Node(SCATTER_SUMS, found, node.params, node.shape, node.dtype)
+        elif inputs == node.inputs:
+            new[node] = node
+        else:
+            new[node] = Node(node.primitive, inputs, node.params, node.shape, node.dtype)
+    return [new[node] for node in outputs]
+
+
+def _sums(index: Node, updates: Node) -> tuple[Node, Node, Node] | None:
+    """The starts, the positions and the rows, if an index is the sum of starts that vary along its first axes only and
+    positions that vary along the others; or None."""
+    if index.name != "add" or _row_starts(index) is not None:
+        return None
+    for first, second in (index.inputs, index.inputs[::-1]):
+        if first.name != "broadcast" or second.name != "broadcast":
+            continue
+        starts, positions = first.inputs[0], second.inputs[0]
+        varying = next((k for k, n in enumerate(positions.shape) if n != 1), positions.ndim)
+        leading = index.ndim - positions.ndim + varying
+        rows, length = math.prod(index.shape[:leading]), math.prod(index.shape[leading:])
+        if starts.size == rows and positions.size == length and rows >= LEAST_ROWS <= length:
+            return reshape(starts, (rows,)), reshape(positions, (length,)), reshape(updates, (rows, length))
+    return None
+
+
+TYPES = {"float64": "double", "float32": "float", "int64": "i64", "int32": "i32"}
+
+
+def sums_sizes(node: Node) -> list[int]:
+    """The integers that the kernel is called with: rows, their length, the bytes of the result."""
+    return [*node.inputs[2].shape, node.size * node.dtype.itemsize]
+
+
+def sums_ir(dtype: str) -> str:
+    """The IR of a "scatter_sums", with the ABI of a fused loop. It runs in the order of the updates, on one thread."""
+    kind, add = TYPES[dtype], "fadd" if dtype.startswith("float") else "add"
+    lines = [
+        "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+        "define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {",
+        "entry:",
+    ]
+    for source, kinds, names in (("pointers", "ptr", "starts places rows out"), ("sizes", "i64", "count length bytes")):
+        for position, name in enumerate(names.split()):
+            lines.append(f"  %{name}.at = getelementptr i64, ptr %{source}, i64 {position}")
+            lines.append(f"  %{name} = load {kinds}, ptr %{name}.at")
+    lines += [
+        "  call void @llvm.memset.p0.i64(ptr %out, i8 0, i64 %bytes, i1 false)",
+        "  br label %row",
+        "row:",
+        "  %i = phi i64 [ 0, %entry ], [ %i.next, %row.next ]",
+        "  %i.more = icmp slt i64 %i, %count",
+        "  br i1 %i.more, label %begin.row, label %done",
+        "begin.row:",
+        "  %start.at = getelementptr i64, ptr %starts, i64 %i",
+        "  %start = load i64, ptr %start.at",
+        f"  %into = getelementptr {kind}, ptr %out, i64 %start",
+        "  %before = mul i64 %i, %length",
+        f"  %row.of = getelementptr {kind}, ptr %rows, i64 %before",
+        "  br label %column",
+        "column:",
+        "  %j = phi i64 [ 0, %begin.row ], [ %j.next, %one ]",
+        "  %j.more = icmp slt i64 %j, %length",
+        "  br i1 %j.more, label %one, label %row.next",
+        "one:",
+        "  %place.at = getelementptr i64, ptr %places, i64 %j",
+        "  %place = load i64, ptr %place.at",
+        f"  %element.at = getelementptr {kind}, ptr %row.of, i64 %j",
+        f"  %element = load {kind}, ptr %element.at",
+        f"  %old.at = getelementptr {kind}, ptr %into, i64 %place",
+        f"  %old = load {kind}, ptr %old.at",
+        f"  %new = {add} {kind} %old, %element",
+        f"  store {kind} %new, ptr %old.at",
+        "  %j.next = add i64 %j, 1",
+        "  br label %column",
+        "row.next:",
+        "  %i.next = add i64 %i, 1",
+        "  br label %row",
+        "done:",
+        "  ret void",
+        "}",
+        "",
+    ]
+    return "\n".join(lines)

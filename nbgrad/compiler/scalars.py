@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..process.locks import building
-from . import cache, huge_angles, shipped
+from . import cache, shipped
 from .conversions import LLVM_TYPES, convert
 from .lowering import kernel_module, lower, scalar_text
+from .texts import huge_angles
 
 __all__ = ["LLVM_TYPES", "convert", "kernel_module", "lower", "merge", "scalar_ir"]
 

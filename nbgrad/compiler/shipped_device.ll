@@ -1,18 +1,18 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 20
-; digest nbgrad.kernels.gpu.device_angles 7d58e82c26714ecc78c96d125a792990
-; digest nbgrad.kernels.gpu.device_linalg e3fe9e4fb26ebde1b6c4410a521c1eb0
-; digest nbgrad.kernels.gpu.device_math c301583b5d3ec76392816cb1947dba5c
-; digest nbgrad.kernels.gpu.device_matmul 32dace39974bf998610b95ed040e9899
-; digest nbgrad.kernels.gpu.device_matrices 448bcaa996c9f377cfdaf9c948bbf6b2
-; digest nbgrad.kernels.gpu.device_ordinary f59aa898a3fcf0bf7b7c45d4be8b1470
-; digest nbgrad.kernels.gpu.device_radix fdb7aaaed07c916c29e39db75c9cbec4
-; digest nbgrad.kernels.gpu.device_recurrence 9416ec83a094e4c2e1ec828c717999d8
-; digest nbgrad.kernels.gpu.device_scan d9f18c06101a1811289665046a7bb9b0
-; digest nbgrad.kernels.gpu.device_scatter 276b29e0385fcbc2b9a56b16cc399d85
-; digest nbgrad.kernels.gpu.device_sort 395d07b2c5b0bf219dd68c0276b82c20
-; digest nbgrad.kernels.gpu.device_transpose 9f17672b14a2b9af468c40532b5b92db
-; digest nbgrad.kernels.gpu.device_windows 8e485696f657b8439ae4681feb5b3ec8
+; digest nbgrad.kernels.gpu.device_angles 22bdd815193bf6a73593fb9c07375d13
+; digest nbgrad.kernels.gpu.device_linalg 816efe5215247dc525da9cb6f932b322
+; digest nbgrad.kernels.gpu.device_math 376f5985dc2fe2a1f96e4fb436fba707
+; digest nbgrad.kernels.gpu.device_matmul ee080ca56b7ae1ff3d0212d09945ee40
+; digest nbgrad.kernels.gpu.device_matrices 6b708ce7b2227104df0604489bab5180
+; digest nbgrad.kernels.gpu.device_ordinary ae6fe9b24ab8acfb25f25d6e7f16c2aa
+; digest nbgrad.kernels.gpu.device_radix 495f8f862e2912f8fff4cc84b51ac4eb
+; digest nbgrad.kernels.gpu.device_recurrence ef350423ca5e7d73671bf5e7bbca0501
+; digest nbgrad.kernels.gpu.device_scan 59c0bd6db9b58b0ac6fa789600de70fa
+; digest nbgrad.kernels.gpu.device_scatter aad6028def7804b42d7c490ed625ec03
+; digest nbgrad.kernels.gpu.device_sort d2b3ef0265807f1f9291461d6446d9dd
+; digest nbgrad.kernels.gpu.device_transpose 41aff4c1b59e319ac0b04190a440dc7f
+; digest nbgrad.kernels.gpu.device_windows 5d636ab7aa54bda020046633e8bf5d1a
 ;; nbgrad.kernels.gpu.device_math.exp(float32)float32 nbgrad.kernels.gpu.device_math -
 declare float @nbgrad.approximate.muladd.f32(float, float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 

@@ -26,6 +26,7 @@ from .matrices.matmul import matmul_function, matmul_rows, matmul_sizes, shared
 from .matrices.small_eigenvalues import negligible_part
 from .matrices.small_factors import block_count, is_small, small_ir, small_key
 from .register_tiles import tiles_ir
+from .row_scatter import SCATTER_SUMS, sums_ir, sums_sizes
 from .scalars import kernel_module, lower
 
 NUMBERS, FLOATS, POSITIONS = "int32 int64 float32 float64", "float32 float64", "int64"
@@ -267,7 +268,7 @@ def rows_of(kernel: Special) -> int:
     """The number of independent rows or matrices of a kernel, which threads can share."""
     node = kernel.node
     if node.name == "matmul":
-        return matmul_rows(node)
+        return matmul_rows(kernel)
     if is_small(node):
         return block_count(node)
     known = KERNELS.get(node.name)
@@ -279,7 +280,7 @@ def shared_by_threads(kernel: Special) -> bool:
     node = kernel.node
     if node.name in CONVOLUTIONS:
         return multiplications(node) * node.dtype.itemsize >= SHARED_PRODUCTS
-    return node.name == "matmul" and shared(node)
+    return node.name == "matmul" and shared(kernel)
 
 
 def works_apart(kernel: Special) -> bool:
@@ -295,6 +296,8 @@ def special_sizes(kernel: Special) -> list[int]:
         return matmul_sizes(kernel)
     if is_small(node):
         return [node.shape[0]]
+    if node.primitive is SCATTER_SUMS:
+        return sums_sizes(node)
     if node.name == "host":
         native = native_call(node)
         return [0] if native is None else native[1]
@@ -317,6 +320,9 @@ def special_function(kernel: Special) -> cpu.Function:
         return cpu.Function(f"host {text}", "kernel", lambda: text)
     if node.name == "matmul":
         return matmul_function(kernel)
+    if node.primitive is SCATTER_SUMS:
+        dtype = node.dtype.name
+        return cpu.Function(f"scatter sums {dtype}", "kernel", lambda: sums_ir(dtype))
     if is_small(node):
         key = small_key(node)
         return cpu.Function(f"small {key}", "kernel", lambda: small_ir(*key))

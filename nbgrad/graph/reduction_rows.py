@@ -5,6 +5,7 @@ In: nothing. Out: tables of rows. Called by primitives.py.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -34,6 +35,8 @@ def _unsum(g: Node, node: Node) -> Node:
 
 SHORT = 8
 """Elements of an axis along which products are written out."""
+LONG = 512
+"""The longest axis along which products of all others are running products."""
 
 
 def _prod_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
@@ -46,21 +49,43 @@ def _prod_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
         reshape(transpose(v, kept + axes), (*[x.shape[a] for a in kept], math.prod(x.shape[a] for a in axes)))
         for v in (x, t)
     )
-    if 1 < x.shape[-1] <= SHORT:
-        others = _products_of_few(x)
-    else:
-        others = _products_before(x, reverse=False) * _products_before(x, reverse=True)
-    return reduce("sum", others * t, (x.ndim - 1,))
+    return reduce("sum", _products_of_others(x) * t, (x.ndim - 1,))
 
 
-def _products_of_few(x: Node) -> Node:
-    """Along a short last axis, the product of all elements but each one, which loops take into their bodies."""
-    lead = [(0, m, 1) for m in x.shape[:-1]]
-    elements = [slice_axes(x, [*lead, (k, 1, 1)]) for k in range(x.shape[-1])]
+def _products_of_others(x: Node) -> Node:
+    """Along the last axis, the product of all elements but each one.
+
+    A long axis is cut into a few parts, one below the other: the product of all others is that of the others in a
+    column times that of the other columns. Running products are formed one after the other, and only of short axes.
+    """
+    n = x.shape[-1]
+    if 1 < n <= SHORT:
+        return make("concatenate", tuple(_products_of_few([_part(x, k, 1) for k in range(n)])), (x.ndim - 1,))
+    if n <= LONG:
+        return _products_before(x, reverse=False) * _products_before(x, reverse=True)
+    m = n // SHORT
+    rows = [_part(x, k * m, m) for k in range(SHORT)]
+    left = _part(x, SHORT * m, n % SHORT)
+    columns = functools.reduce(mul, rows)
+    others = _products_of_others(make("concatenate", (columns, left), (x.ndim - 1,)) if n % SHORT else columns)
+    of_columns = _part(others, 0, m)
+    pieces = [row * of_columns for row in _products_of_few(rows)]
+    if n % SHORT:
+        pieces.append(_part(others, m, n % SHORT))
+    return make("concatenate", tuple(pieces), (x.ndim - 1,))
+
+
+def _part(x: Node, start: int, length: int) -> Node:
+    """Some elements along the last axis."""
+    return slice_axes(x, [*[(0, m, 1) for m in x.shape[:-1]], (start, length, 1)])
+
+
+def _products_of_few(elements: Sequence[Node]) -> list[Node]:
+    """The product of all nodes but each one, which loops take into their bodies."""
     before = list(itertools.accumulate(elements[:-1], mul))
     after = list(itertools.accumulate(elements[:0:-1], mul))[::-1]
     inner = [left * right for left, right in zip(before, after[1:], strict=False)]
-    return make("concatenate", (after[0], *inner, before[-1]), (x.ndim - 1,))
+    return [after[0], *inner, before[-1]]
 
 
 def _products_before(x: Node, reverse: bool) -> Node:

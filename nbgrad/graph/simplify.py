@@ -24,7 +24,7 @@ from .loops.loop_rewrites import joined
 from .loops.origins import walked
 from .products import BASIS, contracted_product, contracted_sum
 from .rules.elementwise_rules import ELEMENTWISE, uniform_source
-from .rules.structural_rules import STRUCTURAL
+from .rules.structural_rules import STRUCTURAL, are_same, is_turned
 from .shapes import Shape, joint_shape
 
 Rule = Callable[[Node], Node | None]
@@ -35,9 +35,11 @@ COMMUTATIVE = frozenset(
 INPUT, CONSTANT, LITERAL, IOTA, ALIAS, CUSTOM, GATHER = (
     PRIMITIVES[name] for name in "input constant literal iota alias custom gather".split()
 )
-RESHAPE, TRANSPOSE, BROADCAST, PAD, JOIN, SUM, MATMUL, COMPLEX = (
-    PRIMITIVES[name] for name in "reshape transpose broadcast pad concatenate sum matmul complex".split()
+ADD, RESHAPE, TRANSPOSE, BROADCAST, PAD, JOIN, SUM, MATMUL, COMPLEX = (
+    PRIMITIVES[name] for name in "add reshape transpose broadcast pad concatenate sum matmul complex".split()
 )
+LEAST_JOINED = 16
+"""The least rows and columns of matrices whose sum is formed in front of a product."""
 FLOAT16 = np.dtype(np.float16)
 _ANY_DTYPE = frozenset(PRIMITIVES[name] for name in "scatter_last host loop item write".split())
 """Special primitives that work on float16 as it is."""
@@ -51,7 +53,9 @@ def simplify(outputs: Sequence[Node]) -> list[Node]:
         turned = _turned_products(simple) if walk.transposes else {}
         if walk.loops:
             turned.update(joined(simple))
-        return Simplifier(turned).run(simple) if turned else simple
+        simple = Simplifier(turned).run(simple) if turned else simple
+        sums = _joined_products(simple) if walk.transposes else {}
+        return Simplifier(sums).run(simple) if sums else simple
 
 
 class Simplifier:
@@ -198,12 +202,8 @@ def _turned_products(outputs: Sequence[Node]) -> dict[Node, Node]:
     A product of transposed views costs nothing extra, a transposed result a copy: the gradient of a weight that is used
     transposed, `x @ w.T`, is such a result.
     """
-    order = topological(outputs)
+    order, uses = _counted(outputs)
     transposes = [node for node in order if node.primitive is TRANSPOSE]
-    uses: dict[Node, int] = dict.fromkeys(outputs, 1)
-    for node in order:
-        for source in node.inputs:
-            uses[source] = uses.get(source, 0) + 1
     turned: dict[Node, Node] = {}
     for node in transposes:
         product, axes = node.inputs[0], (0, 2, 1)
@@ -214,6 +214,37 @@ def _turned_products(outputs: Sequence[Node]) -> dict[Node, Node]:
             swapped = make("matmul", (transpose(b, (0, 2, 1)), transpose(a, (0, 2, 1))))
             turned[node] = reshape(swapped, node.shape)
     return turned
+
+
+def _counted(outputs: Sequence[Node]) -> tuple[list[Node], dict[Node, int]]:
+    """All nodes in order, and how often each is read."""
+    order = topological(outputs)
+    uses: dict[Node, int] = dict.fromkeys(outputs, 1)
+    for node in order:
+        for source in node.inputs:
+            uses[source] = uses.get(source, 0) + 1
+    return order, uses
+
+
+def _joined_products(outputs: Sequence[Node]) -> dict[Node, Node]:
+    """Sums of a matrix and its transpose, each times the same one, and the product that they equal: the gradients of
+    covariances and quadratic forms."""
+    order, uses = _counted(outputs)
+    found: dict[Node, Node] = {}
+    for node in order:
+        if node.primitive is not ADD or node.dtype == FLOAT16:
+            continue  # a sum of two large numbers of float16 may be infinite
+        products = [s.inputs[0] if s.primitive is RESHAPE and uses[s] == 1 else s for s in node.inputs]
+        one, other = products
+        if one.primitive is not MATMUL or other.primitive is not MATMUL or max(uses[one], uses[other]) > 1:
+            continue
+        (a, x), (b, y) = one.inputs, other.inputs
+        if one.shape == other.shape and min(a.shape[1:]) >= LEAST_JOINED <= min(x.shape[1:]):
+            if is_turned(a, b) and are_same(x, y):
+                found[node] = reshape(make("matmul", (a + b, x)), node.shape)
+            elif is_turned(x, y) and are_same(a, b):
+                found[node] = reshape(make("matmul", (a, x + y)), node.shape)
+    return found
 
 
 def _is_zeros(node: Node) -> bool:

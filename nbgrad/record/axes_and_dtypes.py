@@ -205,6 +205,9 @@ def _runs(where: np.ndarray, limit: int) -> list[tuple[int, int, int]] | None:
             step = int(steps[start])
             others = np.flatnonzero(steps[start:] != step)
             length = 1 + (int(others[0]) if others.size else len(where) - 1 - start)
+            if length == 2 and step != 1 and start + 2 < len(where):
+                # The second position may be the first one of a longer run.
+                length, step = 1, 1
         runs.append((int(where[start]), length, step))
         start += length
     return runs

@@ -15,7 +15,9 @@ import numpy as np
 
 from ..compiler.fuse import Fused, Special, fuse
 from ..compiler.loops import Loop
+from ..compiler.moved_operands import with_moved_operands
 from ..compiler.operands_across import turned_first
+from ..compiler.row_scatter import add_by_rows
 from ..graph.complex_storage import interleaved
 from ..graph.ir import PRIMITIVES, Node, literal_value, on_host
 from ..graph.loops.loop_rewrites import pruned
@@ -85,7 +87,8 @@ def front(
         better = rewrite(graph, leaves)
         if better is not graph:
             graph = pruned(simplify(better))
-    fused = turned_first(fuse(graph)) if copies else fuse(graph)
+    graph = with_moved_operands(graph)
+    fused = turned_first(fuse(add_by_rows(graph))) if copies else fuse(graph)
     known = set(leaves)
     read = [n for step in fused.steps for n in step.reads]
     constants = [n for n in dict.fromkeys(read) if n.name in ("constant", "input") and n not in known]

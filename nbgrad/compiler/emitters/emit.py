@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..ir_text import IRText
-from ..loops import Access, Loop, Reduction, Value
+from ..loops import APART, Access, Loop, Reduction, Value
 from ..scalars import LLVM_TYPES, convert, kernel_module, merge, scalar_ir
 from ..views import Range
 
@@ -82,6 +82,8 @@ class Emitter(IRText):
         self.scalars: dict[str, str] = {}
         self.intrinsics: set[str] = set()
         self.hints: list[str] = []
+        self.broken: dict[int, str] = {}
+        """For extrema along the innermost axis, whether there was a NaN; the extremum is then not known."""
         self.part = "all"
         """The part of an innermost loop that is written: "all" of it, its "border" or its "interior"."""
 
@@ -190,6 +192,7 @@ class Emitter(IRText):
         self.rows = [self.row(p, access) for p, access in enumerate(loop.accesses)]
         inner = [r for r in loop.reductions if r.axes[self.last]]
         self.registers: dict[int, str] = {}
+        self.broken = {}
         totals: dict[int, tuple[str, str]] = {}
         for r in inner:
             kind = register_type(self.accumulator(r))
@@ -200,6 +203,9 @@ class Emitter(IRText):
                     self.store(kind, number(0, self.accumulator(r)), part)
             else:
                 self.store(kind, self.start_value(r), self.registers[r.access])
+            if r.kind in ("max", "min") and self.accumulator(r).kind == "f":
+                self.broken[r.access] = self.slot("i1", "nan")
+                self.store("i1", "false", self.broken[r.access])
         variable = self.slot("i64", "j")
         sums = [r for r in inner if r.access in totals]
 
@@ -207,7 +213,7 @@ class Emitter(IRText):
             if sums:
                 self.blocked(variable, first, stop, sums, totals)
             else:
-                self.counted(variable, first, stop, self.point, self.hint())
+                self.along(variable, first, stop)
 
         def row() -> None:
             if loop.interior is None:
@@ -224,6 +230,10 @@ class Emitter(IRText):
             self.branch(some, row)
         for r in inner:
             self.finish(r, totals.get(r.access))
+
+    def along(self, variable: str, low: str, high: str) -> None:
+        """The innermost loop, without sums."""
+        self.counted(variable, low, high, self.point, self.hint())
 
     def row_adds(self) -> str | None:
         """Whether a row of the innermost loop adds anything but zero, or is the first of a sum; None: unknown.
@@ -341,24 +351,26 @@ class Emitter(IRText):
 
     def step(self, position: int, access: Access, index: str) -> str:
         """The distance of a point from the start of its row, in elements."""
-        match access.kind[0]:
+        walk = self.loop.walks[position]
+        match walk:
             case "b":
                 return "0"
             case "c":
                 return index
             case "r":
                 return self.let(f"sub nsw i64 0, {index}")
-            case "d":
-                return self.let(f"shl nsw i64 {index}, 1")
-            case _:
+            case "s":
                 # Frozen, or LLVM would vectorise the loop for a stride of 1 only, which is another kernel's.
                 return self.let(f"freeze i64 {self.let(f'mul nsw i64 {index}, %a{position}.s{self.last}')}")
+            case _:
+                return self.let(f"mul nsw i64 {index}, {APART[walk]}")
 
     def address(self, position: int, index: str) -> str:
-        first = self.loop.seconds.get(position)
+        beside = self.loop.beside.get(position)
         access = self.loop.accesses[position]
-        if first is not None:
-            return self.let(f"getelementptr {memory_type(access.dtype)}, ptr {self.address(first, index)}, i64 1")
+        if beside is not None:
+            first, apart = beside
+            return self.let(f"getelementptr {memory_type(access.dtype)}, ptr {self.address(first, index)}, i64 {apart}")
         distance = self.step(position, access, index)
         if distance == "0":
             return self.rows[position]
@@ -494,9 +506,21 @@ class Emitter(IRText):
             slot = self.registers[r.access]
             kind = register_type(dtype)
             old = self.let(f"load {kind}, ptr {slot}")
+            if r.access in self.broken:
+                self.store(kind, self.extremum(r, kind, old, value), slot)
+                return
             self.store(kind, self.combine(r.kind, dtype, old, value, loose=True), slot)
         else:
             self.accumulate(r, value, self.address(r.access, index))
+
+    def extremum(self, r: Reduction, kind: str, old: str, value: str) -> str:
+        """The larger or smaller of two numbers, and a note if one is NaN: that takes LLVM fewer instructions than a
+        maximum that keeps NaN, and what is compared with NaN is not used."""
+        note = self.broken[r.access]
+        unordered = self.let(f"fcmp uno {kind} {value}, {value}")
+        self.store("i1", self.let(f"or i1 {self.let(f'load i1, ptr {note}')}, {unordered}"), note)
+        first = self.let(f"fcmp nnan nsz {'ogt' if r.kind == 'max' else 'olt'} {kind} {old}, {value}")
+        return self.let(f"select nnan nsz i1 {first}, {kind} {old}, {kind} {value}")
 
     def finish(self, r: Reduction, total: tuple[str, str] | None) -> None:
         """After the innermost loop: write the register's result, or combine it with the value in memory."""
@@ -504,6 +528,9 @@ class Emitter(IRText):
         kind = register_type(dtype)
         if total is None:
             value = self.let(f"load {kind}, ptr {self.registers[r.access]}")
+            if r.access in self.broken:
+                broken = self.let(f"load i1, ptr {self.broken[r.access]}")
+                value = self.let(f"select i1 {broken}, {kind} {number(np.nan, dtype)}, {kind} {value}")
         else:
             value = self.with_error(r, *total)
         self.accumulate(r, value, self.rows[r.access])

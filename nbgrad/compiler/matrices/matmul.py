@@ -4,7 +4,8 @@ In: the `Special` of a matrix product. Out: its native code, the integers that i
 has. Called by special.py and by the runtime. BLAS has threads of its own, which spin when they wait and so take the
 cores from ours, and whose number changes the last digits of a product. So they are put to rest while a product runs,
 and the pieces of a large product are shared by our threads. The pieces follow from the shapes alone: the digits of a
-result do not depend on the number of threads.
+result do not depend on the number of threads. Of a product of a matrix and its own transpose only one triangle is
+computed, and copied into the other one.
 """
 
 from __future__ import annotations
@@ -28,6 +29,12 @@ SHARED_MICROSECONDS = 300
 PIECE_MICROSECONDS = 4000
 """The length of pieces of long products. Short pieces are slow, as BLAS copies its operands for each of them."""
 MOST_PIECES = 64
+LEAST_SYMMETRIC = 96
+"""The rows from which on it pays to compute half of a symmetric product."""
+SYMMETRIC_PIECES = 8
+"""Pieces of a symmetric product, each of which is computed up to its last diagonal element: half of it and a 16th."""
+SYMMETRIC_ROWS = 48
+"""About the least rows of such a piece."""
 LEAST_ROWS = 64
 """The least rows of a piece, and its least columns where columns are cut because the rows do not suffice."""
 
@@ -56,10 +63,24 @@ def microseconds(node: Node) -> float:
     return batch * (one + 0.02)
 
 
-def pieces(node: Node) -> Pieces:
+def is_symmetric(kernel: Special) -> bool:
+    """Whether a product is of matrices in memory and the same ones transposed."""
+    batch, m, _ = kernel.node.shape
+    (one, other), (left, right) = kernel.reads, kernel.views
+    if m < LEAST_SYMMETRIC or one is not other or left.offset != right.offset or left.is_masked or right.is_masked:
+        return False
+    alike = batch == 1 or left.strides[0] == right.strides[0]
+    return alike and left.shape[1] == right.shape[2] and left.strides[1:] == right.strides[:0:-1]
+
+
+def pieces(node: Node, symmetric: bool = False) -> Pieces:
     """The cut of a product; the last piece down and across may be smaller."""
     batch, m, n = node.shape
     time = microseconds(node)
+    if symmetric:
+        wanted = min(MOST_PIECES, max(SYMMETRIC_PIECES, round(time / PIECE_MICROSECONDS)))
+        rows = _rounded(m, min(wanted, max(1, m // SYMMETRIC_ROWS)))
+        return Pieces(batch, -(-m // rows), 1, rows, n)
     if time < SHARED_MICROSECONDS:
         return Pieces(batch, 1, 1, m, n)
     wanted = -(-min(MOST_PIECES, max(2, round(time / PIECE_MICROSECONDS))) // batch)
@@ -78,14 +99,15 @@ def _rounded(extent: int, count: int) -> int:
     return math.ceil(extent / count / 16) * 16
 
 
-def matmul_rows(node: Node) -> int:
+def matmul_rows(kernel: Special) -> int:
     """The number of pieces that threads can share."""
-    return small_pieces(node) if is_small(node) else pieces(node).total
+    node = kernel.node
+    return small_pieces(node) if is_small(node) else pieces(node, is_symmetric(kernel)).total
 
 
-def shared(node: Node) -> bool:
+def shared(kernel: Special) -> bool:
     """Whether threads share a product."""
-    return matmul_rows(node) > 1 and microseconds(node) >= SHARED_MICROSECONDS
+    return matmul_rows(kernel) > 1 and microseconds(kernel.node) >= SHARED_MICROSECONDS
 
 
 def matmul_sizes(kernel: Special) -> list[int]:
@@ -94,7 +116,8 @@ def matmul_sizes(kernel: Special) -> list[int]:
     if is_small(node):
         return small_sizes(kernel)
     batch, m, n = node.shape
-    cut = pieces(node)
+    symmetric = is_symmetric(kernel)
+    cut = pieces(node, symmetric)
     (ta, lda), (tb, ldb) = layouts(kernel)
     letters = [ord("T" if transposed else "N") for transposed in (ta, tb)]
     free = microseconds(node) < 0.1 * batch or not guard()[SET]
@@ -103,11 +126,11 @@ def matmul_sizes(kernel: Special) -> list[int]:
         *[letters[0], lda, kernel.views[0].strides[0], 1 if ta else lda],
         *[letters[1], ldb, kernel.views[1].strides[0], ldb if tb else 1],
         *([n, batch * n] if kernel.interleaved else [m * n, n]),
-        *[cut.rows, cut.columns, cut.across, cut.down * cut.across],
+        *[cut.rows, cut.columns, cut.across, cut.down * cut.across, int(symmetric)],
     ]
 
 
-_SIZES = "function guard m n k ta lda da sa tb ldb db sb dc ldc rows columns across each".split()
+_SIZES = "function guard m n k ta lda da sa tb ldb db sb dc ldc rows columns across each mirrored".split()
 """For both operands: letter, leading dimension, distance of matrices, distance of rows (of b: columns)."""
 
 
@@ -120,7 +143,7 @@ def matmul_function(kernel: Special) -> cpu.Function:
         key = small_key(kernel)
         return cpu.Function(f"small product {key}", "kernel", lambda: small_ir(*key))
     dtype = kernel.node.dtype.name
-    return cpu.Function(f"matmul pieces {dtype}", "kernel", lambda: matmul_ir(dtype))
+    return cpu.Function(f"matmul parts {dtype}", "kernel", lambda: matmul_ir(dtype))
 
 
 def matmul_ir(dtype: str) -> str:
@@ -151,7 +174,7 @@ def matmul_ir(dtype: str) -> str:
         "start:",
         "  br label %test",
         "test:",
-        "  %piece = phi i64 [ %begin, %start ], [ %next, %body ]",
+        "  %piece = phi i64 [ %begin, %start ], [ %next, %after ]",
         "  %more = icmp slt i64 %piece, %end",
         "  br i1 %more, label %body, label %last",
         "body:",
@@ -167,6 +190,12 @@ def matmul_ir(dtype: str) -> str:
             f"  %{name}.extent = select i1 %{name}.short, i64 %{name}.rest, i64 %{length}",
             f"  store i64 %{name}.extent, ptr %{extent}.slot",
         ]
+    lines += [
+        "  %mirror = icmp ne i64 %mirrored, 0",
+        "  %below = add i64 %row, %row.extent",
+        "  %width = select i1 %mirror, i64 %below, i64 %column.extent",
+        "  store i64 %width, ptr %n.slot",
+    ]
     lines += ["  %a.in = mul i64 %row, %sa", "  %b.in = mul i64 %column, %sb"]
     lines += ["  %c.row = mul i64 %row, %ldc", "  %c.in = add i64 %c.row, %column"]
     for name in "abc":
@@ -179,6 +208,9 @@ def matmul_ir(dtype: str) -> str:
     )
     lines += [
         f"  call void %gemm({arguments})",
+        "  br i1 %mirror, label %reflect, label %after",
+        *_reflection(kind),
+        "after:",
         "  %next = add i64 %piece, 1",
         "  br label %test",
         "last:",
@@ -192,3 +224,39 @@ def matmul_ir(dtype: str) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _reflection(kind: str) -> list[str]:
+    """IR that copies the rows of a piece, up to their diagonal elements, into the columns above them."""
+    return [
+        "reflect:",
+        f"  %c.matrix = getelementptr {kind}, ptr %c, i64 %c.first",
+        "  br label %up",
+        "up:",
+        "  %j = phi i64 [ 0, %reflect ], [ %j.next, %up.next ]",
+        "  %j.more = icmp slt i64 %j, %below",
+        "  br i1 %j.more, label %line, label %after",
+        "line:",
+        "  %j.below = add i64 %j, 1",
+        "  %j.low = icmp slt i64 %j, %row",
+        "  %i.first = select i1 %j.low, i64 %row, i64 %j.below",
+        "  %line.start = mul i64 %j, %ldc",
+        "  br label %along",
+        "along:",
+        "  %i = phi i64 [ %i.first, %line ], [ %i.next, %one ]",
+        "  %i.more = icmp slt i64 %i, %below",
+        "  br i1 %i.more, label %one, label %up.next",
+        "one:",
+        "  %i.row = mul i64 %i, %ldc",
+        "  %i.at = add i64 %i.row, %j",
+        f"  %from.at = getelementptr {kind}, ptr %c.matrix, i64 %i.at",
+        f"  %element = load {kind}, ptr %from.at",
+        "  %to.at = add i64 %line.start, %i",
+        f"  %to = getelementptr {kind}, ptr %c.matrix, i64 %to.at",
+        f"  store {kind} %element, ptr %to",
+        "  %i.next = add i64 %i, 1",
+        "  br label %along",
+        "up.next:",
+        "  %j.next = add i64 %j, 1",
+        "  br label %up",
+    ]

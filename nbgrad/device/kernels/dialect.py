@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...compiler import float_parts, huge_angles
 from ...compiler.scalars import scalar_ir
+from ...compiler.texts import float_parts, huge_angles
 
 _SPECIAL_REGISTERS = {"thread": "tid", "block": "ctaid", "threads": "ntid", "blocks": "nctaid"}
 
@@ -360,7 +360,7 @@ def for_nvptx(text: str) -> str:
 
 
 class GpuPass(NamedTuple):
-    """One change of the text of a GPU's kernel, in the manner of compiler/text_passes.py."""
+    """One change of the text of a GPU's kernel, in the manner of compiler/texts/text_passes.py."""
 
     name: str
     why: str

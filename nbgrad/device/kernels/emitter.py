@@ -19,7 +19,7 @@ import numpy as np
 
 from ...compiler.emitters.emit import Emitter, memory_type
 from ...compiler.fuse import HEAVY_WEIGHT, LIGHT
-from ...compiler.loops import Access, Loop, Value
+from ...compiler.loops import APART, Access, Loop, Value
 from ...graph.ir import Node
 from .device_scalars import ANGLE, FLOAT32, at_angle_ir, device_scalar_ir, ordinary_ir
 
@@ -250,17 +250,18 @@ class DeviceEmitter(Emitter):
 
     def step(self, position: int, access: Access, index: str) -> str:
         """The offset of a step: the CPU's, without the frozen product that only its vectoriser needs."""
-        match access.kind[0]:
+        walk = self.loop.walks[position]
+        match walk:
             case "b":
                 return "0"
             case "c":
                 return index
             case "r":
                 return self.let(f"sub nsw i64 0, {index}")
-            case "d":
-                return self.let(f"shl nsw i64 {index}, 1")
-            case _:
+            case "s":
                 return self.let(f"mul nsw i64 {index}, %a{position}.s{self.last}")
+            case _:
+                return self.let(f"mul nsw i64 {index}, {APART[walk]}")
 
     def scalar(self, name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any]) -> tuple[str, str]:
         """A scalar kernel of GPUs."""

@@ -276,29 +276,29 @@ def _gradient(node: Node, spacing: Node, axis: int, edge_order: int) -> Node:
     if n < edge_order + 1:
         message = f"gradient needs at least {edge_order + 1} samples along an axis, but the shape is {node.shape}."
         raise ShapeError(message)
-    rows = to_last(node, axis)
-    last = rows.ndim - 1
+    along = [1] * node.ndim
     if spacing.ndim:
         if spacing.shape != (n,):
             message = f"The coordinates of axis {axis} have shape {spacing.shape}, but its extent is {n}."
             raise ShapeError(message)
-        h = inexact(difference(spacing, 0))
-        rows, h = promote([rows, h])
+        along[axis] = n - 1
+        h = reshape(inexact(difference(spacing, 0)), tuple(along))
+        rows, h = promote([node, h])
     else:
         # A number does not widen the dtype; a Tensor does.
-        rows, h = promote([rows, spacing])
+        rows, h = promote([node, spacing])
     rows, h = inexact(rows), inexact(h)
 
     def at(start: int, length: int) -> Node:
-        return cut(rows, last, start, length)
+        return cut(rows, axis, start, length)
 
     def step(k: int) -> Node:
-        return h if h.ndim == 0 else cut(h, 0, k, 1)
+        return h if h.ndim == 0 else cut(h, axis, k, 1)
 
     if h.ndim == 0:
         inside = elementwise("divide", at(2, n - 2) - at(0, n - 2), h * 2.0)
     else:
-        a, b = cut(h, 0, 0, n - 2), cut(h, 0, 1, n - 2)
+        a, b = cut(h, axis, 0, n - 2), cut(h, axis, 1, n - 2)
         inside = (
             -(b / (a * (a + b))) * at(0, n - 2) + (b - a) / (a * b) * at(1, n - 2) + a / (b * (a + b)) * at(2, n - 2)
         )
@@ -318,7 +318,7 @@ def _gradient(node: Node, spacing: Node, axis: int, edge_order: int) -> Node:
             + (2.0 * b + a) / (b * (a + b)) * at(n - 1, 1)
         )
     parts = [head, inside, tail] if n > 2 else [head, tail]
-    return from_last(cast(concatenate(parts, last), node.dtype), axis)
+    return cast(concatenate(parts, axis), node.dtype)
 
 
 @like_argument()

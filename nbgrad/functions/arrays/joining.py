@@ -327,9 +327,11 @@ def resize(a: Any, new_shape: Any) -> Tensor:
         raise ShapeError(message)
     if node.size == 0:
         return wrap(broadcast(as_node(np.zeros((), node.dtype)), shape))
-    times = -(-size // node.size)
-    flat = reshape(broadcast(reshape(node, (1, node.size)), (times, node.size)), (times * node.size,))
-    return wrap(reshape(cut(flat, 0, 0, size), shape))
+    times, rest = divmod(size, node.size)
+    flat = reshape(node, (node.size,))
+    whole = reshape(broadcast(reshape(node, (1, node.size)), (times, node.size)), (times * node.size,))
+    pieces = [piece for piece in (whole, cut(flat, 0, 0, rest)) if piece.size] or [whole]
+    return wrap(reshape(join_nodes(pieces, 0), shape))
 
 
 # ----- Windows -----

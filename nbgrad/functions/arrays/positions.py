@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import ArgumentError, DtypeError, ShapeError
 from ...graph.builders import cast, reshape
-from ...graph.ir import BOOL, INT64, Node, elementwise
+from ...graph.ir import BOOL, INT64, Node, elementwise, extent
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import demand, only, shape_of
 from ...record.tensor import Tensor
@@ -110,9 +110,14 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tensor, .
     inside = elementwise("logical_and", elementwise("greater_equal", rest, 0), elementwise("less", rest, size))
     demand(inside, f"A flat position is out of range for an array of shape {extents}.")
     found: list[Tensor] = []
-    for n in reversed(extents) if order == "C" else extents:
-        found.append(wrap(elementwise("remainder", rest, n)))
-        rest = elementwise("floor_divide", rest, n)
+    ordered = extents[::-1] if order == "C" else extents
+    for n in ordered[:-1]:
+        # A division takes longer than all else; of the last axis, what is left is the position.
+        above = elementwise("floor_divide", rest, n)
+        found.append(wrap(rest - above * extent(n, rest.dtype)))
+        rest = above
+    if ordered:
+        found.append(wrap(rest))
     return tuple(reversed(found)) if order == "C" else tuple(found)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, ShapeError
-from ...graph.builders import cast, reduce, reshape
+from ...graph.builders import cast, concatenate, reduce, reshape, take_last
 from ...graph.ir import BOOL, INT64, Node, broadcast, elementwise, extent
 from ...graph.primitives import PRIMITIVES
 from ...graph.shapes import broadcasts
@@ -19,6 +19,7 @@ from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import (
     Dtype,
     axis_of,
+    cut,
     deliver,
     demand,
     filled,
@@ -151,6 +152,12 @@ def _limit(dtype: Dtype, side: str) -> Any:
     return int(getattr(np.iinfo(dtype), side))
 
 
+LONG = 1 << 13
+"""Elements of an axis along which an extremum is looked for in blocks."""
+BLOCK = 1 << 10
+"""Elements of a block."""
+
+
 def extremum_position(node: Node, axis: Any, keepdims: bool, name: str) -> Node:
     """The first position of the "max" or "min", as int64; NaN wins, as in NumPy."""
     kept = (1,) * node.ndim
@@ -163,6 +170,34 @@ def extremum_position(node: Node, axis: Any, keepdims: bool, name: str) -> Node:
     if n == 0:
         message = f"arg{name} of no elements does not exist: the shape is {node.shape} and the axis is {at}."
         raise ShapeError(message)
+    if n >= LONG and at == node.ndim - 1 and node.dtype.kind != "c":
+        result = _position_in_blocks(node, name)
+    else:
+        result = _first_position(node, at, name)
+    return reshape(result, kept) if keepdims else result
+
+
+def _position_in_blocks(node: Node, name: str) -> Node:
+    """The first position of an extremum along a long last axis: the first block that attains it, and its first element
+    that does, so that all others are read once."""
+    last, n = node.ndim - 1, node.shape[-1]
+    count, rest = divmod(n, BLOCK)
+    blocks = reshape(cut(node, last, 0, count * BLOCK), (*node.shape[:-1], count, BLOCK))
+    best = reduce(name, blocks, (last + 1,))
+    if rest:
+        left = reduce(name, cut(node, last, count * BLOCK, rest), (last,))
+        best = concatenate([best, reshape(left, (*left.shape, 1))], last)
+    start = _first_position(best, last, name) * extent(BLOCK, INT64)
+    # Behind the end is the last element again, which is not the first one.
+    shape = (*node.shape[:-1], BLOCK)
+    index = broadcast(reshape(start, (*start.shape, 1)), shape) + positions(shape, last)
+    elements = take_last(node, elementwise("minimum", index, extent(n - 1, INT64)))
+    return start + _first_position(elements, last, name)
+
+
+def _first_position(node: Node, at: int, name: str) -> Node:
+    """The first position of an extremum along an axis, without that axis."""
+    n = node.shape[at]
     best = reshape(reduce(name, node, (at,)), keep(node.shape, (at,)))
     hit = elementwise("equal", node, best)
     if node.dtype.kind in "fc":
@@ -171,8 +206,7 @@ def extremum_position(node: Node, axis: Any, keepdims: bool, name: str) -> Node:
     fits = n < 1 << 31 and (node.dtype.itemsize <= 4 or at < node.ndim - 1)
     small = np.dtype(np.int32) if fits else INT64
     place = elementwise("select", hit, cast(positions(node.shape, at), small), broadcast(extent(n, small), node.shape))
-    result = cast(reduce("min", place, (at,)), INT64)
-    return reshape(result, kept) if keepdims else result
+    return cast(reduce("min", place, (at,)), INT64)
 
 
 def not_nan(node: Node) -> Node | None:

@@ -64,6 +64,8 @@ def _slice(node: Node) -> Node | None:
     ):
         moved = [(start - lo, n, step) for (start, n, step), (lo, _) in zip(ranges, source.params[0], strict=True)]
         return slice_axes(source.inputs[0], moved)
+    if source.primitive is RESHAPE:
+        return _line(node)
     if source.primitive is JOIN:
         axis = source.params[0]
         start, n, step = ranges[axis]
@@ -74,6 +76,30 @@ def _slice(node: Node) -> Node | None:
                 return slice_axes(piece, [*ranges[:axis], (start - offset, n, step), *ranges[axis + 1 :]])
             offset += piece.shape[axis]
     return None
+
+
+def _line(node: Node) -> Node | None:
+    """A slice of a reshaped array that varies along one axis, as a slice along one axis of that array."""
+    source = node.inputs[0]
+    inner = source.inputs[0]
+    if sum([n != 1 for n in node.shape]) > 1:
+        return None
+    start, step = 0, 0
+    for (first, n, pace), stride in zip(node.params[0], strides(source.shape), strict=True):
+        start += first * stride
+        step += pace * stride if n != 1 else 0
+    places = [start // stride % n for n, stride in zip(inner.shape, strides(inner.shape), strict=True)]
+    for axis, (n, stride) in enumerate(zip(inner.shape, strides(inner.shape), strict=True)):
+        if step % stride == 0 and 0 <= places[axis] + (node.size - 1) * (step // stride) < n:
+            ranges = [(place, 1, 1) for place in places]
+            ranges[axis] = (places[axis], node.size, step // stride if node.size > 1 else 1)
+            return reshape(slice_axes(inner, ranges), node.shape)
+    return None
+
+
+def strides(shape: Shape) -> list[int]:
+    """How far apart neighbours along each axis are in C order."""
+    return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
 def _concatenate(node: Node) -> Node | None:
@@ -166,6 +192,38 @@ def _matmul(node: Node) -> Node | None:
         product = reshape(a, (batch, k)) * reshape(b, (batch, k))
         return reshape(reduce("sum", product, (1,)), (batch, 1, 1))
     return None
+
+
+def is_turned(a: Node, b: Node) -> bool:
+    """Whether matrices are the transposes of others, (B, m, k) and (B, k, m)."""
+    (one, axes), (other, turned) = _origin(a), _origin(b)
+    return one is other and axes == (turned[0], turned[2], turned[1])
+
+
+def are_same(a: Node, b: Node) -> bool:
+    """Whether arrays of one shape have the same elements, seen through transposes and axes of one element."""
+    return a is b or (a.shape == b.shape and _origin(a) == _origin(b))
+
+
+def _origin(node: Node) -> tuple[Node, tuple[int | None, ...]]:
+    """The node whose elements another one has, with its axes in an order, and that order; None for axes of 1."""
+    places = [axis if n != 1 else None for axis, n in enumerate(node.shape)]
+    while True:
+        source = node.inputs[0] if node.inputs else node
+        if node.primitive is TRANSPOSE:
+            places = [place if place is None else node.params[0][place] for place in places]
+        elif node.primitive is RESHAPE and without_ones(source.shape) == without_ones(node.shape):
+            longer = iter([axis for axis, n in enumerate(source.shape) if n != 1])
+            moved = {axis: next(longer) for axis, n in enumerate(node.shape) if n != 1}
+            places = [place if place is None else moved[place] for place in places]
+        else:
+            return node, tuple(places)
+        node = source
+
+
+def without_ones(shape: Shape) -> Shape:
+    """A shape without its axes of one element."""
+    return tuple([n for n in shape if n != 1])
 
 
 STRUCTURAL = {

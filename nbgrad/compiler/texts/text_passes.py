@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import llvmlite.binding as llvm
 
+from ..lowering import cleaned, contracted
 from .float_parts import with_definitions
 from .half import CONVERSIONS
 from .hints import with_hints
-from .lowering import cleaned, contracted
 from .multiply_add import without_library_calls
 
 
