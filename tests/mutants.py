@@ -67,6 +67,10 @@ TESTS: dict[str, str] = {
     "sparse/read_elements": "sparse sparse_arguments",
     "compiler/emitters/narrow_maps": "short_rows",
     "compiler/emitters/short_rows": "short_rows",
+    "adjoints/common_values": "common_values first_writes adjoints stencil_kernels random_kernels",
+    "adjoints/turns/first_writes": "first_writes common_values adjoints stencil_kernels random_kernels",
+    "compiler/results_apart": "own_kernels",
+    "compiler/moved_operands": "moved_operands simplify fuse arbitrary_fusion",
     "compiler/fuse": "fuse simplify pieces components rows matmul_pieces own_kernels structural_primitives "
     "random_graphs arbitrary_fusion",
     "compiler/movements": "fuse simplify pieces components rows matmul_pieces products structural_primitives "
