@@ -74,6 +74,18 @@ def whole_and_real(x: Any, out: Any) -> None:
         out[i] = where * x[k] * x[i]
 
 
+def real_and_whole(x: Any, out: Any) -> None:
+    """The other way round: the integer that is an index comes second."""
+    for i in range(len(x) - 1):
+        if x[i] > 0.5:
+            where = i + 1
+            k = i + 1
+            out[i] = where * x[k] * x[i]
+        else:
+            where = 0.25
+            out[i] = where * x[i] * x[i]
+
+
 def same_test_after_a_change(x: Any, out: Any) -> None:
     """A test of another value of the same name."""
     for i in range(len(x)):
@@ -96,7 +108,15 @@ def same_element_again(x: Any, out: Any) -> None:
         out[i] = x[i] * x[0] + x[i] * x[i] * x[i - 1] + math.sqrt(x[i] + 4.0) / x[0]
 
 
-KERNELS = [overwritten, changed_in_a_loop, swapped, whole_and_real, same_test_after_a_change, same_element_again]
+KERNELS = [
+    overwritten,
+    changed_in_a_loop,
+    swapped,
+    whole_and_real,
+    real_and_whole,
+    same_test_after_a_change,
+    same_element_again,
+]
 
 
 @pytest.mark.parametrize("plain", KERNELS, ids=lambda one: one.__name__)
