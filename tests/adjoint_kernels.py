@@ -142,6 +142,20 @@ def jumps(x, limit):
     return total
 
 
+@row(np.array([0.5, 0.6, 0.7]), np.array([2.0, 3.0, 4.0]), 0.9)
+@njit
+def break_before_long_rest(x, w, limit):
+    s, c = 0.0, 1.0
+    for i in range(len(x)):
+        s += x[i]
+        if x[i] > 0.4:
+            c += x[i]
+            if s > limit:
+                break
+        c = w[i] * math.sin(x[i]) + 0.5 * math.cos(c) * w[i] - 0.1 * math.sin(c * w[i]) + 0.2 * w[i] * x[i]
+    return c
+
+
 @row(values(5))
 @njit
 def tuple_of_literals(x):

@@ -128,10 +128,11 @@ class _Jumps:
         if not _ends(then) and not _ends(orelse) and sum(1 for one in rest for _ in ast.walk(one)) > _SMALL:
             self.flags += 1
             flag = f"has_jumped_{self.flags}"
+            # A `break` sets the flag too: a derivative runs turns again to their end, also the one that has left.
             made = ast.If(
                 statement.test,
-                self.block(_flagged(then, flag, ast.Continue, ast.Return), depth),
-                self.block(_flagged(orelse, flag, ast.Continue, ast.Return), depth),
+                self.block(_flagged(then, flag, ast.Continue, ast.Return, ast.Break), depth),
+                self.block(_flagged(orelse, flag, ast.Continue, ast.Return, ast.Break), depth),
             )
             check = ast.If(ast.Name(flag, ast.Load()), [ast.Pass()], self.block(rest, depth))
             both: list[ast.stmt] = [ast.copy_location(made, statement), ast.copy_location(check, statement)]
