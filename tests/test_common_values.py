@@ -163,3 +163,18 @@ def test_the_text_of_the_interpreter_is_the_same(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
     plain = nb.grad(lambda x: np.sum(nb.kernel(numba.njit(two_branches))(x, np.zeros(3))))(x)
     np.testing.assert_allclose(compiled, plain, rtol=1e-15)
+
+
+def same_in_both(x: Any, scale: float) -> None:
+    """The same operation in both branches of a test outside of loops."""
+    if x[0] > 0.0:
+        x[0] += math.sin(scale) * 2.0
+    else:
+        x[1] = math.sin(scale) * x[0]
+
+
+@pytest.mark.parametrize(("first", "slope"), [(0.5, 2.0), (-0.5, -0.5)])
+def test_a_value_of_one_branch_is_not_looked_for_in_the_other(first: float, slope: float) -> None:
+    kernel = nb.kernel(numba.njit(same_in_both))
+    found = nb.grad(lambda scale: np.sum(kernel(np.array([first, 0.6]), scale)))(0.7)
+    assert found == pytest.approx(slope * math.cos(0.7), rel=1e-14)

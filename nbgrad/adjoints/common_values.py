@@ -150,7 +150,7 @@ class _Numbering:
                 self.holders[known] = [target]
             return statement
         holder = next(
-            (one for one in self.holders[known] if self.now[one] == known and self.is_like(one, target)), None
+            (one for one in self.holders[known] if self.now.get(one) == known and self.is_like(one, target)), None
         )
         self.now[target] = known
         if holder is None or holder == target:
