@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Sequence
+from math import inf, nextafter
 from operator import attrgetter
 from typing import Any
 
@@ -70,9 +71,10 @@ class Window:
 
     def __init__(self, known: KnownValues, settle: Settle, checks: list[Any], nodes: list[Node], since: int) -> None:
         self._known, self._settle, self._checks = known, settle, checks
-        self.nodes, self.since = nodes, since
-        self._strange: set[float] = set()
-        """Serial numbers of the last nodes that stand for nothing."""
+        # What loops need at their start is numbered up to one place before their first node.
+        self.nodes, self.since = nodes, nextafter(since - 1, inf)
+        self._strange = False
+        """Whether some of the last nodes stand for nothing."""
         self.before: list[Node] = []
         self.growing: Growing | None = None
         self.fresh: list[Node] = []
@@ -200,21 +202,30 @@ class Window:
     def _computed(self, since: int) -> list[Node]:
         """The nodes since some that have inputs, without those that stand for nothing in the recording.
 
-        Such are made of placeholders that came up in it: of one of many values, say, before all of them were computed.
+        Such are made of placeholders that came up in it: of one of many values, say, before all of them were computed,
+        or of a turn of a loop inside, when the derivative of its body was made.
         """
-        strange, nodes = self._strange, self.nodes[since:]
-        leaves = [node for node in nodes if not node.inputs]
-        now = {node.serial for node in leaves if node.primitive is INPUT and node.value is None and not node.owner}
-        if not strange and not now:
-            return [node for node in nodes if node.inputs]
-        found: list[Node] = []
-        for node in sorted(nodes, key=_serial):
-            if any(source.serial in now or source.serial in strange for source in node.inputs):
-                now.add(node.serial)
-            elif node.inputs:
-                found.append(node)
-        self._strange = now
-        return found
+        self._strange = False
+        stands: dict[Node, bool] = {}
+        return [node for node in self.nodes[since:] if self._stands(node, stands) and node.inputs]
+
+    def _stands(self, node: Node, known: dict[Node, bool]) -> bool:
+        """Whether a node stands for a value of the recording; those that are `known` are not looked at again."""
+        waiting = [node]
+        while waiting:
+            one = waiting[-1]
+            if one in known:
+                waiting.pop()
+            elif one.serial < self.since:
+                known[one] = True
+            elif not one.inputs:
+                known[one] = one.primitive is not INPUT or one.value is not None or one.owner is not None
+                self._strange = self._strange or not known[one]
+            elif more := [source for source in one.inputs if source not in known]:
+                waiting += more
+            else:
+                known[one] = all(known[source] for source in one.inputs)
+        return known[node]
 
     def _close(self) -> None:
         """Let the loop that has grown be one, which stands among what was looked at."""
