@@ -9,6 +9,7 @@ import numpy as np
 
 from . import (
     arithmetic,
+    bessel,
     comparison,
     error_function,
     exponential,
@@ -16,7 +17,6 @@ from . import (
     hyperbolic,
     inverse_trigonometric,
     logarithm,
-    polygamma,
     power,
     random,
     reciprocal_root,
@@ -157,8 +157,10 @@ SCALARS = {
     "xlogy": {"float64": logarithm.xlogy, "float32": single_hyperbolic.xlogy},
     "gammaln": {"float64": gamma.gammaln, "float32": widened.gammaln},
     "digamma": {"float64": gamma.digamma, "float32": widened.digamma},
-    "polygamma": {"float": polygamma.polygamma},
+    "polygamma": {"float": gamma.polygamma},
     "sinc_derivative": {"float": sinc.sinc_derivative},
+    "i0e": {"float64": bessel.i0e, "float32": widened.i0e},
+    "i1e": {"float64": bessel.i1e, "float32": widened.i1e},
     "random_bits": {"uint64": random.random_bits},
 }
 

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from . import error_function, gamma
+from . import bessel, error_function, gamma
 from . import power as powers
 from .bits import muladd, square_root, times_two_to
 from .exponential import ROUNDER
@@ -18,6 +18,8 @@ from .logarithm import split
 erfc_wide = error_function.erfc
 gammaln_wide = gamma.gammaln
 digamma_wide = gamma.digamma
+i0e_wide = bessel.i0e
+i1e_wide = bessel.i1e
 power_special = powers.power_special
 WHOLE = powers.WHOLE
 
@@ -35,6 +37,16 @@ def gammaln(x):
 def digamma(x):
     """The logarithmic derivative of Gamma."""
     return digamma_wide(np.float64(x))
+
+
+def i0e(x):
+    """exp(-|x|) I0(x)."""
+    return i0e_wide(np.float64(x))
+
+
+def i1e(x):
+    """exp(-|x|) I1(x)."""
+    return i1e_wide(np.float64(x))
 
 
 def hypot(x, y):

@@ -22,6 +22,7 @@ from unittest.mock import patch
 
 import mpmath
 import numpy as np
+import scipy.special
 
 import nbgrad as nb
 from nbgrad.compiler.lowering import kernel_module
@@ -85,6 +86,7 @@ POSITIVE = (uniform(0, 10), near(1.0), positive(-320, 308))
 UNIT = (uniform(-1, 1), near(1.0, -1.0, 0.5, -0.5), magnitudes(-300, 0))
 HYPERBOLIC = (uniform(-3, 3), uniform(-710, 710), magnitudes(-320, 0), near(18.37, 18.41))
 GAMMA = (uniform(0, 4), near(1.0, 2.0, 2.7627, 3.0), positive(-300, 300), uniform(0, 200), uniform(-9, 0))
+BESSEL = (uniform(-8, 8), uniform(-100, 100), magnitudes(-300, 4), near(8.0, -8.0))
 WIDE = magnitudes(-300, 300)
 
 
@@ -136,6 +138,8 @@ UNARY = {
     ),
     "gammaln": Function(_log_gamma, 4, GAMMA, away=(0.0, 1.0)),
     "digamma": Function(mpmath.digamma, 4, GAMMA, away=(0.25, 1.0)),
+    "i0e": Function(lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)), 4, BESSEL),
+    "i1e": Function(lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)), 4, BESSEL),
 }
 BINARY = {
     "power": Function(
@@ -170,6 +174,8 @@ def own_arithmetic(name: str) -> bool:
 
 def function_of(name: str) -> Callable[..., Any]:
     """The function as users call it."""
+    if name in ("i0e", "i1e"):
+        return lambda x: getattr(scipy.special, name)(x)
     return getattr(nb.numpy, name)
 
 

@@ -105,6 +105,15 @@ SCALARS: dict[str, Scalar] = {
     "erfc": Scalar(scipy.special.erfc, (ANYWHERE,), wrong_ulps=16),
     "gammaln": Scalar(scipy.special.gammaln, (POSITIVE,), scipy.special.loggamma, wrong_ulps=16),
     "digamma": Scalar(scipy.special.digamma, (POSITIVE,), wrong_ulps=16),
+    **{
+        f"i{order}e": Scalar(
+            getattr(scipy.special, f"i{order}e"),
+            (ANYWHERE,),
+            lambda x, order=order: scipy.special.iv(order, x) * np.exp(-x * np.sign(np.real(x))),
+            wrong_ulps=16,
+        )
+        for order in (0, 1)
+    },
     "expit": Scalar(scipy.special.expit, (ANYWHERE,), lambda x: 1 / (1 + np.exp(-x))),
     "logit": Scalar(scipy.special.logit, (PROBABILITY,), lambda x: np.log(x / (1 - x)), wrong_ulps=16),
     "negative": Scalar(np.negative, (ANYWHERE,)),

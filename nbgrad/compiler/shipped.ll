@@ -1,17 +1,17 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 20
 ; digest nbgrad.kernels.arithmetic 27785978bc40ba60913c4019d5cf216b
+; digest nbgrad.kernels.bessel 10f348da6e600f523cbff74e8b4b38b8
 ; digest nbgrad.kernels.comparison e6b57de577466bda782db1c33da806e9
 ; digest nbgrad.kernels.convolution a5bb69c34be6369b6edb45bd35515a22
 ; digest nbgrad.kernels.error_function e35e8b0002086ee039f5bc48da29cc8f
 ; digest nbgrad.kernels.exponential 1695bb466f6b65e954c472584cfeda5d
-; digest nbgrad.kernels.gamma 7c84191f325b856b1ff94a50921af1f4
+; digest nbgrad.kernels.gamma 8fabb5e024101de4e12c723735607fa3
 ; digest nbgrad.kernels.hyperbolic a18fa7906071452de3d4f9cdecc7ab82
 ; digest nbgrad.kernels.inverse_trigonometric 8bfcab29c1e3190a26c3da8db7cd2bcc
 ; digest nbgrad.kernels.jacobi 62b44db24c6a1474f17f50de39bb1a52
 ; digest nbgrad.kernels.linalg a5bb69c34be6369b6edb45bd35515a22
 ; digest nbgrad.kernels.logarithm 2c15730331c4e53ed498a975c78fe453
-; digest nbgrad.kernels.polygamma 9b315805bfba855d33b982c769b0892f
 ; digest nbgrad.kernels.power 65bc9d3451049fa7b08b5fa563830289
 ; digest nbgrad.kernels.random c7bd7b31f64638beb66609a89ff5a994
 ; digest nbgrad.kernels.reciprocal_root 775622e4a0c59569a3853e452e58e36a
@@ -23,7 +23,7 @@
 ; digest nbgrad.kernels.single_hyperbolic e99feb7b0d066b7fe28d4932d2e0ca1a
 ; digest nbgrad.kernels.sort a5bb69c34be6369b6edb45bd35515a22
 ; digest nbgrad.kernels.trigonometric 26a091fbc20d389f317e0302c3fbf05e
-; digest nbgrad.kernels.widened d92de1c5713c25cb37e3be383be2bb8a
+; digest nbgrad.kernels.widened 8585488473122ec59fbd762d566574d8
 ; digest nbgrad.kernels.windows 4bca96dfbfb0a1a3bc522f1fb3250d7d
 ; digest nbgrad.runtime.blocks c0d5111eaf142c9c71db8c3b2d987728
 ; digest nbgrad.runtime.native 9ad3a8c5dc88ace40c0800ea09eb431c
@@ -6999,7 +6999,7 @@ define internal float @nbgrad.erfc.float32.float32(float %a0) alwaysinline {
   %.114.i.i = tail call double @llvm.fmuladd.f64(double %.6.i, double %.16.i.i.i, double %.112.i.i)
   %.117.i.i = fsub double %.82.i.i, %.114.i.i
   %.122.i.i = fcmp olt double %.8.i.i, 7.500000e-01
-  br i1 %.122.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
+  br i1 %.122.i.i, label %_ZN6nbgrad7kernels7widened4erfcB2v7B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
 
 B248.i.i:                                         ; preds = %0
   %.59.i.i = fcmp olt float %a0, 0.000000e+00
@@ -7095,12 +7095,12 @@ B248.i.i:                                         ; preds = %0
   %.62.i.i = fsub double 2.000000e+00, %.146.i.i.i
   %"$phi136.0.2.0.i.i" = select i1 %.59.i.i, double %.62.i.i, double %.146.i.i.i
   %.138.i.i = fcmp ult double %.8.i.i, 7.500000e-01
-  br i1 %.138.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.138.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB2v7B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B264.i.i:                                         ; preds = %B248.i.i
-  br label %_ZN6nbgrad7kernels7widened4erfcB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4erfcB2v7B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4erfcB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
+_ZN6nbgrad7kernels7widened4erfcB2v7B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
   %"$phi266.0.3.0.i.i" = phi double [ %.8.i.i, %B264.i.i ], [ %.117.i.i, %0 ], [ %"$phi136.0.2.0.i.i", %B248.i.i ]
   %result = fptrunc double %"$phi266.0.3.0.i.i" to float
   ret float %result
@@ -7710,15 +7710,15 @@ B628.i.i:                                         ; preds = %0
   %.401.i.i = fmul double %.382.i.i, %.8.i.i
   %"$phi656.0.4.0.ph.i.i" = select i1 %.18.i.i, double %.382.i.i, double %.401.i.i
   %.429.i.i = fneg double %"$phi496.0.2.0.i.i"
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B646.i.i:                                         ; preds = %0
-  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
+  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
 
 B654.i.i:                                         ; preds = %B646.i.i
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7gammalnB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
+_ZN6nbgrad7kernels7widened7gammalnB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
   %"$phi656.0.4.021.i.i" = phi double [ %"$phi656.0.4.0.ph.i.i", %B628.i.i ], [ 1.000000e+00, %B654.i.i ], [ %.8.i.i, %B646.i.i ]
   %"$phi670.0.2.0.i.i" = phi double [ %.429.i.i, %B628.i.i ], [ %"$phi496.0.2.0.i.i", %B654.i.i ], [ %"$phi496.0.2.0.i.i", %B646.i.i ]
   %.5.i.i22.i.i = tail call double @nbgrad.exponent.f64(double %"$phi656.0.4.021.i.i")
@@ -7897,15 +7897,15 @@ B628.i:                                           ; preds = %0
   %.401.i = fmul double %.8.i, %.382.i
   %"$phi656.0.4.0.ph.i" = select i1 %.18.i, double %.382.i, double %.401.i
   %.429.i = fneg double %"$phi496.0.2.0.i"
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B646.i:                                           ; preds = %0
-  br i1 %.18.i, label %_ZN6nbgrad7kernels5gamma7gammalnB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B654.i
+  br i1 %.18.i, label %_ZN6nbgrad7kernels5gamma7gammalnB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B654.i
 
 B654.i:                                           ; preds = %B646.i
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels5gamma7gammalnB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B628.i, %B646.i, %B654.i
+_ZN6nbgrad7kernels5gamma7gammalnB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B628.i, %B646.i, %B654.i
   %"$phi656.0.4.021.i" = phi double [ %"$phi656.0.4.0.ph.i", %B628.i ], [ 1.000000e+00, %B654.i ], [ %.8.i, %B646.i ]
   %"$phi670.0.2.0.i" = phi double [ %.429.i, %B628.i ], [ %"$phi496.0.2.0.i", %B654.i ], [ %"$phi496.0.2.0.i", %B646.i ]
   %.5.i.i22.i = tail call double @nbgrad.exponent.f64(double %"$phi656.0.4.021.i")
@@ -8011,7 +8011,7 @@ B126.endif.endif.i.i:                             ; preds = %B108.i.i, %B92.i.i,
   %"$phi182.0.2.0.i.i.i.i" = select i1 %.10.i.i.i.i, double %.48.i.i.i.i, double %.5.i.i.i.i
   %2 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i.i")
   %3 = fcmp ueq double %2, 0x7FF0000000000000
-  br i1 %3, label %_ZN6nbgrad7kernels7widened7digammaB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B98.i.i.i
+  br i1 %3, label %_ZN6nbgrad7kernels7widened7digammaB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B98.i.i.i
 
 B98.i.i.i:                                        ; preds = %B126.endif.endif.i.i
   %.105.i.i = fsub double %.67.i.i, %.103.i.i
@@ -8019,9 +8019,9 @@ B98.i.i.i:                                        ; preds = %B126.endif.endif.i.
   %.107.i.i = fadd double %"$phi126.0.3.0.i.i", %.106.i.i
   %.54.i.i.i = fneg double %"$phi182.0.2.0.i.i.i.i"
   %.56.i.i.i = tail call double @nbgrad.scaled.f64(double %.107.i.i, double %.54.i.i.i)
-  br label %_ZN6nbgrad7kernels7widened7digammaB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7digammaB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7digammaB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B126.endif.endif.i.i, %B98.i.i.i
+_ZN6nbgrad7kernels7widened7digammaB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B126.endif.endif.i.i, %B98.i.i.i
   %"$phi134.0.2.0.i.i.i" = phi double [ %.56.i.i.i, %B98.i.i.i ], [ 0.000000e+00, %B126.endif.endif.i.i ]
   %.13.i.i = fcmp olt float %a0, 0.000000e+00
   %.14.i.i.i.i = bitcast double %.9.i.i.i.i to i64
@@ -8175,7 +8175,7 @@ B126.endif.endif.i:                               ; preds = %B108.i, %B92.i, %0
   %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
   %2 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i")
   %3 = fcmp ueq double %2, 0x7FF0000000000000
-  br i1 %3, label %_ZN6nbgrad7kernels5gamma7digammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
+  br i1 %3, label %_ZN6nbgrad7kernels5gamma7digammaB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
 
 B98.i.i:                                          ; preds = %B126.endif.endif.i
   %.105.i = fsub double %.67.i, %.103.i
@@ -8183,9 +8183,9 @@ B98.i.i:                                          ; preds = %B126.endif.endif.i
   %.107.i = fadd double %"$phi126.0.3.0.i", %.106.i
   %.54.i.i = fneg double %"$phi182.0.2.0.i.i.i"
   %.56.i.i = tail call double @nbgrad.scaled.f64(double %.107.i, double %.54.i.i)
-  br label %_ZN6nbgrad7kernels5gamma7digammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7digammaB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels5gamma7digammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B126.endif.endif.i, %B98.i.i
+_ZN6nbgrad7kernels5gamma7digammaB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B126.endif.endif.i, %B98.i.i
   %"$phi134.0.2.0.i.i" = phi double [ %.56.i.i, %B98.i.i ], [ 0.000000e+00, %B126.endif.endif.i ]
   %.13.i = fcmp olt double %a0, 0.000000e+00
   %.14.i.i.i = bitcast double %.9.i.i.i to i64
@@ -8272,7 +8272,7 @@ _ZN6nbgrad7kernels5gamma7digammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s
   %"$phi728.0.2.0.i" = select i1 %.444.i, double %"$phi688.0.2.0.i", double %a0
   ret double %"$phi728.0.2.0.i"
 }
-;; nbgrad.polygamma.float32.float32.float32 nbgrad.kernels.polygamma 71bab1ae0c7fc19b
+;; nbgrad.polygamma.float32.float32.float32 nbgrad.kernels.gamma 01218d4217251408
 declare double @llvm.floor.f64(double)
 
 declare double @llvm.fabs.f64(double)
@@ -8365,7 +8365,7 @@ B126.i:                                           ; preds = %0
   %.57.i = tail call double @llvm.floor.f64(double %.6.i)
   %.59.i = fcmp une double %.57.i, %.6.i
   %.60.i = or i1 %.55.i, %.59.i
-  br i1 %.60.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
+  br i1 %.60.i, label %_ZN6nbgrad7kernels5gamma9polygammaB3v30B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.69.i = fadd double %.6.i, 1.000000e+00
@@ -8395,7 +8395,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.141.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v30B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B440.i:                                           ; preds = %B398.i
   %.148.i = fcmp oeq float %a1, 0xFFF0000000000000
@@ -8403,7 +8403,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.157.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v30B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B504.i:                                           ; preds = %B440.i
   %.163.i = fcmp ogt float %a1, 0.000000e+00
@@ -8583,7 +8583,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.225.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v30B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i5.i = fmul double %.69.i, 5.000000e-01
@@ -8835,12 +8835,12 @@ B96.endif.i:                                      ; preds = %B98.i.i.i, %B126.en
   %"$phi688.0.2.0.i.i" = select i1 %.423.i.i, double 0x7FF8000000000000, double %"$phi606.0.2.0.i.i"
   %.444.i.i = fcmp one float %a1, 0x7FF0000000000000
   %"$phi728.0.2.0.i.i" = select i1 %.444.i.i, double %"$phi688.0.2.0.i.i", double %.10.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v30B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
   %storemerge.i.i = phi double [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.6.i.i, %B202.6.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %4, %B202.9.i.i ], [ %.65.i.i, %B36.i.i ]
   %.199.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v30B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.endif.i:                                     ; preds = %B36.i134.i, %B202.9.i126.i, %B202.8.i114.i, %B202.7.i102.i, %B202.6.i90.i, %B202.5.i78.i, %B202.4.i66.i, %B202.3.i54.i, %B202.2.i42.i, %B202.1.i30.i, %B202.i9.i
   %storemerge.i29.i = phi double [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %5, %B202.9.i126.i ], [ %.65.i140.i, %B36.i134.i ]
@@ -9177,14 +9177,14 @@ B640.endif.endif.endif.i:                         ; preds = %B36.i414.i, %B202.9
   %"$phi762.2.2.0.i" = select i1 %.79.i, double %.287.i, double %.344.i
   %.352.i = fadd double %"$phi762.2.2.0.i", %storemerge.i309.i
   %.358.i = fmul double %factorial.3.1.i, %.352.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v30B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels9polygamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
+_ZN6nbgrad7kernels5gamma9polygammaB3v30B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
   %.199.sink.i = phi double [ %.199.i, %B516.endif.i ], [ %"$phi728.0.2.0.i.i", %B96.endif.i ], [ %.358.i, %B640.endif.endif.endif.i ], [ %.225.i, %B610.i ], [ %.157.i, %B474.i ], [ %.141.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
   %result = fptrunc double %.199.sink.i to float
   ret float %result
 }
-;; nbgrad.polygamma.float64.float64.float64 nbgrad.kernels.polygamma 71bab1ae0c7fc19b
+;; nbgrad.polygamma.float64.float64.float64 nbgrad.kernels.gamma 01218d4217251408
 declare double @llvm.floor.f64(double)
 
 declare double @llvm.fabs.f64(double)
@@ -9275,7 +9275,7 @@ B126.i:                                           ; preds = %0
   %.55.i = tail call double @llvm.floor.f64(double %a0)
   %.57.i = fcmp une double %a0, %.55.i
   %.58.i = or i1 %.57.i, %.53.i
-  br i1 %.58.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
+  br i1 %.58.i, label %_ZN6nbgrad7kernels5gamma9polygammaB3v32B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.67.i = fadd double %a0, 1.000000e+00
@@ -9305,7 +9305,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.139.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v32B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B440.i:                                           ; preds = %B398.i
   %.146.i = fcmp oeq double %a1, 0xFFF0000000000000
@@ -9313,7 +9313,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.155.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v32B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B504.i:                                           ; preds = %B440.i
   %.161.i = fcmp ogt double %a1, 0.000000e+00
@@ -9493,7 +9493,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.223.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v32B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i5.i = fmul double %.67.i, 5.000000e-01
@@ -9745,12 +9745,12 @@ B96.endif.i:                                      ; preds = %B98.i.i.i, %B126.en
   %"$phi688.0.2.0.i.i" = select i1 %.423.i.i, double 0x7FF8000000000000, double %"$phi606.0.2.0.i.i"
   %.444.i.i = fcmp one double %a1, 0x7FF0000000000000
   %"$phi728.0.2.0.i.i" = select i1 %.444.i.i, double %"$phi688.0.2.0.i.i", double %a1
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v32B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
   %storemerge.i.i = phi double [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.6.i.i, %B202.6.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %4, %B202.9.i.i ], [ %.65.i.i, %B36.i.i ]
   %.197.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v32B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.endif.i:                                     ; preds = %B36.i134.i, %B202.9.i126.i, %B202.8.i114.i, %B202.7.i102.i, %B202.6.i90.i, %B202.5.i78.i, %B202.4.i66.i, %B202.3.i54.i, %B202.2.i42.i, %B202.1.i30.i, %B202.i9.i
   %storemerge.i29.i = phi double [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %5, %B202.9.i126.i ], [ %.65.i140.i, %B36.i134.i ]
@@ -10087,9 +10087,9 @@ B640.endif.endif.endif.i:                         ; preds = %B36.i414.i, %B202.9
   %"$phi762.2.2.0.i" = select i1 %.77.i, double %.285.i, double %.342.i
   %.350.i = fadd double %"$phi762.2.2.0.i", %storemerge.i309.i
   %.356.i = fmul double %factorial.3.1.i, %.350.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v32B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9polygamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
+_ZN6nbgrad7kernels5gamma9polygammaB3v32B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
   %.197.sink.i = phi double [ %.197.i, %B516.endif.i ], [ %"$phi728.0.2.0.i.i", %B96.endif.i ], [ %.356.i, %B640.endif.endif.endif.i ], [ %.223.i, %B610.i ], [ %.155.i, %B474.i ], [ %.139.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
   ret double %.197.sink.i
 }
@@ -10515,6 +10515,376 @@ B244.endif.i:                                     ; preds = %B326.endif.i.i, %B3
 _ZN6nbgrad7kernels4sinc15sinc_derivativeB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B206.i, %B304.i, %B622.i, %B886.i, %B244.endif.i
   %.143.sink.i = phi double [ %.143.i, %B244.endif.i ], [ %.411.i, %B886.i ], [ %.284.i, %B622.i ], [ %"$phi230.0.2.0.i", %B206.i ], [ 0x7FF8000000000000, %B304.i ]
   ret double %.143.sink.i
+}
+;; nbgrad.i0e.float32.float32 nbgrad.kernels.widened 1450a63f2032345a
+declare double @llvm.fabs.f64(double)
+
+declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @llvm.sqrt.f64(double)
+
+define internal float @nbgrad.i0e.float32.float32(float %a0) alwaysinline {
+  %arg.x.fr.i = freeze float %a0
+  %.6.i = fpext float %arg.x.fr.i to double
+  %.5.i.i = tail call double @llvm.fabs.f64(double %.6.i)
+  %.6.i.i = fmul double %.6.i, 2.500000e-01
+  %.7.i.i = fmul double %.6.i.i, %.6.i
+  %.5.i.i.i = fmul double %.7.i.i, %.7.i.i
+  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3AE3958326CB099F, double 0x3BDE5E1E29C5A679)
+  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.6.i.i.i, double 0x3CC69C8A8327233E)
+  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double 0x3DA0B3130D34D860)
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.8.i.i.i, double 0x3E6522A43F4AD0F5)
+  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double 0x3F123456789AB17B)
+  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.10.i.i.i, double 0x3F9C71C71C71C718)
+  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.11.i.i.i, double 1.000000e+00)
+  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3A7192AF56E3FB42, double 0x3B644F6F6B62CB2E)
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.13.i.i.i, double 0x3C541AC98BB3887B)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.14.i.i.i, double 0x3D35601AA949484B)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.15.i.i.i, double 0x3E0522A441639E1C)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double 0x3EC02E85C08A7DFC)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.17.i.i.i, double 0x3F5C71C71C71C7C2)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.18.i.i.i, double 2.500000e-01)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i, double %.19.i.i.i, double %.12.i.i.i)
+  %.37.i.i = fneg double %.5.i.i
+  %.5.i1.i.i = fcmp olt double %.37.i.i, -7.460000e+02
+  %.6.i2.i.i = select i1 %.5.i1.i.i, double -7.460000e+02, double %.37.i.i
+  %.7.i3.i.i = fcmp ogt double %.6.i2.i.i, 7.100000e+02
+  %.8.i4.i.i = select i1 %.7.i3.i.i, double 7.100000e+02, double %.6.i2.i.i
+  %.9.i5.i.i = tail call double @llvm.fmuladd.f64(double %.8.i4.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %.10.i6.i.i = fadd double %.9.i5.i.i, 0xC338000000000000
+  %.13.i7.i.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i.i, double 0xBFE62E42FEE00000, double %.8.i4.i.i)
+  %.14.i8.i.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i.i, double 0xBDEA39EF35793C76, double %.13.i7.i.i)
+  %.5.i.i.i.i = fmul double %.14.i8.i.i, %.14.i8.i.i
+  %.6.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
+  %.7.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
+  %.8.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
+  %.9.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
+  %.10.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
+  %.11.i.i.i.i = fmul double %.5.i.i.i.i, %.5.i.i.i.i
+  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.9.i.i.i.i, double %.8.i.i.i.i)
+  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.10.i.i.i.i, double %.12.i.i.i.i)
+  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.7.i.i.i.i, double %.6.i.i.i.i)
+  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.13.i.i.i.i, double %.15.i.i.i.i)
+  %.43.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.16.i.i.i.i, double %.14.i8.i.i)
+  %.44.i.i.i = fadd double %.43.i.i.i, 1.000000e+00
+  %.45.i.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i.i, double %.10.i6.i.i)
+  %.35.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i, double %.20.i.i.i, double 1.000000e+00)
+  %.62.i.i = fmul double %.35.i.i, %.45.i.i.i
+  %.103.i.i = fcmp ogt double %.5.i.i, 8.000000e+00
+  br i1 %.103.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i0eB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+select.true.sink.i.i:                             ; preds = %0
+  %.95.i.i = tail call double @llvm.sqrt.f64(double %.5.i.i)
+  %.70.i.i = fdiv double 8.000000e+00, %.5.i.i
+  %.5.i9.i.i = fadd double %.70.i.i, -5.000000e-01
+  %.6.i10.i.i = fmul double %.5.i9.i.i, %.5.i9.i.i
+  %.18.i22.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double 0x3F136172C123F453, double 0xBF22E287745E1A2E)
+  %.19.i23.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.18.i22.i.i, double 0x3F22C4A86BC0BFEF)
+  %.20.i24.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.19.i23.i.i, double 0xBF1AC9AFA081A33E)
+  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.20.i24.i.i, double 0x3F0F7410B7F70FD0)
+  %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.21.i.i.i, double 0xBEFC9AA2FFCE2CA1)
+  %.23.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.22.i.i.i, double 0x3ED02CF9254E7670)
+  %.24.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.23.i.i.i, double 0x3ED51D5F84CD03F6)
+  %.25.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.24.i.i.i, double 0x3EE3F49933733F90)
+  %.26.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.25.i.i.i, double 0x3F175E5EE7822F78)
+  %.27.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.26.i.i.i, double 0x3F7B87969BB93A48)
+  %.7.i11.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double 0x3F3DE985E80C26E1, double 0xBF49AE1031554E04)
+  %.8.i12.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.7.i11.i.i, double 0x3F4499AE7B4D59C2)
+  %.9.i13.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.8.i12.i.i, double 0xBF34D2B550BD6E76)
+  %.10.i14.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.9.i13.i.i, double 0x3F1D29741886CB2D)
+  %.11.i15.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.10.i14.i.i, double 0xBEF62C3F99ADA19F)
+  %.12.i16.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.11.i15.i.i, double 0xBEDD3B411548AF05)
+  %.13.i17.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.12.i16.i.i, double 0x3ED7257DB9ED6674)
+  %.14.i18.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.13.i17.i.i, double 0x3ED7D0E5F25BC841)
+  %.15.i19.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.14.i18.i.i, double 0x3EF8E513ACCC76A3)
+  %.16.i20.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.15.i19.i.i, double 0x3F41DAA72B5E2366)
+  %.17.i21.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.16.i20.i.i, double 0x3FD9BD428AD249A5)
+  %.28.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.27.i.i.i, double %.17.i21.i.i)
+  %.99.i.i = fdiv double %.28.i.i.i, %.95.i.i
+  br label %_ZN6nbgrad7kernels7widened3i0eB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels7widened3i0eB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
+  %"$phi250.0.2.0.i.i" = phi double [ %.99.i.i, %select.true.sink.i.i ], [ %.62.i.i, %0 ]
+  %result = fptrunc double %"$phi250.0.2.0.i.i" to float
+  ret float %result
+}
+;; nbgrad.i0e.float64.float64 nbgrad.kernels.bessel 1450a63f2032345a
+declare double @llvm.fabs.f64(double)
+
+declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @llvm.sqrt.f64(double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+define internal double @nbgrad.i0e.float64.float64(double %a0) alwaysinline {
+  %arg.x.fr.i = freeze double %a0
+  %.5.i = tail call double @llvm.fabs.f64(double %arg.x.fr.i)
+  %.6.i = fmul double %arg.x.fr.i, 2.500000e-01
+  %.7.i = fmul double %arg.x.fr.i, %.6.i
+  %.5.i.i = fmul double %.7.i, %.7.i
+  %.6.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double 0x3AE3958326CB099F, double 0x3BDE5E1E29C5A679)
+  %.7.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.6.i.i, double 0x3CC69C8A8327233E)
+  %.8.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.7.i.i, double 0x3DA0B3130D34D860)
+  %.9.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.8.i.i, double 0x3E6522A43F4AD0F5)
+  %.10.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.9.i.i, double 0x3F123456789AB17B)
+  %.11.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.10.i.i, double 0x3F9C71C71C71C718)
+  %.12.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.11.i.i, double 1.000000e+00)
+  %.13.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double 0x3A7192AF56E3FB42, double 0x3B644F6F6B62CB2E)
+  %.14.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.13.i.i, double 0x3C541AC98BB3887B)
+  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.14.i.i, double 0x3D35601AA949484B)
+  %.16.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.15.i.i, double 0x3E0522A441639E1C)
+  %.17.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.16.i.i, double 0x3EC02E85C08A7DFC)
+  %.18.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.17.i.i, double 0x3F5C71C71C71C7C2)
+  %.19.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.18.i.i, double 2.500000e-01)
+  %.20.i.i = tail call double @llvm.fmuladd.f64(double %.7.i, double %.19.i.i, double %.12.i.i)
+  %.37.i = fneg double %.5.i
+  %.5.i1.i = fcmp olt double %.37.i, -7.460000e+02
+  %.6.i2.i = select i1 %.5.i1.i, double -7.460000e+02, double %.37.i
+  %.7.i3.i = fcmp ogt double %.6.i2.i, 7.100000e+02
+  %.8.i4.i = select i1 %.7.i3.i, double 7.100000e+02, double %.6.i2.i
+  %.9.i5.i = tail call double @llvm.fmuladd.f64(double %.8.i4.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %.10.i6.i = fadd double %.9.i5.i, 0xC338000000000000
+  %.13.i7.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i, double 0xBFE62E42FEE00000, double %.8.i4.i)
+  %.14.i8.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i, double 0xBDEA39EF35793C76, double %.13.i7.i)
+  %.5.i.i.i = fmul double %.14.i8.i, %.14.i8.i
+  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
+  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
+  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
+  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
+  %.11.i.i.i = fmul double %.5.i.i.i, %.5.i.i.i
+  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double %.8.i.i.i)
+  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.10.i.i.i, double %.12.i.i.i)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double %.6.i.i.i)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.13.i.i.i, double %.15.i.i.i)
+  %.43.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.14.i8.i)
+  %.44.i.i = fadd double %.43.i.i, 1.000000e+00
+  %.45.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i, double %.10.i6.i)
+  %.70.i = fdiv double 8.000000e+00, %.5.i
+  %.5.i9.i = fadd double %.70.i, -5.000000e-01
+  %.6.i10.i = fmul double %.5.i9.i, %.5.i9.i
+  %.7.i11.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double 0x3F3DE985E80C26E1, double 0xBF49AE1031554E04)
+  %.8.i12.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.7.i11.i, double 0x3F4499AE7B4D59C2)
+  %.9.i13.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.8.i12.i, double 0xBF34D2B550BD6E76)
+  %.10.i14.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.9.i13.i, double 0x3F1D29741886CB2D)
+  %.11.i15.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.10.i14.i, double 0xBEF62C3F99ADA19F)
+  %.12.i16.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.11.i15.i, double 0xBEDD3B411548AF05)
+  %.13.i17.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.12.i16.i, double 0x3ED7257DB9ED6674)
+  %.14.i18.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.13.i17.i, double 0x3ED7D0E5F25BC841)
+  %.15.i19.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.14.i18.i, double 0x3EF8E513ACCC76A3)
+  %.16.i20.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.15.i19.i, double 0x3F41DAA72B5E2366)
+  %.17.i21.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.16.i20.i, double 0x3FD9BD428AD249A5)
+  %.18.i22.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double 0x3F136172C123F453, double 0xBF22E287745E1A2E)
+  %.19.i23.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.18.i22.i, double 0x3F22C4A86BC0BFEF)
+  %.20.i24.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.19.i23.i, double 0xBF1AC9AFA081A33E)
+  %.21.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.20.i24.i, double 0x3F0F7410B7F70FD0)
+  %.22.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.21.i.i, double 0xBEFC9AA2FFCE2CA1)
+  %.23.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.22.i.i, double 0x3ED02CF9254E7670)
+  %.24.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.23.i.i, double 0x3ED51D5F84CD03F6)
+  %.25.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.24.i.i, double 0x3EE3F49933733F90)
+  %.26.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.25.i.i, double 0x3F175E5EE7822F78)
+  %.27.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.26.i.i, double 0x3F7B87969BB93A48)
+  %.28.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.27.i.i, double %.17.i21.i)
+  %.35.i = tail call double @llvm.fmuladd.f64(double %.7.i, double %.20.i.i, double 1.000000e+00)
+  %.62.i = fmul double %.35.i, %.45.i.i
+  %.95.i = tail call double @llvm.sqrt.f64(double %.5.i)
+  %.103.i = fcmp ogt double %.5.i, 8.000000e+00
+  %.99.i = fdiv double %.28.i.i, %.95.i
+  %"$phi250.0.2.0.i" = select i1 %.103.i, double %.99.i, double %.62.i
+  ret double %"$phi250.0.2.0.i"
+}
+;; nbgrad.i1e.float32.float32 nbgrad.kernels.widened 594cb449734e8d6e
+declare double @llvm.fabs.f64(double)
+
+declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @llvm.sqrt.f64(double)
+
+define internal float @nbgrad.i1e.float32.float32(float %a0) alwaysinline {
+  %arg.x.fr.i = freeze float %a0
+  %.6.i = fpext float %arg.x.fr.i to double
+  %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
+  %.10.i.i = fmul double %.6.i, 2.500000e-01
+  %.12.i.i = fmul double %.10.i.i, %.6.i
+  %.5.i.i.i = fmul double %.12.i.i, %.12.i.i
+  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3AA3F689B5999531, double 0x3BA15D14C79C80FC)
+  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.6.i.i.i, double 0x3C8E261C74784A78)
+  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double 0x3D6AB81E8F7E5567)
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.8.i.i.i, double 0x3E3522A43F59C117)
+  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double 0x3EE845C8A0CE4C34)
+  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.10.i.i.i, double 0x3F7C71C71C71C71B)
+  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.11.i.i.i, double 5.000000e-01)
+  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3A3025406838DA14, double 0x3B2594FEC537EF43)
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.13.i.i.i, double 0x3C18BE09D48FA82C)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.14.i.i.i, double 0x3CFF176B5A1A74D4)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.15.i.i.i, double 0x3DD2C9758E8DB15D)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double 0x3E927E4FB7790900)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.17.i.i.i, double 0x3F36C16C16C16C3B)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.18.i.i.i, double 0x3FB5555555555555)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i, double %.19.i.i.i, double %.12.i.i.i)
+  %.44.i.i = fneg double %.8.i.i
+  %.5.i1.i.i = fcmp olt double %.44.i.i, -7.460000e+02
+  %.6.i2.i.i = select i1 %.5.i1.i.i, double -7.460000e+02, double %.44.i.i
+  %.7.i3.i.i = fcmp ogt double %.6.i2.i.i, 7.100000e+02
+  %.8.i4.i.i = select i1 %.7.i3.i.i, double 7.100000e+02, double %.6.i2.i.i
+  %.9.i5.i.i = tail call double @llvm.fmuladd.f64(double %.8.i4.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %.10.i6.i.i = fadd double %.9.i5.i.i, 0xC338000000000000
+  %.13.i7.i.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i.i, double 0xBFE62E42FEE00000, double %.8.i4.i.i)
+  %.14.i8.i.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i.i, double 0xBDEA39EF35793C76, double %.13.i7.i.i)
+  %.5.i.i.i.i = fmul double %.14.i8.i.i, %.14.i8.i.i
+  %.6.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
+  %.7.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
+  %.8.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
+  %.9.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
+  %.10.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
+  %.11.i.i.i.i = fmul double %.5.i.i.i.i, %.5.i.i.i.i
+  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.9.i.i.i.i, double %.8.i.i.i.i)
+  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.10.i.i.i.i, double %.12.i.i.i.i)
+  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.7.i.i.i.i, double %.6.i.i.i.i)
+  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.13.i.i.i.i, double %.15.i.i.i.i)
+  %.43.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.16.i.i.i.i, double %.14.i8.i.i)
+  %.44.i.i.i = fadd double %.43.i.i.i, 1.000000e+00
+  %.45.i.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i.i, double %.10.i6.i.i)
+  %.13.i.i = fmul double %.8.i.i, 5.000000e-01
+  %.41.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i, double %.20.i.i.i, double 1.000000e+00)
+  %.42.i.i = fmul double %.13.i.i, %.41.i.i
+  %.69.i.i = fmul double %.42.i.i, %.45.i.i.i
+  %.110.i.i = fcmp ogt double %.8.i.i, 8.000000e+00
+  br i1 %.110.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i1eB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+select.true.sink.i.i:                             ; preds = %0
+  %.102.i.i = tail call double @llvm.sqrt.f64(double %.8.i.i)
+  %.77.i.i = fdiv double 8.000000e+00, %.8.i.i
+  %.5.i9.i.i = fadd double %.77.i.i, -5.000000e-01
+  %.6.i10.i.i = fmul double %.5.i9.i.i, %.5.i9.i.i
+  %.18.i22.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double 0xBF11F6F8A3689D3B, double 0x3F21BE99BBF474CE)
+  %.19.i23.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.18.i22.i.i, double 0xBF21FF732137576B)
+  %.20.i24.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.19.i23.i.i, double 0x3F1A62D3A5241FEB)
+  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.20.i24.i.i, double 0xBF0FEC28B5E30E16)
+  %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.21.i.i.i, double 0x3EFDF68969B0012B)
+  %.23.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.22.i.i.i, double 0xBED20DFA102CDC55)
+  %.24.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.23.i.i.i, double 0xBED7280F7124367D)
+  %.25.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.24.i.i.i, double 0xBEE76136C8D9DBB3)
+  %.26.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.25.i.i.i, double 0xBF1F89C230C1C6C7)
+  %.27.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.26.i.i.i, double 0xBF93F796198EE5E3)
+  %.7.i11.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double 0xBF3F23FF1F27DCA9, double 0x3F4AC4BF6A87BC29)
+  %.8.i12.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.7.i11.i.i, double 0xBF45873A50DDF275)
+  %.9.i13.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.8.i12.i.i, double 0x3F35E0EE1EAE723F)
+  %.10.i14.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.9.i13.i.i, double 0xBF1F053FD33757DC)
+  %.11.i15.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.10.i14.i.i, double 0x3EF89426861550D7)
+  %.12.i16.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.11.i15.i.i, double 0x3EDD2F43270388F8)
+  %.13.i17.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.12.i16.i.i, double 0xBED91B62A0449AE7)
+  %.14.i18.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.13.i17.i.i, double 0xBEDAD8C9576BE72A)
+  %.15.i19.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.14.i18.i.i, double 0xBEFEC8E10CDA9622)
+  %.16.i20.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.15.i19.i.i, double 0xBF4CBC54DF1E8A30)
+  %.17.i21.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.16.i20.i.i, double 0x3FD8EBE783A84030)
+  %.28.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.27.i.i.i, double %.17.i21.i.i)
+  %.106.i.i = fdiv double %.28.i.i.i, %.102.i.i
+  br label %_ZN6nbgrad7kernels7widened3i1eB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels7widened3i1eB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
+  %"$phi262.0.2.0.i.i" = phi double [ %.106.i.i, %select.true.sink.i.i ], [ %.69.i.i, %0 ]
+  %.136.i.i = fcmp olt float %arg.x.fr.i, 0.000000e+00
+  %.141.i.i = fneg double %"$phi262.0.2.0.i.i"
+  %"$phi284.0.2.0.i.i" = select i1 %.136.i.i, double %.141.i.i, double %"$phi262.0.2.0.i.i"
+  %result = fptrunc double %"$phi284.0.2.0.i.i" to float
+  ret float %result
+}
+;; nbgrad.i1e.float64.float64 nbgrad.kernels.bessel 594cb449734e8d6e
+declare double @llvm.fabs.f64(double)
+
+declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @llvm.sqrt.f64(double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+define internal double @nbgrad.i1e.float64.float64(double %a0) alwaysinline {
+  %arg.x.fr.i = freeze double %a0
+  %.8.i = tail call double @llvm.fabs.f64(double %arg.x.fr.i)
+  %.10.i = fmul double %arg.x.fr.i, 2.500000e-01
+  %.12.i = fmul double %arg.x.fr.i, %.10.i
+  %.5.i.i = fmul double %.12.i, %.12.i
+  %.6.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double 0x3AA3F689B5999531, double 0x3BA15D14C79C80FC)
+  %.7.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.6.i.i, double 0x3C8E261C74784A78)
+  %.8.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.7.i.i, double 0x3D6AB81E8F7E5567)
+  %.9.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.8.i.i, double 0x3E3522A43F59C117)
+  %.10.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.9.i.i, double 0x3EE845C8A0CE4C34)
+  %.11.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.10.i.i, double 0x3F7C71C71C71C71B)
+  %.12.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.11.i.i, double 5.000000e-01)
+  %.13.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double 0x3A3025406838DA14, double 0x3B2594FEC537EF43)
+  %.14.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.13.i.i, double 0x3C18BE09D48FA82C)
+  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.14.i.i, double 0x3CFF176B5A1A74D4)
+  %.16.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.15.i.i, double 0x3DD2C9758E8DB15D)
+  %.17.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.16.i.i, double 0x3E927E4FB7790900)
+  %.18.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.17.i.i, double 0x3F36C16C16C16C3B)
+  %.19.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.18.i.i, double 0x3FB5555555555555)
+  %.20.i.i = tail call double @llvm.fmuladd.f64(double %.12.i, double %.19.i.i, double %.12.i.i)
+  %.44.i = fneg double %.8.i
+  %.5.i1.i = fcmp olt double %.44.i, -7.460000e+02
+  %.6.i2.i = select i1 %.5.i1.i, double -7.460000e+02, double %.44.i
+  %.7.i3.i = fcmp ogt double %.6.i2.i, 7.100000e+02
+  %.8.i4.i = select i1 %.7.i3.i, double 7.100000e+02, double %.6.i2.i
+  %.9.i5.i = tail call double @llvm.fmuladd.f64(double %.8.i4.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %.10.i6.i = fadd double %.9.i5.i, 0xC338000000000000
+  %.13.i7.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i, double 0xBFE62E42FEE00000, double %.8.i4.i)
+  %.14.i8.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i, double 0xBDEA39EF35793C76, double %.13.i7.i)
+  %.5.i.i.i = fmul double %.14.i8.i, %.14.i8.i
+  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
+  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
+  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
+  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
+  %.11.i.i.i = fmul double %.5.i.i.i, %.5.i.i.i
+  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double %.8.i.i.i)
+  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.10.i.i.i, double %.12.i.i.i)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double %.6.i.i.i)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.13.i.i.i, double %.15.i.i.i)
+  %.43.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.14.i8.i)
+  %.44.i.i = fadd double %.43.i.i, 1.000000e+00
+  %.45.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i, double %.10.i6.i)
+  %.77.i = fdiv double 8.000000e+00, %.8.i
+  %.5.i9.i = fadd double %.77.i, -5.000000e-01
+  %.6.i10.i = fmul double %.5.i9.i, %.5.i9.i
+  %.7.i11.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double 0xBF3F23FF1F27DCA9, double 0x3F4AC4BF6A87BC29)
+  %.8.i12.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.7.i11.i, double 0xBF45873A50DDF275)
+  %.9.i13.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.8.i12.i, double 0x3F35E0EE1EAE723F)
+  %.10.i14.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.9.i13.i, double 0xBF1F053FD33757DC)
+  %.11.i15.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.10.i14.i, double 0x3EF89426861550D7)
+  %.12.i16.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.11.i15.i, double 0x3EDD2F43270388F8)
+  %.13.i17.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.12.i16.i, double 0xBED91B62A0449AE7)
+  %.14.i18.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.13.i17.i, double 0xBEDAD8C9576BE72A)
+  %.15.i19.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.14.i18.i, double 0xBEFEC8E10CDA9622)
+  %.16.i20.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.15.i19.i, double 0xBF4CBC54DF1E8A30)
+  %.17.i21.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.16.i20.i, double 0x3FD8EBE783A84030)
+  %.18.i22.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double 0xBF11F6F8A3689D3B, double 0x3F21BE99BBF474CE)
+  %.19.i23.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.18.i22.i, double 0xBF21FF732137576B)
+  %.20.i24.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.19.i23.i, double 0x3F1A62D3A5241FEB)
+  %.21.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.20.i24.i, double 0xBF0FEC28B5E30E16)
+  %.22.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.21.i.i, double 0x3EFDF68969B0012B)
+  %.23.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.22.i.i, double 0xBED20DFA102CDC55)
+  %.24.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.23.i.i, double 0xBED7280F7124367D)
+  %.25.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.24.i.i, double 0xBEE76136C8D9DBB3)
+  %.26.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.25.i.i, double 0xBF1F89C230C1C6C7)
+  %.27.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.26.i.i, double 0xBF93F796198EE5E3)
+  %.28.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.27.i.i, double %.17.i21.i)
+  %.13.i = fmul double %.8.i, 5.000000e-01
+  %.41.i = tail call double @llvm.fmuladd.f64(double %.12.i, double %.20.i.i, double 1.000000e+00)
+  %.42.i = fmul double %.13.i, %.41.i
+  %.69.i = fmul double %.42.i, %.45.i.i
+  %.102.i = tail call double @llvm.sqrt.f64(double %.8.i)
+  %.110.i = fcmp ogt double %.8.i, 8.000000e+00
+  %.106.i = fdiv double %.28.i.i, %.102.i
+  %"$phi262.0.2.0.i" = select i1 %.110.i, double %.106.i, double %.69.i
+  %.136.i = fcmp olt double %arg.x.fr.i, 0.000000e+00
+  %.141.i = fneg double %"$phi262.0.2.0.i"
+  %"$phi284.0.2.0.i" = select i1 %.136.i, double %.141.i, double %"$phi262.0.2.0.i"
+  ret double %"$phi284.0.2.0.i"
 }
 ;; nbgrad.random_bits.uint64.uint64.uint64 nbgrad.kernels.random 9e4f864b96399426
 define internal i64 @nbgrad.random_bits.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {

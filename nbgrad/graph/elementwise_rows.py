@@ -219,6 +219,12 @@ FLOAT_UNARY = named(
     ),
     expit=pointwise(_scipy("expit"), slope(lambda z, x: z * (1.0 - z))),
     logit=pointwise(_scipy("logit"), slope(lambda z, x: 1.0, over=lambda z, x: x * (1.0 - x))),
+    # Modified Bessel functions times exp(-|x|): NIST Digital Library of Mathematical Functions, 10.29.
+    i0e=pointwise(_scipy("i0e"), slope(lambda z, x: elementwise("i1e", x) - sign(x) * z)),
+    i1e=pointwise(
+        _scipy("i1e"),
+        slope(lambda z, x: elementwise("i0e", x) - sign(x) * z - choose(equal(x, 0.0), 0.5, z / x, x)),
+    ),
 )
 ANY_UNARY = named(
     negative=light(np.negative, slope(lambda z, x: -1.0)),

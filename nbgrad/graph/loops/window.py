@@ -206,8 +206,22 @@ class Window:
         or of a turn of a loop inside, when the derivative of its body was made.
         """
         self._strange = False
-        stands: dict[Node, bool] = {}
-        return [node for node in self.nodes[since:] if self._stands(node, stands) and node.inputs]
+        # Those before did what was expected of them.
+        stands = dict.fromkeys(self.nodes[:since], True)
+        found: list[Node] = []
+        for node in self.nodes[since:]:
+            inputs = node.inputs
+            for source in inputs:
+                if stands.get(source) is not True:
+                    break
+            else:
+                if inputs:
+                    stands[node] = True
+                    found.append(node)
+                    continue
+            if self._stands(node, stands) and inputs:
+                found.append(node)
+        return found
 
     def _stands(self, node: Node, known: dict[Node, bool]) -> bool:
         """Whether a node stands for a value of the recording; those that are `known` are not looked at again."""
