@@ -58,7 +58,7 @@ REASONS = {
     "`fft`, `linalg` and convolutions of 1000 elements": "routines of libraries are called from the program, which "
     "costs 4 to 6 microseconds",
     "`diag`, `diagflat`": "NumPy gets zeros from the system, which come when they are first touched",
-    "`gcd`, `lcm`, `frexp`, `bitwise_count`, `i0`": "functions of NumPy and SciPy, called from the program, and copied",
+    "`gcd`, `lcm`, `frexp`, `bitwise_count`": "functions of NumPy and SciPy, called from the program, and copied",
     "gradient of `det`": "right up to the third order whatever the rank is, which takes a second factorisation",
 }
 """Physical reasons, by the cases that they are about."""
