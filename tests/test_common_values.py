@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
+from nbgrad.errors import ArgumentError
 
 
 def two_branches(x: Any, out: Any) -> None:
@@ -178,3 +179,13 @@ def test_a_value_of_one_branch_is_not_looked_for_in_the_other(first: float, slop
     kernel = nb.kernel(numba.njit(same_in_both))
     found = nb.grad(lambda scale: np.sum(kernel(np.array([first, 0.6]), scale)))(0.7)
     assert found == pytest.approx(slope * math.cos(0.7), rel=1e-14)
+
+
+def test_a_fault_of_nbgrad_is_not_put_on_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*given: Any) -> Any:
+        raise KeyError("g_21")
+
+    monkeypatch.setattr("nbgrad.adjoints.specializations.reverse_kernel", fails)
+    kernel = nb.kernel(numba.njit(damped), check="never")
+    with pytest.raises(ArgumentError, match=r"failed to derive damped\(\), .* fault of its own .*KeyError: 'g_21'"):
+        nb.grad(lambda x: np.sum(kernel(x, np.zeros(3))))(np.ones(3))
