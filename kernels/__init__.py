@@ -159,6 +159,8 @@ SCALARS = {
     "digamma": {"float64": gamma.digamma, "float32": widened.digamma},
     "polygamma": {"float": gamma.polygamma},
     "sinc_derivative": {"float": sinc.sinc_derivative},
+    "i0": {"float64": bessel.i0, "float32": widened.i0},
+    "i1": {"float64": bessel.i1, "float32": widened.i1},
     "i0e": {"float64": bessel.i0e, "float32": widened.i0e},
     "i1e": {"float64": bessel.i1e, "float32": widened.i1e},
     "random_bits": {"uint64": random.random_bits},

@@ -18,6 +18,8 @@ from .logarithm import split
 erfc_wide = error_function.erfc
 gammaln_wide = gamma.gammaln
 digamma_wide = gamma.digamma
+i0_wide = bessel.i0
+i1_wide = bessel.i1
 i0e_wide = bessel.i0e
 i1e_wide = bessel.i1e
 power_special = powers.power_special
@@ -37,6 +39,16 @@ def gammaln(x):
 def digamma(x):
     """The logarithmic derivative of Gamma."""
     return digamma_wide(np.float64(x))
+
+
+def i0(x):
+    """The modified Bessel function I0(x)."""
+    return i0_wide(np.float64(x))
+
+
+def i1(x):
+    """The modified Bessel function I1(x)."""
+    return i1_wide(np.float64(x))
 
 
 def i0e(x):

@@ -138,6 +138,8 @@ UNARY = {
     ),
     "gammaln": Function(_log_gamma, 4, GAMMA, away=(0.0, 1.0)),
     "digamma": Function(mpmath.digamma, 4, GAMMA, away=(0.25, 1.0)),
+    "i0": Function(lambda x: mpmath.besseli(0, x), 4, (uniform(-8, 8), uniform(-700, 700), magnitudes(-300, 2))),
+    "i1": Function(lambda x: mpmath.besseli(1, x), 4, (uniform(-8, 8), uniform(-700, 700), magnitudes(-300, 2))),
     "i0e": Function(lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)), 4, BESSEL),
     "i1e": Function(lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)), 4, BESSEL),
 }
@@ -174,7 +176,7 @@ def own_arithmetic(name: str) -> bool:
 
 def function_of(name: str) -> Callable[..., Any]:
     """The function as users call it."""
-    if name in ("i0e", "i1e"):
+    if name in ("i0", "i1", "i0e", "i1e"):
         return lambda x: getattr(scipy.special, name)(x)
     return getattr(nb.numpy, name)
 

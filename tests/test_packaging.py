@@ -61,7 +61,7 @@ def test_every_data_file_is_listed(project: dict[str, Any]) -> None:
 
 def test_extras_and_licence() -> None:
     about = metadata("nbgrad")
-    extras = {"bench", "checkpoint", "cuda12", "cuda13", "docs", "mpi", "notebooks", "peers", "plot", "test"}
+    extras = {"bench", "checkpoint", "cuda12", "cuda13", "docs", "fft", "mpi", "notebooks", "peers", "plot", "test"}
     assert set(about.get_all("Provides-Extra") or []) == extras
     assert about["License-Expression"] == "BSD-3-Clause"
 

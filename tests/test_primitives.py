@@ -106,13 +106,16 @@ SCALARS: dict[str, Scalar] = {
     "gammaln": Scalar(scipy.special.gammaln, (POSITIVE,), scipy.special.loggamma, wrong_ulps=16),
     "digamma": Scalar(scipy.special.digamma, (POSITIVE,), wrong_ulps=16),
     **{
-        f"i{order}e": Scalar(
-            getattr(scipy.special, f"i{order}e"),
+        f"i{order}{scaled}": Scalar(
+            getattr(scipy.special, f"i{order}{scaled}"),
             (ANYWHERE,),
-            lambda x, order=order: scipy.special.iv(order, x) * np.exp(-x * np.sign(np.real(x))),
+            lambda x, order=order, scaled=scaled: (
+                scipy.special.iv(order, x) * np.exp(-x * np.sign(np.real(x)) * bool(scaled))
+            ),
             wrong_ulps=16,
         )
         for order in (0, 1)
+        for scaled in ("", "e")
     },
     "expit": Scalar(scipy.special.expit, (ANYWHERE,), lambda x: 1 / (1 + np.exp(-x))),
     "logit": Scalar(scipy.special.logit, (PROBABILITY,), lambda x: np.log(x / (1 - x)), wrong_ulps=16),

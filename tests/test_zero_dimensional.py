@@ -98,7 +98,7 @@ def test_scalars_and_arrays_without_axes(expression: str, kind: str) -> None:
     with interpreted():
         results.append(nb.jit(function)(x))
     for found in results:
-        np.testing.assert_array_equal(found, want)
+        np.testing.assert_allclose(found, want, rtol=5e-16)  # of i0, NumPy's own polynomial rounds otherwise
         if type(want) is not float:  # nbgrad gives float64 scalars for Python's floats
             assert described(found) == described(want)
 

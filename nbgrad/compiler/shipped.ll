@@ -1,7 +1,7 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 20
 ; digest nbgrad.kernels.arithmetic 27785978bc40ba60913c4019d5cf216b
-; digest nbgrad.kernels.bessel 10f348da6e600f523cbff74e8b4b38b8
+; digest nbgrad.kernels.bessel 0fd6151da276015f975cb6cf6af7ed48
 ; digest nbgrad.kernels.comparison e6b57de577466bda782db1c33da806e9
 ; digest nbgrad.kernels.convolution a5bb69c34be6369b6edb45bd35515a22
 ; digest nbgrad.kernels.error_function e35e8b0002086ee039f5bc48da29cc8f
@@ -23,7 +23,7 @@
 ; digest nbgrad.kernels.single_hyperbolic e99feb7b0d066b7fe28d4932d2e0ca1a
 ; digest nbgrad.kernels.sort a5bb69c34be6369b6edb45bd35515a22
 ; digest nbgrad.kernels.trigonometric 26a091fbc20d389f317e0302c3fbf05e
-; digest nbgrad.kernels.widened 8585488473122ec59fbd762d566574d8
+; digest nbgrad.kernels.widened 929241449481ea4c09766c9f3e7c58d6
 ; digest nbgrad.kernels.windows 4bca96dfbfb0a1a3bc522f1fb3250d7d
 ; digest nbgrad.runtime.blocks c0d5111eaf142c9c71db8c3b2d987728
 ; digest nbgrad.runtime.native 9ad3a8c5dc88ace40c0800ea09eb431c
@@ -8011,7 +8011,7 @@ B126.endif.endif.i.i:                             ; preds = %B108.i.i, %B92.i.i,
   %"$phi182.0.2.0.i.i.i.i" = select i1 %.10.i.i.i.i, double %.48.i.i.i.i, double %.5.i.i.i.i
   %2 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i.i")
   %3 = fcmp ueq double %2, 0x7FF0000000000000
-  br i1 %3, label %_ZN6nbgrad7kernels7widened7digammaB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B98.i.i.i
+  br i1 %3, label %_ZN6nbgrad7kernels7widened7digammaB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B98.i.i.i
 
 B98.i.i.i:                                        ; preds = %B126.endif.endif.i.i
   %.105.i.i = fsub double %.67.i.i, %.103.i.i
@@ -8019,9 +8019,9 @@ B98.i.i.i:                                        ; preds = %B126.endif.endif.i.
   %.107.i.i = fadd double %"$phi126.0.3.0.i.i", %.106.i.i
   %.54.i.i.i = fneg double %"$phi182.0.2.0.i.i.i.i"
   %.56.i.i.i = tail call double @nbgrad.scaled.f64(double %.107.i.i, double %.54.i.i.i)
-  br label %_ZN6nbgrad7kernels7widened7digammaB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7digammaB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7digammaB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B126.endif.endif.i.i, %B98.i.i.i
+_ZN6nbgrad7kernels7widened7digammaB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B126.endif.endif.i.i, %B98.i.i.i
   %"$phi134.0.2.0.i.i.i" = phi double [ %.56.i.i.i, %B98.i.i.i ], [ 0.000000e+00, %B126.endif.endif.i.i ]
   %.13.i.i = fcmp olt float %a0, 0.000000e+00
   %.14.i.i.i.i = bitcast double %.9.i.i.i.i to i64
@@ -10516,6 +10516,388 @@ _ZN6nbgrad7kernels4sinc15sinc_derivativeB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRY
   %.143.sink.i = phi double [ %.143.i, %B244.endif.i ], [ %.411.i, %B886.i ], [ %.284.i, %B622.i ], [ %"$phi230.0.2.0.i", %B206.i ], [ 0x7FF8000000000000, %B304.i ]
   ret double %.143.sink.i
 }
+;; nbgrad.i0.float32.float32 nbgrad.kernels.widened c544db7c25bdb04e
+declare double @llvm.fabs.f64(double)
+
+declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @llvm.sqrt.f64(double)
+
+define internal float @nbgrad.i0.float32.float32(float %a0) alwaysinline {
+  %.6.i = fpext float %a0 to double
+  %.5.i.i = tail call double @llvm.fabs.f64(double %.6.i)
+  %.15.i.i = fdiv double 8.000000e+00, %.5.i.i
+  %.5.i.i.i = fadd double %.15.i.i, -5.000000e-01
+  %.6.i.i.i = fmul double %.5.i.i.i, %.5.i.i.i
+  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0x3F3DE985E80C26E1, double 0xBF49AE1031554E04)
+  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.7.i.i.i, double 0x3F4499AE7B4D59C2)
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.8.i.i.i, double 0xBF34D2B550BD6E76)
+  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.9.i.i.i, double 0x3F1D29741886CB2D)
+  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.10.i.i.i, double 0xBEF62C3F99ADA19F)
+  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.11.i.i.i, double 0xBEDD3B411548AF05)
+  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.12.i.i.i, double 0x3ED7257DB9ED6674)
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.13.i.i.i, double 0x3ED7D0E5F25BC841)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.14.i.i.i, double 0x3EF8E513ACCC76A3)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.15.i.i.i, double 0x3F41DAA72B5E2366)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.16.i.i.i, double 0x3FD9BD428AD249A5)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0x3F136172C123F453, double 0xBF22E287745E1A2E)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.18.i.i.i, double 0x3F22C4A86BC0BFEF)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.19.i.i.i, double 0xBF1AC9AFA081A33E)
+  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.20.i.i.i, double 0x3F0F7410B7F70FD0)
+  %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.21.i.i.i, double 0xBEFC9AA2FFCE2CA1)
+  %.23.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.22.i.i.i, double 0x3ED02CF9254E7670)
+  %.24.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.23.i.i.i, double 0x3ED51D5F84CD03F6)
+  %.25.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.24.i.i.i, double 0x3EE3F49933733F90)
+  %.26.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.25.i.i.i, double 0x3F175E5EE7822F78)
+  %.27.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.26.i.i.i, double 0x3F7B87969BB93A48)
+  %.28.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.27.i.i.i, double %.17.i.i.i)
+  %.48.i.i = fadd double %.5.i.i, -1.600000e+01
+  %.5.i1.i.i = fcmp olt double %.48.i.i, -7.460000e+02
+  %.6.i2.i.i = select i1 %.5.i1.i.i, double -7.460000e+02, double %.48.i.i
+  %.7.i3.i.i = fcmp ogt double %.6.i2.i.i, 7.100000e+02
+  %.8.i4.i.i = select i1 %.7.i3.i.i, double 7.100000e+02, double %.6.i2.i.i
+  %.9.i5.i.i = tail call double @llvm.fmuladd.f64(double %.8.i4.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %.10.i6.i.i = fadd double %.9.i5.i.i, 0xC338000000000000
+  %.13.i7.i.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i.i, double 0xBFE62E42FEE00000, double %.8.i4.i.i)
+  %.14.i8.i.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i.i, double 0xBDEA39EF35793C76, double %.13.i7.i.i)
+  %.5.i.i.i.i = fmul double %.14.i8.i.i, %.14.i8.i.i
+  %.6.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
+  %.7.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
+  %.8.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
+  %.9.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
+  %.10.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
+  %.11.i.i.i.i = fmul double %.5.i.i.i.i, %.5.i.i.i.i
+  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.9.i.i.i.i, double %.8.i.i.i.i)
+  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.10.i.i.i.i, double %.12.i.i.i.i)
+  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.7.i.i.i.i, double %.6.i.i.i.i)
+  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.13.i.i.i.i, double %.15.i.i.i.i)
+  %.43.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.16.i.i.i.i, double %.14.i8.i.i)
+  %.44.i.i.i = fadd double %.43.i.i.i, 1.000000e+00
+  %.45.i.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i.i, double %.10.i6.i.i)
+  %.42.i.i = tail call double @llvm.sqrt.f64(double %.5.i.i)
+  %.46.i.i = fdiv double %.28.i.i.i, %.42.i.i
+  %.73.i.i = fmul double %.46.i.i, %.45.i.i.i
+  %.74.i.i = fmul double %.73.i.i, 0x4160F2EBD0A80020
+  %.78.i.i = fcmp ogt double %.5.i.i, 8.000000e+00
+  br i1 %.78.i.i, label %_ZN6nbgrad7kernels7widened2i0B3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B218.endif.i.i
+
+B218.endif.i.i:                                   ; preds = %0
+  %.6.i.i = fmul double %.6.i, 2.500000e-01
+  %.7.i.i = fmul double %.6.i.i, %.6.i
+  %.5.i9.i.i = fmul double %.7.i.i, %.7.i.i
+  %.6.i10.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double 0x3AE3958326CB099F, double 0x3BDE5E1E29C5A679)
+  %.7.i11.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.6.i10.i.i, double 0x3CC69C8A8327233E)
+  %.8.i12.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.7.i11.i.i, double 0x3DA0B3130D34D860)
+  %.9.i13.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.8.i12.i.i, double 0x3E6522A43F4AD0F5)
+  %.10.i14.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.9.i13.i.i, double 0x3F123456789AB17B)
+  %.11.i15.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.10.i14.i.i, double 0x3F9C71C71C71C718)
+  %.12.i16.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.11.i15.i.i, double 1.000000e+00)
+  %.13.i17.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double 0x3A7192AF56E3FB42, double 0x3B644F6F6B62CB2E)
+  %.14.i18.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.13.i17.i.i, double 0x3C541AC98BB3887B)
+  %.15.i19.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.14.i18.i.i, double 0x3D35601AA949484B)
+  %.16.i20.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.15.i19.i.i, double 0x3E0522A441639E1C)
+  %.17.i21.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.16.i20.i.i, double 0x3EC02E85C08A7DFC)
+  %.18.i22.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.17.i21.i.i, double 0x3F5C71C71C71C7C2)
+  %.19.i23.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.18.i22.i.i, double 2.500000e-01)
+  %.20.i24.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i, double %.19.i23.i.i, double %.12.i16.i.i)
+  %.118.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i, double %.20.i24.i.i, double 1.000000e+00)
+  br label %_ZN6nbgrad7kernels7widened2i0B3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels7widened2i0B3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B218.endif.i.i
+  %"$phi276.0.2.0.i.i" = phi double [ %.118.i.i, %B218.endif.i.i ], [ %.74.i.i, %0 ]
+  %result = fptrunc double %"$phi276.0.2.0.i.i" to float
+  ret float %result
+}
+;; nbgrad.i0.float64.float64 nbgrad.kernels.bessel c544db7c25bdb04e
+declare double @llvm.fabs.f64(double)
+
+declare double @llvm.sqrt.f64(double)
+
+declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+define internal double @nbgrad.i0.float64.float64(double %a0) alwaysinline {
+  %.5.i = tail call double @llvm.fabs.f64(double %a0)
+  %.15.i = fdiv double 8.000000e+00, %.5.i
+  %.5.i.i = fadd double %.15.i, -5.000000e-01
+  %.6.i.i = fmul double %.5.i.i, %.5.i.i
+  %.7.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double 0x3F3DE985E80C26E1, double 0xBF49AE1031554E04)
+  %.8.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.7.i.i, double 0x3F4499AE7B4D59C2)
+  %.9.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.8.i.i, double 0xBF34D2B550BD6E76)
+  %.10.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.9.i.i, double 0x3F1D29741886CB2D)
+  %.11.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.10.i.i, double 0xBEF62C3F99ADA19F)
+  %.12.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.11.i.i, double 0xBEDD3B411548AF05)
+  %.13.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.12.i.i, double 0x3ED7257DB9ED6674)
+  %.14.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.13.i.i, double 0x3ED7D0E5F25BC841)
+  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.14.i.i, double 0x3EF8E513ACCC76A3)
+  %.16.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.15.i.i, double 0x3F41DAA72B5E2366)
+  %.17.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.16.i.i, double 0x3FD9BD428AD249A5)
+  %.18.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double 0x3F136172C123F453, double 0xBF22E287745E1A2E)
+  %.19.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.18.i.i, double 0x3F22C4A86BC0BFEF)
+  %.20.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.19.i.i, double 0xBF1AC9AFA081A33E)
+  %.21.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.20.i.i, double 0x3F0F7410B7F70FD0)
+  %.22.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.21.i.i, double 0xBEFC9AA2FFCE2CA1)
+  %.23.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.22.i.i, double 0x3ED02CF9254E7670)
+  %.24.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.23.i.i, double 0x3ED51D5F84CD03F6)
+  %.25.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.24.i.i, double 0x3EE3F49933733F90)
+  %.26.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.25.i.i, double 0x3F175E5EE7822F78)
+  %.27.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.26.i.i, double 0x3F7B87969BB93A48)
+  %.28.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.27.i.i, double %.17.i.i)
+  %.48.i = fadd double %.5.i, -1.600000e+01
+  %.5.i1.i = fcmp olt double %.48.i, -7.460000e+02
+  %.6.i2.i = select i1 %.5.i1.i, double -7.460000e+02, double %.48.i
+  %.7.i3.i = fcmp ogt double %.6.i2.i, 7.100000e+02
+  %.8.i4.i = select i1 %.7.i3.i, double 7.100000e+02, double %.6.i2.i
+  %.9.i5.i = tail call double @llvm.fmuladd.f64(double %.8.i4.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %.10.i6.i = fadd double %.9.i5.i, 0xC338000000000000
+  %.13.i7.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i, double 0xBFE62E42FEE00000, double %.8.i4.i)
+  %.14.i8.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i, double 0xBDEA39EF35793C76, double %.13.i7.i)
+  %.5.i.i.i = fmul double %.14.i8.i, %.14.i8.i
+  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
+  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
+  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
+  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
+  %.11.i.i.i = fmul double %.5.i.i.i, %.5.i.i.i
+  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double %.8.i.i.i)
+  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.10.i.i.i, double %.12.i.i.i)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double %.6.i.i.i)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.13.i.i.i, double %.15.i.i.i)
+  %.43.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.14.i8.i)
+  %.44.i.i = fadd double %.43.i.i, 1.000000e+00
+  %.45.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i, double %.10.i6.i)
+  %.42.i = tail call double @llvm.sqrt.f64(double %.5.i)
+  %.46.i = fdiv double %.28.i.i, %.42.i
+  %.73.i = fmul double %.46.i, %.45.i.i
+  %.74.i = fmul double %.73.i, 0x4160F2EBD0A80020
+  %.78.i = fcmp ogt double %.5.i, 8.000000e+00
+  br i1 %.78.i, label %_ZN6nbgrad7kernels6bessel2i0B3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B218.endif.i
+
+B218.endif.i:                                     ; preds = %0
+  %.6.i = fmul double %a0, 2.500000e-01
+  %.7.i = fmul double %a0, %.6.i
+  %.5.i9.i = fmul double %.7.i, %.7.i
+  %.6.i10.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double 0x3AE3958326CB099F, double 0x3BDE5E1E29C5A679)
+  %.7.i11.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.6.i10.i, double 0x3CC69C8A8327233E)
+  %.8.i12.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.7.i11.i, double 0x3DA0B3130D34D860)
+  %.9.i13.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.8.i12.i, double 0x3E6522A43F4AD0F5)
+  %.10.i14.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.9.i13.i, double 0x3F123456789AB17B)
+  %.11.i15.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.10.i14.i, double 0x3F9C71C71C71C718)
+  %.12.i16.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.11.i15.i, double 1.000000e+00)
+  %.13.i17.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double 0x3A7192AF56E3FB42, double 0x3B644F6F6B62CB2E)
+  %.14.i18.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.13.i17.i, double 0x3C541AC98BB3887B)
+  %.15.i19.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.14.i18.i, double 0x3D35601AA949484B)
+  %.16.i20.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.15.i19.i, double 0x3E0522A441639E1C)
+  %.17.i21.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.16.i20.i, double 0x3EC02E85C08A7DFC)
+  %.18.i22.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.17.i21.i, double 0x3F5C71C71C71C7C2)
+  %.19.i23.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.18.i22.i, double 2.500000e-01)
+  %.20.i24.i = tail call double @llvm.fmuladd.f64(double %.7.i, double %.19.i23.i, double %.12.i16.i)
+  %.118.i = tail call double @llvm.fmuladd.f64(double %.7.i, double %.20.i24.i, double 1.000000e+00)
+  br label %_ZN6nbgrad7kernels6bessel2i0B3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+
+_ZN6nbgrad7kernels6bessel2i0B3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B218.endif.i
+  %"$phi276.0.2.0.i" = phi double [ %.118.i, %B218.endif.i ], [ %.74.i, %0 ]
+  ret double %"$phi276.0.2.0.i"
+}
+;; nbgrad.i1.float32.float32 nbgrad.kernels.widened e4690b044558ff1a
+declare double @llvm.fabs.f64(double)
+
+declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @llvm.sqrt.f64(double)
+
+define internal float @nbgrad.i1.float32.float32(float %a0) alwaysinline {
+  %.6.i = fpext float %a0 to double
+  %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
+  %.24.i.i = fdiv double 8.000000e+00, %.8.i.i
+  %.5.i.i.i = fadd double %.24.i.i, -5.000000e-01
+  %.6.i.i.i = fmul double %.5.i.i.i, %.5.i.i.i
+  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0xBF3F23FF1F27DCA9, double 0x3F4AC4BF6A87BC29)
+  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.7.i.i.i, double 0xBF45873A50DDF275)
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.8.i.i.i, double 0x3F35E0EE1EAE723F)
+  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.9.i.i.i, double 0xBF1F053FD33757DC)
+  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.10.i.i.i, double 0x3EF89426861550D7)
+  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.11.i.i.i, double 0x3EDD2F43270388F8)
+  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.12.i.i.i, double 0xBED91B62A0449AE7)
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.13.i.i.i, double 0xBEDAD8C9576BE72A)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.14.i.i.i, double 0xBEFEC8E10CDA9622)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.15.i.i.i, double 0xBF4CBC54DF1E8A30)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.16.i.i.i, double 0x3FD8EBE783A84030)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0xBF11F6F8A3689D3B, double 0x3F21BE99BBF474CE)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.18.i.i.i, double 0xBF21FF732137576B)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.19.i.i.i, double 0x3F1A62D3A5241FEB)
+  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.20.i.i.i, double 0xBF0FEC28B5E30E16)
+  %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.21.i.i.i, double 0x3EFDF68969B0012B)
+  %.23.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.22.i.i.i, double 0xBED20DFA102CDC55)
+  %.24.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.23.i.i.i, double 0xBED7280F7124367D)
+  %.25.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.24.i.i.i, double 0xBEE76136C8D9DBB3)
+  %.26.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.25.i.i.i, double 0xBF1F89C230C1C6C7)
+  %.27.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.26.i.i.i, double 0xBF93F796198EE5E3)
+  %.28.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.27.i.i.i, double %.17.i.i.i)
+  %.59.i.i = fadd double %.8.i.i, -1.600000e+01
+  %.5.i1.i.i = fcmp olt double %.59.i.i, -7.460000e+02
+  %.6.i2.i.i = select i1 %.5.i1.i.i, double -7.460000e+02, double %.59.i.i
+  %.7.i3.i.i = fcmp ogt double %.6.i2.i.i, 7.100000e+02
+  %.8.i4.i.i = select i1 %.7.i3.i.i, double 7.100000e+02, double %.6.i2.i.i
+  %.9.i5.i.i = tail call double @llvm.fmuladd.f64(double %.8.i4.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %.10.i6.i.i = fadd double %.9.i5.i.i, 0xC338000000000000
+  %.13.i7.i.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i.i, double 0xBFE62E42FEE00000, double %.8.i4.i.i)
+  %.14.i8.i.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i.i, double 0xBDEA39EF35793C76, double %.13.i7.i.i)
+  %.5.i.i.i.i = fmul double %.14.i8.i.i, %.14.i8.i.i
+  %.6.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
+  %.7.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
+  %.8.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
+  %.9.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
+  %.10.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
+  %.11.i.i.i.i = fmul double %.5.i.i.i.i, %.5.i.i.i.i
+  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.9.i.i.i.i, double %.8.i.i.i.i)
+  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.10.i.i.i.i, double %.12.i.i.i.i)
+  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.7.i.i.i.i, double %.6.i.i.i.i)
+  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.13.i.i.i.i, double %.15.i.i.i.i)
+  %.43.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.16.i.i.i.i, double %.14.i8.i.i)
+  %.44.i.i.i = fadd double %.43.i.i.i, 1.000000e+00
+  %.45.i.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i.i, double %.10.i6.i.i)
+  %.52.i.i = tail call double @llvm.sqrt.f64(double %.8.i.i)
+  %.56.i.i = fdiv double %.28.i.i.i, %.52.i.i
+  %.84.i.i = fmul double %.56.i.i, %.45.i.i.i
+  %.85.i.i = fmul double %.84.i.i, 0x4160F2EBD0A80020
+  %.90.i.i = fcmp ogt double %.8.i.i, 8.000000e+00
+  br i1 %.90.i.i, label %_ZN6nbgrad7kernels7widened2i1B3v34B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B218.endif.i.i
+
+B218.endif.i.i:                                   ; preds = %0
+  %.13.i.i = fmul double %.6.i, 2.500000e-01
+  %.15.i.i = fmul double %.13.i.i, %.6.i
+  %.5.i9.i.i = fmul double %.15.i.i, %.15.i.i
+  %.6.i10.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double 0x3AA3F689B5999531, double 0x3BA15D14C79C80FC)
+  %.7.i11.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.6.i10.i.i, double 0x3C8E261C74784A78)
+  %.8.i12.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.7.i11.i.i, double 0x3D6AB81E8F7E5567)
+  %.9.i13.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.8.i12.i.i, double 0x3E3522A43F59C117)
+  %.10.i14.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.9.i13.i.i, double 0x3EE845C8A0CE4C34)
+  %.11.i15.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.10.i14.i.i, double 0x3F7C71C71C71C71B)
+  %.12.i16.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.11.i15.i.i, double 5.000000e-01)
+  %.13.i17.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double 0x3A3025406838DA14, double 0x3B2594FEC537EF43)
+  %.14.i18.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.13.i17.i.i, double 0x3C18BE09D48FA82C)
+  %.15.i19.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.14.i18.i.i, double 0x3CFF176B5A1A74D4)
+  %.16.i20.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.15.i19.i.i, double 0x3DD2C9758E8DB15D)
+  %.17.i21.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.16.i20.i.i, double 0x3E927E4FB7790900)
+  %.18.i22.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.17.i21.i.i, double 0x3F36C16C16C16C3B)
+  %.19.i23.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.18.i22.i.i, double 0x3FB5555555555555)
+  %.20.i24.i.i = tail call double @llvm.fmuladd.f64(double %.15.i.i, double %.19.i23.i.i, double %.12.i16.i.i)
+  %.106.i.i = fmul double %.8.i.i, 5.000000e-01
+  %.136.i.i = tail call double @llvm.fmuladd.f64(double %.15.i.i, double %.20.i24.i.i, double 1.000000e+00)
+  %.139.i.i = fmul double %.106.i.i, %.136.i.i
+  br label %_ZN6nbgrad7kernels7widened2i1B3v34B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels7widened2i1B3v34B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B218.endif.i.i
+  %"$phi288.0.2.0.i.i" = phi double [ %.139.i.i, %B218.endif.i.i ], [ %.85.i.i, %0 ]
+  %.150.i.i = fcmp olt float %a0, 0.000000e+00
+  %.155.i.i = fneg double %"$phi288.0.2.0.i.i"
+  %"$phi310.0.2.0.i.i" = select i1 %.150.i.i, double %.155.i.i, double %"$phi288.0.2.0.i.i"
+  %result = fptrunc double %"$phi310.0.2.0.i.i" to float
+  ret float %result
+}
+;; nbgrad.i1.float64.float64 nbgrad.kernels.bessel e4690b044558ff1a
+declare double @llvm.fabs.f64(double)
+
+declare double @llvm.sqrt.f64(double)
+
+declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+define internal double @nbgrad.i1.float64.float64(double %a0) alwaysinline {
+  %.8.i = tail call double @llvm.fabs.f64(double %a0)
+  %.24.i = fdiv double 8.000000e+00, %.8.i
+  %.5.i.i = fadd double %.24.i, -5.000000e-01
+  %.6.i.i = fmul double %.5.i.i, %.5.i.i
+  %.7.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double 0xBF3F23FF1F27DCA9, double 0x3F4AC4BF6A87BC29)
+  %.8.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.7.i.i, double 0xBF45873A50DDF275)
+  %.9.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.8.i.i, double 0x3F35E0EE1EAE723F)
+  %.10.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.9.i.i, double 0xBF1F053FD33757DC)
+  %.11.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.10.i.i, double 0x3EF89426861550D7)
+  %.12.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.11.i.i, double 0x3EDD2F43270388F8)
+  %.13.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.12.i.i, double 0xBED91B62A0449AE7)
+  %.14.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.13.i.i, double 0xBEDAD8C9576BE72A)
+  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.14.i.i, double 0xBEFEC8E10CDA9622)
+  %.16.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.15.i.i, double 0xBF4CBC54DF1E8A30)
+  %.17.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.16.i.i, double 0x3FD8EBE783A84030)
+  %.18.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double 0xBF11F6F8A3689D3B, double 0x3F21BE99BBF474CE)
+  %.19.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.18.i.i, double 0xBF21FF732137576B)
+  %.20.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.19.i.i, double 0x3F1A62D3A5241FEB)
+  %.21.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.20.i.i, double 0xBF0FEC28B5E30E16)
+  %.22.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.21.i.i, double 0x3EFDF68969B0012B)
+  %.23.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.22.i.i, double 0xBED20DFA102CDC55)
+  %.24.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.23.i.i, double 0xBED7280F7124367D)
+  %.25.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.24.i.i, double 0xBEE76136C8D9DBB3)
+  %.26.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.25.i.i, double 0xBF1F89C230C1C6C7)
+  %.27.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.26.i.i, double 0xBF93F796198EE5E3)
+  %.28.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.27.i.i, double %.17.i.i)
+  %.59.i = fadd double %.8.i, -1.600000e+01
+  %.5.i1.i = fcmp olt double %.59.i, -7.460000e+02
+  %.6.i2.i = select i1 %.5.i1.i, double -7.460000e+02, double %.59.i
+  %.7.i3.i = fcmp ogt double %.6.i2.i, 7.100000e+02
+  %.8.i4.i = select i1 %.7.i3.i, double 7.100000e+02, double %.6.i2.i
+  %.9.i5.i = tail call double @llvm.fmuladd.f64(double %.8.i4.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %.10.i6.i = fadd double %.9.i5.i, 0xC338000000000000
+  %.13.i7.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i, double 0xBFE62E42FEE00000, double %.8.i4.i)
+  %.14.i8.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i, double 0xBDEA39EF35793C76, double %.13.i7.i)
+  %.5.i.i.i = fmul double %.14.i8.i, %.14.i8.i
+  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
+  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
+  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
+  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
+  %.11.i.i.i = fmul double %.5.i.i.i, %.5.i.i.i
+  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double %.8.i.i.i)
+  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.10.i.i.i, double %.12.i.i.i)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double %.6.i.i.i)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.13.i.i.i, double %.15.i.i.i)
+  %.43.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.14.i8.i)
+  %.44.i.i = fadd double %.43.i.i, 1.000000e+00
+  %.45.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i, double %.10.i6.i)
+  %.52.i = tail call double @llvm.sqrt.f64(double %.8.i)
+  %.56.i = fdiv double %.28.i.i, %.52.i
+  %.84.i = fmul double %.56.i, %.45.i.i
+  %.85.i = fmul double %.84.i, 0x4160F2EBD0A80020
+  %.90.i = fcmp ogt double %.8.i, 8.000000e+00
+  br i1 %.90.i, label %_ZN6nbgrad7kernels6bessel2i1B3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B218.endif.i
+
+B218.endif.i:                                     ; preds = %0
+  %.13.i = fmul double %a0, 2.500000e-01
+  %.15.i = fmul double %a0, %.13.i
+  %.5.i9.i = fmul double %.15.i, %.15.i
+  %.6.i10.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double 0x3AA3F689B5999531, double 0x3BA15D14C79C80FC)
+  %.7.i11.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.6.i10.i, double 0x3C8E261C74784A78)
+  %.8.i12.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.7.i11.i, double 0x3D6AB81E8F7E5567)
+  %.9.i13.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.8.i12.i, double 0x3E3522A43F59C117)
+  %.10.i14.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.9.i13.i, double 0x3EE845C8A0CE4C34)
+  %.11.i15.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.10.i14.i, double 0x3F7C71C71C71C71B)
+  %.12.i16.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.11.i15.i, double 5.000000e-01)
+  %.13.i17.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double 0x3A3025406838DA14, double 0x3B2594FEC537EF43)
+  %.14.i18.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.13.i17.i, double 0x3C18BE09D48FA82C)
+  %.15.i19.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.14.i18.i, double 0x3CFF176B5A1A74D4)
+  %.16.i20.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.15.i19.i, double 0x3DD2C9758E8DB15D)
+  %.17.i21.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.16.i20.i, double 0x3E927E4FB7790900)
+  %.18.i22.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.17.i21.i, double 0x3F36C16C16C16C3B)
+  %.19.i23.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.18.i22.i, double 0x3FB5555555555555)
+  %.20.i24.i = tail call double @llvm.fmuladd.f64(double %.15.i, double %.19.i23.i, double %.12.i16.i)
+  %.106.i = fmul double %.8.i, 5.000000e-01
+  %.136.i = tail call double @llvm.fmuladd.f64(double %.15.i, double %.20.i24.i, double 1.000000e+00)
+  %.139.i = fmul double %.106.i, %.136.i
+  br label %_ZN6nbgrad7kernels6bessel2i1B3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+
+_ZN6nbgrad7kernels6bessel2i1B3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B218.endif.i
+  %"$phi288.0.2.0.i" = phi double [ %.139.i, %B218.endif.i ], [ %.85.i, %0 ]
+  %.150.i = fcmp olt double %a0, 0.000000e+00
+  %.155.i = fneg double %"$phi288.0.2.0.i"
+  %"$phi310.0.2.0.i" = select i1 %.150.i, double %.155.i, double %"$phi288.0.2.0.i"
+  ret double %"$phi310.0.2.0.i"
+}
 ;; nbgrad.i0e.float32.float32 nbgrad.kernels.widened 1450a63f2032345a
 declare double @llvm.fabs.f64(double)
 
@@ -10573,7 +10955,7 @@ define internal float @nbgrad.i0e.float32.float32(float %a0) alwaysinline {
   %.35.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i, double %.20.i.i.i, double 1.000000e+00)
   %.62.i.i = fmul double %.35.i.i, %.45.i.i.i
   %.103.i.i = fcmp ogt double %.5.i.i, 8.000000e+00
-  br i1 %.103.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i0eB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.103.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i0eB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 select.true.sink.i.i:                             ; preds = %0
   %.95.i.i = tail call double @llvm.sqrt.f64(double %.5.i.i)
@@ -10603,9 +10985,9 @@ select.true.sink.i.i:                             ; preds = %0
   %.17.i21.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.16.i20.i.i, double 0x3FD9BD428AD249A5)
   %.28.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.27.i.i.i, double %.17.i21.i.i)
   %.99.i.i = fdiv double %.28.i.i.i, %.95.i.i
-  br label %_ZN6nbgrad7kernels7widened3i0eB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened3i0eB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened3i0eB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
+_ZN6nbgrad7kernels7widened3i0eB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
   %"$phi250.0.2.0.i.i" = phi double [ %.99.i.i, %select.true.sink.i.i ], [ %.62.i.i, %0 ]
   %result = fptrunc double %"$phi250.0.2.0.i.i" to float
   ret float %result
@@ -10755,7 +11137,7 @@ define internal float @nbgrad.i1e.float32.float32(float %a0) alwaysinline {
   %.42.i.i = fmul double %.13.i.i, %.41.i.i
   %.69.i.i = fmul double %.42.i.i, %.45.i.i.i
   %.110.i.i = fcmp ogt double %.8.i.i, 8.000000e+00
-  br i1 %.110.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i1eB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.110.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i1eB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 select.true.sink.i.i:                             ; preds = %0
   %.102.i.i = tail call double @llvm.sqrt.f64(double %.8.i.i)
@@ -10785,9 +11167,9 @@ select.true.sink.i.i:                             ; preds = %0
   %.17.i21.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.16.i20.i.i, double 0x3FD8EBE783A84030)
   %.28.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.27.i.i.i, double %.17.i21.i.i)
   %.106.i.i = fdiv double %.28.i.i.i, %.102.i.i
-  br label %_ZN6nbgrad7kernels7widened3i1eB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened3i1eB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened3i1eB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
+_ZN6nbgrad7kernels7widened3i1eB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
   %"$phi262.0.2.0.i.i" = phi double [ %.106.i.i, %select.true.sink.i.i ], [ %.69.i.i, %0 ]
   %.136.i.i = fcmp olt float %arg.x.fr.i, 0.000000e+00
   %.141.i.i = fneg double %"$phi262.0.2.0.i.i"

@@ -219,7 +219,9 @@ FLOAT_UNARY = named(
     ),
     expit=pointwise(_scipy("expit"), slope(lambda z, x: z * (1.0 - z))),
     logit=pointwise(_scipy("logit"), slope(lambda z, x: 1.0, over=lambda z, x: x * (1.0 - x))),
-    # Modified Bessel functions times exp(-|x|): NIST Digital Library of Mathematical Functions, 10.29.
+    # Modified Bessel functions, as they are and times exp(-|x|): NIST Digital Library of Mathematical Functions, 10.29.
+    i0=pointwise(_scipy("i0"), slope(lambda z, x: elementwise("i1", x))),
+    i1=pointwise(_scipy("i1"), slope(lambda z, x: elementwise("i0", x) - choose(equal(x, 0.0), 0.5, z / x, x))),
     i0e=pointwise(_scipy("i0e"), slope(lambda z, x: elementwise("i1e", x) - sign(x) * z)),
     i1e=pointwise(
         _scipy("i1e"),

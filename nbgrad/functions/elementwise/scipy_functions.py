@@ -68,30 +68,15 @@ def apply(name: str, *operands: Node, output: int | None = None) -> Node:
     nodes = tuple([broadcast(node, shape) for node in operands])
     rule = PartialsRule(PARTIALS[name] if output is None else SEVERAL[name][output])
     if name in COMPILED and nodes[-1].dtype.name in ("float32", "float64"):
-        value = COMPILED[name](*nodes)
+        value = elementwise(name, *nodes)
     else:
         value = host(_of_scipy(name, output), nodes)
     return make("custom", (value, *nodes), (rule, 0))
 
 
-def _unscaled(name: str, at_infinity: Callable[[Node], Node]) -> Callable[[Node], Node]:
-    """A Bessel function by the primitive of it times exp(-|x|); its value may be finite where exp(|x|) is not."""
-
-    def value(x: Node) -> Node:
-        half = elementwise("exp", elementwise("absolute", x) * 0.5)
-        return choose(elementwise("isinf", x), at_infinity(x), elementwise(name, x) * half * half, x)
-
-    return value
-
-
-COMPILED: dict[str, Callable[[Node], Node]] = {
-    "i0": _unscaled("i0e", partial(elementwise, "absolute")),
-    "i1": _unscaled("i1e", lambda x: x),
-    "i0e": partial(elementwise, "i0e"),
-    "i1e": partial(elementwise, "i1e"),
-}
-"""Functions that are computed by primitives, of real numbers; their derivatives are those of the table all the same,
-which exist in every order."""
+COMPILED = frozenset(["i0", "i1", "i0e", "i1e"])
+"""Functions that are primitives, of real numbers; their derivatives are those of the table all the same, which exist in
+every order."""
 
 
 def last_dtype(inputs: Sequence[Node], params: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
