@@ -224,6 +224,8 @@ def test_nan_infinity_and_signed_zero(name: str) -> None:
         arrays = [np.ascontiguousarray(a.ravel()) for a in np.meshgrid(SPECIALS, SPECIALS)]
     if name in ("gammaln", "digamma"):
         arrays = [SPECIALS[np.abs(SPECIALS) != 1e-310]]  # SciPy overflows there too early
+    if name in ("i0", "i1"):
+        arrays = [SPECIALS[np.abs(SPECIALS) != 710.0]]  # and there
     (got,) = compute([elementwise(name, *nodes_of(arrays))])
     with quiet():
         want = np.asarray(SCALARS[name].reference(*arrays))
