@@ -112,37 +112,46 @@ def far_1(v):
     return muladd(w, odd, even)
 
 
+def parts_0(size):
+    """I0(x) as it is up to x = 8, and exp(-x) I0(x) beyond."""
+    return muladd(0.25 * size * size, near_0(0.25 * size * size), 1.0), far_0(FAR / size) / square_root(size)
+
+
+def parts_1(size):
+    """I1(x) as it is up to x = 8, and exp(-x) I1(x) beyond."""
+    near = 0.5 * size * muladd(0.25 * size * size, near_1(0.25 * size * size), 1.0)
+    return near, far_1(FAR / size) / square_root(size)
+
+
 def i0(x):
     """I0(x): 4 ULP on the whole line, also where exp(|x|) overflows and it does not."""
     size = abs(x)
-    a = 0.25 * x * x
-    far = far_0(FAR / size) / square_root(size) * exp(size - SHIFT) * EXP_SHIFT
-    return far if size > FAR else muladd(a, near_0(a), 1.0)
+    near, far = parts_0(size)
+    far = far * exp(size - SHIFT) * EXP_SHIFT
+    return far if size > FAR else near
 
 
 def i1(x):
     """I1(x): 4 ULP on the whole line, also where exp(|x|) overflows and it does not."""
     size = abs(x)
-    a = 0.25 * x * x
-    far = far_1(FAR / size) / square_root(size) * exp(size - SHIFT) * EXP_SHIFT
-    result = far if size > FAR else 0.5 * size * muladd(a, near_1(a), 1.0)
+    near, far = parts_1(size)
+    far = far * exp(size - SHIFT) * EXP_SHIFT
+    result = far if size > FAR else near
     return -result if x < 0.0 else result
 
 
 def i0e(x):
     """exp(-|x|) I0(x): 4 ULP on the whole line."""
     size = abs(x)
-    a = 0.25 * x * x
-    near = muladd(a, near_0(a), 1.0) * exp(-size)
-    far = far_0(FAR / size) / square_root(size)
+    near, far = parts_0(size)
+    near = near * exp(-size)
     return far if size > FAR else near
 
 
 def i1e(x):
     """exp(-|x|) I1(x): 4 ULP on the whole line."""
     size = abs(x)
-    a = 0.25 * x * x
-    near = 0.5 * size * muladd(a, near_1(a), 1.0) * exp(-size)
-    far = far_1(FAR / size) / square_root(size)
+    near, far = parts_1(size)
+    near = near * exp(-size)
     result = far if size > FAR else near
     return -result if x < 0.0 else result

@@ -27,6 +27,21 @@ def scatter_rows(starts, updates, out, sizes, begin, end):
     return 0
 
 
+def scatter_sums(starts, places, updates, out, sizes, begin, end):
+    """Zeros with the elements of each row of updates added at the same places behind its start.
+
+    `sizes` = (rows, length of the result, of a row).
+    """
+    for k in range(sizes[1]):
+        out[k] = 0
+    length = sizes[2]
+    for row in range(sizes[0]):
+        start = starts[row]
+        for k in range(length):
+            out[start + places[k]] += updates[row * length + k]
+    return 0
+
+
 def scatter_last(index, out, sizes, begin, end):
     """For each position, the number of the last update that names it, or -1."""
     for k in range(sizes[1]):

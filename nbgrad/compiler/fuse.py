@@ -23,14 +23,14 @@ from functools import lru_cache
 from typing import Any
 
 from ..graph.ir import PRIMITIVES, Node, literal, topological
-from ..graph.shapes import Shape
+from ..graph.shapes import Shape, contiguous_strides, without_ones
 from .loop_builder import TRUE, LoopBuilder
 from .loops import Loop, Value
 from .movements import CONCATENATE, GATHER, UNCOMPUTED, VIRTUAL, Lowered, Source, Use
 from .results_apart import with_results_apart
 from .row_scatter import add_whole_rows
 from .unroll_axes import take_apart
-from .views import View, contiguous_strides, view_in_domain, without_ones
+from .views import View, view_in_domain
 
 LARGEST_KERNEL = 256
 """Weight of the nodes in one kernel; more would make LLVM slow and run out of registers."""

@@ -14,9 +14,9 @@ import numpy as np
 
 from ..graph.builders import iota
 from ..graph.ir import BOOL, PRIMITIVES, Node, literal, literal_value
-from ..graph.shapes import Shape
+from ..graph.shapes import MEMO, Shape, contiguous_strides
 from .loops import Access, Loop, Reduction, Store, Value, normalise
-from .views import MEMO, View, contiguous_strides, whole_of
+from .views import View, whole_of
 
 ANYWHERE = iota(1)
 """Stands for no array at all in accesses that only have ranges."""

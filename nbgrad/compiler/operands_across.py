@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 
 from ..graph.ir import PRIMITIVES, Node
+from ..graph.shapes import contiguous_strides
 from .fuse import Fused, Special
 from .loop_builder import LoopBuilder
 from .loops import TILE, WALKS, Access, Loop, normalise, tiles_take
-from .views import View, contiguous_strides, whole_of
+from .views import View, whole_of
 
 LEAST = 1 << 10
 """Elements of an array that is worth a loop of its own."""

@@ -3,8 +3,7 @@
 In: a simplified graph. Out: an equal graph in which a `scatter_add` whose positions are the starts of rows plus
 0, 1, ..., L - 1 became a "scatter_rows", which reads one position for each row; called by fuse.py. The gradient of
 `table[index]` is such a sum. For the CPU, one whose positions are the starts of rows plus the same numbers for each row
-became a "scatter_sums"; called by front.py, and special.py takes its code from here. The gradient of
-`np.take(x, index, axis=1)` is such a sum.
+became a "scatter_sums"; called by front.py. The gradient of `np.take(x, index, axis=1)` is such a sum.
 """
 
 from __future__ import annotations
@@ -31,6 +30,8 @@ SCATTER_ROWS = Primitive("scatter_rows", "special", _rule)
 """(starts of rows, rows) -> zeros of a given length with the rows added. Only compiled graphs hold it."""
 SCATTER_SUMS = Primitive("scatter_sums", "special", _rule)
 """(starts of rows, positions in each row, rows) -> zeros with elements added, in the order of `scatter_add`."""
+DTYPES = frozenset("int32 int64 float32 float64".split())
+"""Those of the elements that its kernel adds."""
 LEAST_ROWS = 4
 
 
@@ -79,7 +80,7 @@ def add_by_rows(outputs: list[Node]) -> list[Node]:
     new: dict[Node, Node] = {}
     for node in walked(order):
         inputs = tuple([new[source] for source in node.inputs])
-        found = _sums(*inputs) if node.primitive is SCATTER_ADD and node.dtype.name in TYPES else None
+        found = _sums(*inputs) if node.primitive is SCATTER_ADD and node.dtype.name in DTYPES else None
         if found is not None:
             new[node] = Node(SCATTER_SUMS, found, node.params, node.shape, node.dtype)
         elif inputs == node.inputs:
@@ -104,63 +105,3 @@ def _sums(index: Node, updates: Node) -> tuple[Node, Node, Node] | None:
         if starts.size == rows and positions.size == length and rows >= LEAST_ROWS <= length:
             return reshape(starts, (rows,)), reshape(positions, (length,)), reshape(updates, (rows, length))
     return None
-
-
-TYPES = {"float64": "double", "float32": "float", "int64": "i64", "int32": "i32"}
-
-
-def sums_sizes(node: Node) -> list[int]:
-    """The integers that the kernel is called with: rows, their length, the bytes of the result."""
-    return [*node.inputs[2].shape, node.size * node.dtype.itemsize]
-
-
-def sums_ir(dtype: str) -> str:
-    """The IR of a "scatter_sums", with the ABI of a fused loop. It runs in the order of the updates, on one thread."""
-    kind, add = TYPES[dtype], "fadd" if dtype.startswith("float") else "add"
-    lines = [
-        "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
-        "define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {",
-        "entry:",
-    ]
-    for source, kinds, names in (("pointers", "ptr", "starts places rows out"), ("sizes", "i64", "count length bytes")):
-        for position, name in enumerate(names.split()):
-            lines.append(f"  %{name}.at = getelementptr i64, ptr %{source}, i64 {position}")
-            lines.append(f"  %{name} = load {kinds}, ptr %{name}.at")
-    lines += [
-        "  call void @llvm.memset.p0.i64(ptr %out, i8 0, i64 %bytes, i1 false)",
-        "  br label %row",
-        "row:",
-        "  %i = phi i64 [ 0, %entry ], [ %i.next, %row.next ]",
-        "  %i.more = icmp slt i64 %i, %count",
-        "  br i1 %i.more, label %begin.row, label %done",
-        "begin.row:",
-        "  %start.at = getelementptr i64, ptr %starts, i64 %i",
-        "  %start = load i64, ptr %start.at",
-        f"  %into = getelementptr {kind}, ptr %out, i64 %start",
-        "  %before = mul i64 %i, %length",
-        f"  %row.of = getelementptr {kind}, ptr %rows, i64 %before",
-        "  br label %column",
-        "column:",
-        "  %j = phi i64 [ 0, %begin.row ], [ %j.next, %one ]",
-        "  %j.more = icmp slt i64 %j, %length",
-        "  br i1 %j.more, label %one, label %row.next",
-        "one:",
-        "  %place.at = getelementptr i64, ptr %places, i64 %j",
-        "  %place = load i64, ptr %place.at",
-        f"  %element.at = getelementptr {kind}, ptr %row.of, i64 %j",
-        f"  %element = load {kind}, ptr %element.at",
-        f"  %old.at = getelementptr {kind}, ptr %into, i64 %place",
-        f"  %old = load {kind}, ptr %old.at",
-        f"  %new = {add} {kind} %old, %element",
-        f"  store {kind} %new, ptr %old.at",
-        "  %j.next = add i64 %j, 1",
-        "  br label %column",
-        "row.next:",
-        "  %i.next = add i64 %i, 1",
-        "  br label %row",
-        "done:",
-        "  ret void",
-        "}",
-        "",
-    ]
-    return "\n".join(lines)

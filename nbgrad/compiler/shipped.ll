@@ -1,7 +1,7 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 20
 ; digest nbgrad.kernels.arithmetic 27785978bc40ba60913c4019d5cf216b
-; digest nbgrad.kernels.bessel 0fd6151da276015f975cb6cf6af7ed48
+; digest nbgrad.kernels.bessel bccb658479a7e795b03cc0daa1a30cc2
 ; digest nbgrad.kernels.comparison e6b57de577466bda782db1c33da806e9
 ; digest nbgrad.kernels.convolution a5bb69c34be6369b6edb45bd35515a22
 ; digest nbgrad.kernels.error_function e35e8b0002086ee039f5bc48da29cc8f
@@ -16,14 +16,14 @@
 ; digest nbgrad.kernels.random c7bd7b31f64638beb66609a89ff5a994
 ; digest nbgrad.kernels.reciprocal_root 775622e4a0c59569a3853e452e58e36a
 ; digest nbgrad.kernels.scan ea8cf68c4fa9ca1b35f38fc46b7f333f
-; digest nbgrad.kernels.scatter a2fb902e371f4b851b01bc1818a624d9
+; digest nbgrad.kernels.scatter 85318854c1ae9f77437fa5aaaa0dc8ca
 ; digest nbgrad.kernels.sinc e34875dbd1263e68d5145d6900d3cab9
 ; digest nbgrad.kernels.single cefb52815f0b08df734e49a5431c9b20
 ; digest nbgrad.kernels.single_angles 74afb44c798632e4c0b04d14bebec55b
 ; digest nbgrad.kernels.single_hyperbolic e99feb7b0d066b7fe28d4932d2e0ca1a
 ; digest nbgrad.kernels.sort a5bb69c34be6369b6edb45bd35515a22
 ; digest nbgrad.kernels.trigonometric 26a091fbc20d389f317e0302c3fbf05e
-; digest nbgrad.kernels.widened 929241449481ea4c09766c9f3e7c58d6
+; digest nbgrad.kernels.widened 838892c07baf19d29ae019779cf181cd
 ; digest nbgrad.kernels.windows 4bca96dfbfb0a1a3bc522f1fb3250d7d
 ; digest nbgrad.runtime.blocks c0d5111eaf142c9c71db8c3b2d987728
 ; digest nbgrad.runtime.native 9ad3a8c5dc88ace40c0800ea09eb431c
@@ -10517,403 +10517,107 @@ _ZN6nbgrad7kernels4sinc15sinc_derivativeB4v547B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRY
   ret double %.143.sink.i
 }
 ;; nbgrad.i0.float32.float32 nbgrad.kernels.widened c544db7c25bdb04e
-declare double @llvm.fabs.f64(double)
-
 declare double @llvm.fmuladd.f64(double, double, double)
-
-declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 declare double @llvm.sqrt.f64(double)
 
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @llvm.fabs.f32(float)
+
 define internal float @nbgrad.i0.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.5.i.i = tail call double @llvm.fabs.f64(double %.6.i)
-  %.15.i.i = fdiv double 8.000000e+00, %.5.i.i
-  %.5.i.i.i = fadd double %.15.i.i, -5.000000e-01
-  %.6.i.i.i = fmul double %.5.i.i.i, %.5.i.i.i
-  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0x3F3DE985E80C26E1, double 0xBF49AE1031554E04)
-  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.7.i.i.i, double 0x3F4499AE7B4D59C2)
-  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.8.i.i.i, double 0xBF34D2B550BD6E76)
-  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.9.i.i.i, double 0x3F1D29741886CB2D)
-  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.10.i.i.i, double 0xBEF62C3F99ADA19F)
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.11.i.i.i, double 0xBEDD3B411548AF05)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.12.i.i.i, double 0x3ED7257DB9ED6674)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.13.i.i.i, double 0x3ED7D0E5F25BC841)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.14.i.i.i, double 0x3EF8E513ACCC76A3)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.15.i.i.i, double 0x3F41DAA72B5E2366)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.16.i.i.i, double 0x3FD9BD428AD249A5)
-  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0x3F136172C123F453, double 0xBF22E287745E1A2E)
-  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.18.i.i.i, double 0x3F22C4A86BC0BFEF)
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.19.i.i.i, double 0xBF1AC9AFA081A33E)
-  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.20.i.i.i, double 0x3F0F7410B7F70FD0)
-  %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.21.i.i.i, double 0xBEFC9AA2FFCE2CA1)
-  %.23.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.22.i.i.i, double 0x3ED02CF9254E7670)
-  %.24.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.23.i.i.i, double 0x3ED51D5F84CD03F6)
-  %.25.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.24.i.i.i, double 0x3EE3F49933733F90)
-  %.26.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.25.i.i.i, double 0x3F175E5EE7822F78)
-  %.27.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.26.i.i.i, double 0x3F7B87969BB93A48)
-  %.28.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.27.i.i.i, double %.17.i.i.i)
-  %.48.i.i = fadd double %.5.i.i, -1.600000e+01
-  %.5.i1.i.i = fcmp olt double %.48.i.i, -7.460000e+02
-  %.6.i2.i.i = select i1 %.5.i1.i.i, double -7.460000e+02, double %.48.i.i
-  %.7.i3.i.i = fcmp ogt double %.6.i2.i.i, 7.100000e+02
-  %.8.i4.i.i = select i1 %.7.i3.i.i, double 7.100000e+02, double %.6.i2.i.i
-  %.9.i5.i.i = tail call double @llvm.fmuladd.f64(double %.8.i4.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
-  %.10.i6.i.i = fadd double %.9.i5.i.i, 0xC338000000000000
-  %.13.i7.i.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i.i, double 0xBFE62E42FEE00000, double %.8.i4.i.i)
-  %.14.i8.i.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i.i, double 0xBDEA39EF35793C76, double %.13.i7.i.i)
-  %.5.i.i.i.i = fmul double %.14.i8.i.i, %.14.i8.i.i
-  %.6.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
-  %.7.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
-  %.8.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
-  %.9.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
-  %.10.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
-  %.11.i.i.i.i = fmul double %.5.i.i.i.i, %.5.i.i.i.i
-  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.9.i.i.i.i, double %.8.i.i.i.i)
-  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.10.i.i.i.i, double %.12.i.i.i.i)
-  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.7.i.i.i.i, double %.6.i.i.i.i)
-  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.13.i.i.i.i, double %.15.i.i.i.i)
-  %.43.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.16.i.i.i.i, double %.14.i8.i.i)
+  %1 = tail call float @llvm.fabs.f32(float %a0)
+  %.5.i.i = fpext float %1 to double
+  %.5.i.i.i = fmul double %.5.i.i, 2.500000e-01
+  %.6.i.i.i = fmul double %.5.i.i.i, %.5.i.i
+  %.5.i.i.i.i = fmul double %.6.i.i.i, %.6.i.i.i
+  %.6.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double 0x3AE3958326CB099F, double 0x3BDE5E1E29C5A679)
+  %.7.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.6.i.i.i.i, double 0x3CC69C8A8327233E)
+  %.8.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.7.i.i.i.i, double 0x3DA0B3130D34D860)
+  %.9.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.8.i.i.i.i, double 0x3E6522A43F4AD0F5)
+  %.10.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.9.i.i.i.i, double 0x3F123456789AB17B)
+  %.11.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.10.i.i.i.i, double 0x3F9C71C71C71C718)
+  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.11.i.i.i.i, double 1.000000e+00)
+  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double 0x3A7192AF56E3FB42, double 0x3B644F6F6B62CB2E)
+  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.13.i.i.i.i, double 0x3C541AC98BB3887B)
+  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.14.i.i.i.i, double 0x3D35601AA949484B)
+  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.15.i.i.i.i, double 0x3E0522A441639E1C)
+  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.16.i.i.i.i, double 0x3EC02E85C08A7DFC)
+  %.18.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.17.i.i.i.i, double 0x3F5C71C71C71C7C2)
+  %.19.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.18.i.i.i.i, double 2.500000e-01)
+  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.19.i.i.i.i, double %.12.i.i.i.i)
+  %.41.i.i.i = fdiv double 8.000000e+00, %.5.i.i
+  %.5.i1.i.i.i = fadd double %.41.i.i.i, -5.000000e-01
+  %.6.i2.i.i.i = fmul double %.5.i1.i.i.i, %.5.i1.i.i.i
+  %.7.i3.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double 0x3F3DE985E80C26E1, double 0xBF49AE1031554E04)
+  %.8.i4.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.7.i3.i.i.i, double 0x3F4499AE7B4D59C2)
+  %.9.i5.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.8.i4.i.i.i, double 0xBF34D2B550BD6E76)
+  %.10.i6.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.9.i5.i.i.i, double 0x3F1D29741886CB2D)
+  %.11.i7.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.10.i6.i.i.i, double 0xBEF62C3F99ADA19F)
+  %.12.i8.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.11.i7.i.i.i, double 0xBEDD3B411548AF05)
+  %.13.i9.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.12.i8.i.i.i, double 0x3ED7257DB9ED6674)
+  %.14.i10.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.13.i9.i.i.i, double 0x3ED7D0E5F25BC841)
+  %.15.i11.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.14.i10.i.i.i, double 0x3EF8E513ACCC76A3)
+  %.16.i12.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.15.i11.i.i.i, double 0x3F41DAA72B5E2366)
+  %.17.i13.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.16.i12.i.i.i, double 0x3FD9BD428AD249A5)
+  %.18.i14.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double 0x3F136172C123F453, double 0xBF22E287745E1A2E)
+  %.19.i15.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.18.i14.i.i.i, double 0x3F22C4A86BC0BFEF)
+  %.20.i16.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.19.i15.i.i.i, double 0xBF1AC9AFA081A33E)
+  %.21.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.20.i16.i.i.i, double 0x3F0F7410B7F70FD0)
+  %.22.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.21.i.i.i.i, double 0xBEFC9AA2FFCE2CA1)
+  %.23.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.22.i.i.i.i, double 0x3ED02CF9254E7670)
+  %.24.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.23.i.i.i.i, double 0x3ED51D5F84CD03F6)
+  %.25.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.24.i.i.i.i, double 0x3EE3F49933733F90)
+  %.26.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.25.i.i.i.i, double 0x3F175E5EE7822F78)
+  %.27.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.26.i.i.i.i, double 0x3F7B87969BB93A48)
+  %.28.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i.i.i, double %.27.i.i.i.i, double %.17.i13.i.i.i)
+  %.36.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.20.i.i.i.i, double 1.000000e+00)
+  %.66.i.i.i = tail call double @llvm.sqrt.f64(double %.5.i.i)
+  %.70.i.i.i = fdiv double %.28.i.i.i.i, %.66.i.i.i
+  %.45.i.i = fadd double %.5.i.i, -1.600000e+01
+  %.5.i1.i.i = fcmp olt double %.45.i.i, -7.460000e+02
+  %.6.i2.i.i = select i1 %.5.i1.i.i, double -7.460000e+02, double %.45.i.i
+  %.7.i.i.i = fcmp ogt double %.6.i2.i.i, 7.100000e+02
+  %.8.i.i.i = select i1 %.7.i.i.i, double 7.100000e+02, double %.6.i2.i.i
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.8.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %.10.i.i.i = fadd double %.9.i.i.i, 0xC338000000000000
+  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0xBFE62E42FEE00000, double %.8.i.i.i)
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0xBDEA39EF35793C76, double %.13.i.i.i)
+  %.5.i.i3.i.i = fmul double %.14.i.i.i, %.14.i.i.i
+  %.6.i.i4.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
+  %.7.i.i5.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
+  %.8.i.i6.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
+  %.9.i.i7.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
+  %.10.i.i8.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
+  %.11.i.i9.i.i = fmul double %.5.i.i3.i.i, %.5.i.i3.i.i
+  %.12.i.i10.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i3.i.i, double %.9.i.i7.i.i, double %.8.i.i6.i.i)
+  %.13.i.i11.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i9.i.i, double %.10.i.i8.i.i, double %.12.i.i10.i.i)
+  %.15.i.i12.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i3.i.i, double %.7.i.i5.i.i, double %.6.i.i4.i.i)
+  %.16.i.i13.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i9.i.i, double %.13.i.i11.i.i, double %.15.i.i12.i.i)
+  %.43.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i3.i.i, double %.16.i.i13.i.i, double %.14.i.i.i)
   %.44.i.i.i = fadd double %.43.i.i.i, 1.000000e+00
-  %.45.i.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i.i, double %.10.i6.i.i)
-  %.42.i.i = tail call double @llvm.sqrt.f64(double %.5.i.i)
-  %.46.i.i = fdiv double %.28.i.i.i, %.42.i.i
-  %.73.i.i = fmul double %.46.i.i, %.45.i.i.i
-  %.74.i.i = fmul double %.73.i.i, 0x4160F2EBD0A80020
-  %.78.i.i = fcmp ogt double %.5.i.i, 8.000000e+00
-  br i1 %.78.i.i, label %_ZN6nbgrad7kernels7widened2i0B3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B218.endif.i.i
-
-B218.endif.i.i:                                   ; preds = %0
-  %.6.i.i = fmul double %.6.i, 2.500000e-01
-  %.7.i.i = fmul double %.6.i.i, %.6.i
-  %.5.i9.i.i = fmul double %.7.i.i, %.7.i.i
-  %.6.i10.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double 0x3AE3958326CB099F, double 0x3BDE5E1E29C5A679)
-  %.7.i11.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.6.i10.i.i, double 0x3CC69C8A8327233E)
-  %.8.i12.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.7.i11.i.i, double 0x3DA0B3130D34D860)
-  %.9.i13.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.8.i12.i.i, double 0x3E6522A43F4AD0F5)
-  %.10.i14.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.9.i13.i.i, double 0x3F123456789AB17B)
-  %.11.i15.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.10.i14.i.i, double 0x3F9C71C71C71C718)
-  %.12.i16.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.11.i15.i.i, double 1.000000e+00)
-  %.13.i17.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double 0x3A7192AF56E3FB42, double 0x3B644F6F6B62CB2E)
-  %.14.i18.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.13.i17.i.i, double 0x3C541AC98BB3887B)
-  %.15.i19.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.14.i18.i.i, double 0x3D35601AA949484B)
-  %.16.i20.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.15.i19.i.i, double 0x3E0522A441639E1C)
-  %.17.i21.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.16.i20.i.i, double 0x3EC02E85C08A7DFC)
-  %.18.i22.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.17.i21.i.i, double 0x3F5C71C71C71C7C2)
-  %.19.i23.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.18.i22.i.i, double 2.500000e-01)
-  %.20.i24.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i, double %.19.i23.i.i, double %.12.i16.i.i)
-  %.118.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i, double %.20.i24.i.i, double 1.000000e+00)
-  br label %_ZN6nbgrad7kernels7widened2i0B3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
-
-_ZN6nbgrad7kernels7widened2i0B3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B218.endif.i.i
-  %"$phi276.0.2.0.i.i" = phi double [ %.118.i.i, %B218.endif.i.i ], [ %.74.i.i, %0 ]
-  %result = fptrunc double %"$phi276.0.2.0.i.i" to float
+  %.45.i.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i.i, double %.10.i.i.i)
+  %.70.i.i = fmul double %.70.i.i.i, %.45.i.i.i
+  %.71.i.i = fmul double %.70.i.i, 0x4160F2EBD0A80020
+  %.75.i.i = fcmp ogt float %1, 8.000000e+00
+  %"$phi166.0.2.0.i.i" = select i1 %.75.i.i, double %.71.i.i, double %.36.i.i.i
+  %result = fptrunc double %"$phi166.0.2.0.i.i" to float
   ret float %result
 }
 ;; nbgrad.i0.float64.float64 nbgrad.kernels.bessel c544db7c25bdb04e
 declare double @llvm.fabs.f64(double)
 
-declare double @llvm.sqrt.f64(double)
-
 declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @llvm.sqrt.f64(double)
 
 declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
 define internal double @nbgrad.i0.float64.float64(double %a0) alwaysinline {
   %.5.i = tail call double @llvm.fabs.f64(double %a0)
-  %.15.i = fdiv double 8.000000e+00, %.5.i
-  %.5.i.i = fadd double %.15.i, -5.000000e-01
-  %.6.i.i = fmul double %.5.i.i, %.5.i.i
-  %.7.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double 0x3F3DE985E80C26E1, double 0xBF49AE1031554E04)
-  %.8.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.7.i.i, double 0x3F4499AE7B4D59C2)
-  %.9.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.8.i.i, double 0xBF34D2B550BD6E76)
-  %.10.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.9.i.i, double 0x3F1D29741886CB2D)
-  %.11.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.10.i.i, double 0xBEF62C3F99ADA19F)
-  %.12.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.11.i.i, double 0xBEDD3B411548AF05)
-  %.13.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.12.i.i, double 0x3ED7257DB9ED6674)
-  %.14.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.13.i.i, double 0x3ED7D0E5F25BC841)
-  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.14.i.i, double 0x3EF8E513ACCC76A3)
-  %.16.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.15.i.i, double 0x3F41DAA72B5E2366)
-  %.17.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.16.i.i, double 0x3FD9BD428AD249A5)
-  %.18.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double 0x3F136172C123F453, double 0xBF22E287745E1A2E)
-  %.19.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.18.i.i, double 0x3F22C4A86BC0BFEF)
-  %.20.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.19.i.i, double 0xBF1AC9AFA081A33E)
-  %.21.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.20.i.i, double 0x3F0F7410B7F70FD0)
-  %.22.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.21.i.i, double 0xBEFC9AA2FFCE2CA1)
-  %.23.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.22.i.i, double 0x3ED02CF9254E7670)
-  %.24.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.23.i.i, double 0x3ED51D5F84CD03F6)
-  %.25.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.24.i.i, double 0x3EE3F49933733F90)
-  %.26.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.25.i.i, double 0x3F175E5EE7822F78)
-  %.27.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.26.i.i, double 0x3F7B87969BB93A48)
-  %.28.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.27.i.i, double %.17.i.i)
-  %.48.i = fadd double %.5.i, -1.600000e+01
-  %.5.i1.i = fcmp olt double %.48.i, -7.460000e+02
-  %.6.i2.i = select i1 %.5.i1.i, double -7.460000e+02, double %.48.i
-  %.7.i3.i = fcmp ogt double %.6.i2.i, 7.100000e+02
-  %.8.i4.i = select i1 %.7.i3.i, double 7.100000e+02, double %.6.i2.i
-  %.9.i5.i = tail call double @llvm.fmuladd.f64(double %.8.i4.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
-  %.10.i6.i = fadd double %.9.i5.i, 0xC338000000000000
-  %.13.i7.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i, double 0xBFE62E42FEE00000, double %.8.i4.i)
-  %.14.i8.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i, double 0xBDEA39EF35793C76, double %.13.i7.i)
-  %.5.i.i.i = fmul double %.14.i8.i, %.14.i8.i
-  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
-  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
-  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
-  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
-  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
-  %.11.i.i.i = fmul double %.5.i.i.i, %.5.i.i.i
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double %.8.i.i.i)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.10.i.i.i, double %.12.i.i.i)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double %.6.i.i.i)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.13.i.i.i, double %.15.i.i.i)
-  %.43.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.14.i8.i)
-  %.44.i.i = fadd double %.43.i.i, 1.000000e+00
-  %.45.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i, double %.10.i6.i)
-  %.42.i = tail call double @llvm.sqrt.f64(double %.5.i)
-  %.46.i = fdiv double %.28.i.i, %.42.i
-  %.73.i = fmul double %.46.i, %.45.i.i
-  %.74.i = fmul double %.73.i, 0x4160F2EBD0A80020
-  %.78.i = fcmp ogt double %.5.i, 8.000000e+00
-  br i1 %.78.i, label %_ZN6nbgrad7kernels6bessel2i0B3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B218.endif.i
-
-B218.endif.i:                                     ; preds = %0
-  %.6.i = fmul double %a0, 2.500000e-01
-  %.7.i = fmul double %a0, %.6.i
-  %.5.i9.i = fmul double %.7.i, %.7.i
-  %.6.i10.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double 0x3AE3958326CB099F, double 0x3BDE5E1E29C5A679)
-  %.7.i11.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.6.i10.i, double 0x3CC69C8A8327233E)
-  %.8.i12.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.7.i11.i, double 0x3DA0B3130D34D860)
-  %.9.i13.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.8.i12.i, double 0x3E6522A43F4AD0F5)
-  %.10.i14.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.9.i13.i, double 0x3F123456789AB17B)
-  %.11.i15.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.10.i14.i, double 0x3F9C71C71C71C718)
-  %.12.i16.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.11.i15.i, double 1.000000e+00)
-  %.13.i17.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double 0x3A7192AF56E3FB42, double 0x3B644F6F6B62CB2E)
-  %.14.i18.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.13.i17.i, double 0x3C541AC98BB3887B)
-  %.15.i19.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.14.i18.i, double 0x3D35601AA949484B)
-  %.16.i20.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.15.i19.i, double 0x3E0522A441639E1C)
-  %.17.i21.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.16.i20.i, double 0x3EC02E85C08A7DFC)
-  %.18.i22.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.17.i21.i, double 0x3F5C71C71C71C7C2)
-  %.19.i23.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.18.i22.i, double 2.500000e-01)
-  %.20.i24.i = tail call double @llvm.fmuladd.f64(double %.7.i, double %.19.i23.i, double %.12.i16.i)
-  %.118.i = tail call double @llvm.fmuladd.f64(double %.7.i, double %.20.i24.i, double 1.000000e+00)
-  br label %_ZN6nbgrad7kernels6bessel2i0B3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
-
-_ZN6nbgrad7kernels6bessel2i0B3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B218.endif.i
-  %"$phi276.0.2.0.i" = phi double [ %.118.i, %B218.endif.i ], [ %.74.i, %0 ]
-  ret double %"$phi276.0.2.0.i"
-}
-;; nbgrad.i1.float32.float32 nbgrad.kernels.widened e4690b044558ff1a
-declare double @llvm.fabs.f64(double)
-
-declare double @llvm.fmuladd.f64(double, double, double)
-
-declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
-
-declare double @llvm.sqrt.f64(double)
-
-define internal float @nbgrad.i1.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
-  %.24.i.i = fdiv double 8.000000e+00, %.8.i.i
-  %.5.i.i.i = fadd double %.24.i.i, -5.000000e-01
-  %.6.i.i.i = fmul double %.5.i.i.i, %.5.i.i.i
-  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0xBF3F23FF1F27DCA9, double 0x3F4AC4BF6A87BC29)
-  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.7.i.i.i, double 0xBF45873A50DDF275)
-  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.8.i.i.i, double 0x3F35E0EE1EAE723F)
-  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.9.i.i.i, double 0xBF1F053FD33757DC)
-  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.10.i.i.i, double 0x3EF89426861550D7)
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.11.i.i.i, double 0x3EDD2F43270388F8)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.12.i.i.i, double 0xBED91B62A0449AE7)
-  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.13.i.i.i, double 0xBEDAD8C9576BE72A)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.14.i.i.i, double 0xBEFEC8E10CDA9622)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.15.i.i.i, double 0xBF4CBC54DF1E8A30)
-  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.16.i.i.i, double 0x3FD8EBE783A84030)
-  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0xBF11F6F8A3689D3B, double 0x3F21BE99BBF474CE)
-  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.18.i.i.i, double 0xBF21FF732137576B)
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.19.i.i.i, double 0x3F1A62D3A5241FEB)
-  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.20.i.i.i, double 0xBF0FEC28B5E30E16)
-  %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.21.i.i.i, double 0x3EFDF68969B0012B)
-  %.23.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.22.i.i.i, double 0xBED20DFA102CDC55)
-  %.24.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.23.i.i.i, double 0xBED7280F7124367D)
-  %.25.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.24.i.i.i, double 0xBEE76136C8D9DBB3)
-  %.26.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.25.i.i.i, double 0xBF1F89C230C1C6C7)
-  %.27.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.26.i.i.i, double 0xBF93F796198EE5E3)
-  %.28.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.27.i.i.i, double %.17.i.i.i)
-  %.59.i.i = fadd double %.8.i.i, -1.600000e+01
-  %.5.i1.i.i = fcmp olt double %.59.i.i, -7.460000e+02
-  %.6.i2.i.i = select i1 %.5.i1.i.i, double -7.460000e+02, double %.59.i.i
-  %.7.i3.i.i = fcmp ogt double %.6.i2.i.i, 7.100000e+02
-  %.8.i4.i.i = select i1 %.7.i3.i.i, double 7.100000e+02, double %.6.i2.i.i
-  %.9.i5.i.i = tail call double @llvm.fmuladd.f64(double %.8.i4.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
-  %.10.i6.i.i = fadd double %.9.i5.i.i, 0xC338000000000000
-  %.13.i7.i.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i.i, double 0xBFE62E42FEE00000, double %.8.i4.i.i)
-  %.14.i8.i.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i.i, double 0xBDEA39EF35793C76, double %.13.i7.i.i)
-  %.5.i.i.i.i = fmul double %.14.i8.i.i, %.14.i8.i.i
-  %.6.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
-  %.7.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
-  %.8.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
-  %.9.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
-  %.10.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
-  %.11.i.i.i.i = fmul double %.5.i.i.i.i, %.5.i.i.i.i
-  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.9.i.i.i.i, double %.8.i.i.i.i)
-  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.10.i.i.i.i, double %.12.i.i.i.i)
-  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.7.i.i.i.i, double %.6.i.i.i.i)
-  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.13.i.i.i.i, double %.15.i.i.i.i)
-  %.43.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.16.i.i.i.i, double %.14.i8.i.i)
-  %.44.i.i.i = fadd double %.43.i.i.i, 1.000000e+00
-  %.45.i.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i.i, double %.10.i6.i.i)
-  %.52.i.i = tail call double @llvm.sqrt.f64(double %.8.i.i)
-  %.56.i.i = fdiv double %.28.i.i.i, %.52.i.i
-  %.84.i.i = fmul double %.56.i.i, %.45.i.i.i
-  %.85.i.i = fmul double %.84.i.i, 0x4160F2EBD0A80020
-  %.90.i.i = fcmp ogt double %.8.i.i, 8.000000e+00
-  br i1 %.90.i.i, label %_ZN6nbgrad7kernels7widened2i1B3v34B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B218.endif.i.i
-
-B218.endif.i.i:                                   ; preds = %0
-  %.13.i.i = fmul double %.6.i, 2.500000e-01
-  %.15.i.i = fmul double %.13.i.i, %.6.i
-  %.5.i9.i.i = fmul double %.15.i.i, %.15.i.i
-  %.6.i10.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double 0x3AA3F689B5999531, double 0x3BA15D14C79C80FC)
-  %.7.i11.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.6.i10.i.i, double 0x3C8E261C74784A78)
-  %.8.i12.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.7.i11.i.i, double 0x3D6AB81E8F7E5567)
-  %.9.i13.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.8.i12.i.i, double 0x3E3522A43F59C117)
-  %.10.i14.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.9.i13.i.i, double 0x3EE845C8A0CE4C34)
-  %.11.i15.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.10.i14.i.i, double 0x3F7C71C71C71C71B)
-  %.12.i16.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.11.i15.i.i, double 5.000000e-01)
-  %.13.i17.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double 0x3A3025406838DA14, double 0x3B2594FEC537EF43)
-  %.14.i18.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.13.i17.i.i, double 0x3C18BE09D48FA82C)
-  %.15.i19.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.14.i18.i.i, double 0x3CFF176B5A1A74D4)
-  %.16.i20.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.15.i19.i.i, double 0x3DD2C9758E8DB15D)
-  %.17.i21.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.16.i20.i.i, double 0x3E927E4FB7790900)
-  %.18.i22.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.17.i21.i.i, double 0x3F36C16C16C16C3B)
-  %.19.i23.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.18.i22.i.i, double 0x3FB5555555555555)
-  %.20.i24.i.i = tail call double @llvm.fmuladd.f64(double %.15.i.i, double %.19.i23.i.i, double %.12.i16.i.i)
-  %.106.i.i = fmul double %.8.i.i, 5.000000e-01
-  %.136.i.i = tail call double @llvm.fmuladd.f64(double %.15.i.i, double %.20.i24.i.i, double 1.000000e+00)
-  %.139.i.i = fmul double %.106.i.i, %.136.i.i
-  br label %_ZN6nbgrad7kernels7widened2i1B3v34B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
-
-_ZN6nbgrad7kernels7widened2i1B3v34B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B218.endif.i.i
-  %"$phi288.0.2.0.i.i" = phi double [ %.139.i.i, %B218.endif.i.i ], [ %.85.i.i, %0 ]
-  %.150.i.i = fcmp olt float %a0, 0.000000e+00
-  %.155.i.i = fneg double %"$phi288.0.2.0.i.i"
-  %"$phi310.0.2.0.i.i" = select i1 %.150.i.i, double %.155.i.i, double %"$phi288.0.2.0.i.i"
-  %result = fptrunc double %"$phi310.0.2.0.i.i" to float
-  ret float %result
-}
-;; nbgrad.i1.float64.float64 nbgrad.kernels.bessel e4690b044558ff1a
-declare double @llvm.fabs.f64(double)
-
-declare double @llvm.sqrt.f64(double)
-
-declare double @llvm.fmuladd.f64(double, double, double)
-
-declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
-
-define internal double @nbgrad.i1.float64.float64(double %a0) alwaysinline {
-  %.8.i = tail call double @llvm.fabs.f64(double %a0)
-  %.24.i = fdiv double 8.000000e+00, %.8.i
-  %.5.i.i = fadd double %.24.i, -5.000000e-01
-  %.6.i.i = fmul double %.5.i.i, %.5.i.i
-  %.7.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double 0xBF3F23FF1F27DCA9, double 0x3F4AC4BF6A87BC29)
-  %.8.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.7.i.i, double 0xBF45873A50DDF275)
-  %.9.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.8.i.i, double 0x3F35E0EE1EAE723F)
-  %.10.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.9.i.i, double 0xBF1F053FD33757DC)
-  %.11.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.10.i.i, double 0x3EF89426861550D7)
-  %.12.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.11.i.i, double 0x3EDD2F43270388F8)
-  %.13.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.12.i.i, double 0xBED91B62A0449AE7)
-  %.14.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.13.i.i, double 0xBEDAD8C9576BE72A)
-  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.14.i.i, double 0xBEFEC8E10CDA9622)
-  %.16.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.15.i.i, double 0xBF4CBC54DF1E8A30)
-  %.17.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.16.i.i, double 0x3FD8EBE783A84030)
-  %.18.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double 0xBF11F6F8A3689D3B, double 0x3F21BE99BBF474CE)
-  %.19.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.18.i.i, double 0xBF21FF732137576B)
-  %.20.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.19.i.i, double 0x3F1A62D3A5241FEB)
-  %.21.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.20.i.i, double 0xBF0FEC28B5E30E16)
-  %.22.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.21.i.i, double 0x3EFDF68969B0012B)
-  %.23.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.22.i.i, double 0xBED20DFA102CDC55)
-  %.24.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.23.i.i, double 0xBED7280F7124367D)
-  %.25.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.24.i.i, double 0xBEE76136C8D9DBB3)
-  %.26.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.25.i.i, double 0xBF1F89C230C1C6C7)
-  %.27.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.26.i.i, double 0xBF93F796198EE5E3)
-  %.28.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.27.i.i, double %.17.i.i)
-  %.59.i = fadd double %.8.i, -1.600000e+01
-  %.5.i1.i = fcmp olt double %.59.i, -7.460000e+02
-  %.6.i2.i = select i1 %.5.i1.i, double -7.460000e+02, double %.59.i
-  %.7.i3.i = fcmp ogt double %.6.i2.i, 7.100000e+02
-  %.8.i4.i = select i1 %.7.i3.i, double 7.100000e+02, double %.6.i2.i
-  %.9.i5.i = tail call double @llvm.fmuladd.f64(double %.8.i4.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
-  %.10.i6.i = fadd double %.9.i5.i, 0xC338000000000000
-  %.13.i7.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i, double 0xBFE62E42FEE00000, double %.8.i4.i)
-  %.14.i8.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i, double 0xBDEA39EF35793C76, double %.13.i7.i)
-  %.5.i.i.i = fmul double %.14.i8.i, %.14.i8.i
-  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
-  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
-  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
-  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
-  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
-  %.11.i.i.i = fmul double %.5.i.i.i, %.5.i.i.i
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double %.8.i.i.i)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.10.i.i.i, double %.12.i.i.i)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double %.6.i.i.i)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.13.i.i.i, double %.15.i.i.i)
-  %.43.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.14.i8.i)
-  %.44.i.i = fadd double %.43.i.i, 1.000000e+00
-  %.45.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i, double %.10.i6.i)
-  %.52.i = tail call double @llvm.sqrt.f64(double %.8.i)
-  %.56.i = fdiv double %.28.i.i, %.52.i
-  %.84.i = fmul double %.56.i, %.45.i.i
-  %.85.i = fmul double %.84.i, 0x4160F2EBD0A80020
-  %.90.i = fcmp ogt double %.8.i, 8.000000e+00
-  br i1 %.90.i, label %_ZN6nbgrad7kernels6bessel2i1B3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B218.endif.i
-
-B218.endif.i:                                     ; preds = %0
-  %.13.i = fmul double %a0, 2.500000e-01
-  %.15.i = fmul double %a0, %.13.i
-  %.5.i9.i = fmul double %.15.i, %.15.i
-  %.6.i10.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double 0x3AA3F689B5999531, double 0x3BA15D14C79C80FC)
-  %.7.i11.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.6.i10.i, double 0x3C8E261C74784A78)
-  %.8.i12.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.7.i11.i, double 0x3D6AB81E8F7E5567)
-  %.9.i13.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.8.i12.i, double 0x3E3522A43F59C117)
-  %.10.i14.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.9.i13.i, double 0x3EE845C8A0CE4C34)
-  %.11.i15.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.10.i14.i, double 0x3F7C71C71C71C71B)
-  %.12.i16.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.11.i15.i, double 5.000000e-01)
-  %.13.i17.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double 0x3A3025406838DA14, double 0x3B2594FEC537EF43)
-  %.14.i18.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.13.i17.i, double 0x3C18BE09D48FA82C)
-  %.15.i19.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.14.i18.i, double 0x3CFF176B5A1A74D4)
-  %.16.i20.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.15.i19.i, double 0x3DD2C9758E8DB15D)
-  %.17.i21.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.16.i20.i, double 0x3E927E4FB7790900)
-  %.18.i22.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.17.i21.i, double 0x3F36C16C16C16C3B)
-  %.19.i23.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.18.i22.i, double 0x3FB5555555555555)
-  %.20.i24.i = tail call double @llvm.fmuladd.f64(double %.15.i, double %.19.i23.i, double %.12.i16.i)
-  %.106.i = fmul double %.8.i, 5.000000e-01
-  %.136.i = tail call double @llvm.fmuladd.f64(double %.15.i, double %.20.i24.i, double 1.000000e+00)
-  %.139.i = fmul double %.106.i, %.136.i
-  br label %_ZN6nbgrad7kernels6bessel2i1B3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
-
-_ZN6nbgrad7kernels6bessel2i1B3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B218.endif.i
-  %"$phi288.0.2.0.i" = phi double [ %.139.i, %B218.endif.i ], [ %.85.i, %0 ]
-  %.150.i = fcmp olt double %a0, 0.000000e+00
-  %.155.i = fneg double %"$phi288.0.2.0.i"
-  %"$phi310.0.2.0.i" = select i1 %.150.i, double %.155.i, double %"$phi288.0.2.0.i"
-  ret double %"$phi310.0.2.0.i"
-}
-;; nbgrad.i0e.float32.float32 nbgrad.kernels.widened 1450a63f2032345a
-declare double @llvm.fabs.f64(double)
-
-declare double @llvm.fmuladd.f64(double, double, double)
-
-declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
-
-declare double @llvm.sqrt.f64(double)
-
-define internal float @nbgrad.i0e.float32.float32(float %a0) alwaysinline {
-  %arg.x.fr.i = freeze float %a0
-  %.6.i = fpext float %arg.x.fr.i to double
-  %.5.i.i = tail call double @llvm.fabs.f64(double %.6.i)
-  %.6.i.i = fmul double %.6.i, 2.500000e-01
-  %.7.i.i = fmul double %.6.i.i, %.6.i
-  %.5.i.i.i = fmul double %.7.i.i, %.7.i.i
+  %.5.i.i = fmul double %.5.i, 2.500000e-01
+  %.6.i.i = fmul double %.5.i, %.5.i.i
+  %.5.i.i.i = fmul double %.6.i.i, %.6.i.i
   %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3AE3958326CB099F, double 0x3BDE5E1E29C5A679)
   %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.6.i.i.i, double 0x3CC69C8A8327233E)
   %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double 0x3DA0B3130D34D860)
@@ -10928,71 +10632,158 @@ define internal float @nbgrad.i0e.float32.float32(float %a0) alwaysinline {
   %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double 0x3EC02E85C08A7DFC)
   %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.17.i.i.i, double 0x3F5C71C71C71C7C2)
   %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.18.i.i.i, double 2.500000e-01)
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i, double %.19.i.i.i, double %.12.i.i.i)
-  %.37.i.i = fneg double %.5.i.i
-  %.5.i1.i.i = fcmp olt double %.37.i.i, -7.460000e+02
-  %.6.i2.i.i = select i1 %.5.i1.i.i, double -7.460000e+02, double %.37.i.i
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.19.i.i.i, double %.12.i.i.i)
+  %.41.i.i = fdiv double 8.000000e+00, %.5.i
+  %.5.i1.i.i = fadd double %.41.i.i, -5.000000e-01
+  %.6.i2.i.i = fmul double %.5.i1.i.i, %.5.i1.i.i
+  %.7.i3.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double 0x3F3DE985E80C26E1, double 0xBF49AE1031554E04)
+  %.8.i4.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.7.i3.i.i, double 0x3F4499AE7B4D59C2)
+  %.9.i5.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.8.i4.i.i, double 0xBF34D2B550BD6E76)
+  %.10.i6.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.9.i5.i.i, double 0x3F1D29741886CB2D)
+  %.11.i7.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.10.i6.i.i, double 0xBEF62C3F99ADA19F)
+  %.12.i8.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.11.i7.i.i, double 0xBEDD3B411548AF05)
+  %.13.i9.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.12.i8.i.i, double 0x3ED7257DB9ED6674)
+  %.14.i10.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.13.i9.i.i, double 0x3ED7D0E5F25BC841)
+  %.15.i11.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.14.i10.i.i, double 0x3EF8E513ACCC76A3)
+  %.16.i12.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.15.i11.i.i, double 0x3F41DAA72B5E2366)
+  %.17.i13.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.16.i12.i.i, double 0x3FD9BD428AD249A5)
+  %.18.i14.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double 0x3F136172C123F453, double 0xBF22E287745E1A2E)
+  %.19.i15.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.18.i14.i.i, double 0x3F22C4A86BC0BFEF)
+  %.20.i16.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.19.i15.i.i, double 0xBF1AC9AFA081A33E)
+  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.20.i16.i.i, double 0x3F0F7410B7F70FD0)
+  %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.21.i.i.i, double 0xBEFC9AA2FFCE2CA1)
+  %.23.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.22.i.i.i, double 0x3ED02CF9254E7670)
+  %.24.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.23.i.i.i, double 0x3ED51D5F84CD03F6)
+  %.25.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.24.i.i.i, double 0x3EE3F49933733F90)
+  %.26.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.25.i.i.i, double 0x3F175E5EE7822F78)
+  %.27.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.26.i.i.i, double 0x3F7B87969BB93A48)
+  %.28.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i.i, double %.27.i.i.i, double %.17.i13.i.i)
+  %.36.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.20.i.i.i, double 1.000000e+00)
+  %.66.i.i = tail call double @llvm.sqrt.f64(double %.5.i)
+  %.70.i.i = fdiv double %.28.i.i.i, %.66.i.i
+  %.45.i = fadd double %.5.i, -1.600000e+01
+  %.5.i1.i = fcmp olt double %.45.i, -7.460000e+02
+  %.6.i2.i = select i1 %.5.i1.i, double -7.460000e+02, double %.45.i
+  %.7.i.i = fcmp ogt double %.6.i2.i, 7.100000e+02
+  %.8.i.i = select i1 %.7.i.i, double 7.100000e+02, double %.6.i2.i
+  %.9.i.i = tail call double @llvm.fmuladd.f64(double %.8.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %.10.i.i = fadd double %.9.i.i, 0xC338000000000000
+  %.13.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i, double 0xBFE62E42FEE00000, double %.8.i.i)
+  %.14.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i, double 0xBDEA39EF35793C76, double %.13.i.i)
+  %.5.i.i3.i = fmul double %.14.i.i, %.14.i.i
+  %.6.i.i4.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
+  %.7.i.i5.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
+  %.8.i.i6.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
+  %.9.i.i7.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
+  %.10.i.i8.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
+  %.11.i.i9.i = fmul double %.5.i.i3.i, %.5.i.i3.i
+  %.12.i.i10.i = tail call double @llvm.fmuladd.f64(double %.5.i.i3.i, double %.9.i.i7.i, double %.8.i.i6.i)
+  %.13.i.i11.i = tail call double @llvm.fmuladd.f64(double %.11.i.i9.i, double %.10.i.i8.i, double %.12.i.i10.i)
+  %.15.i.i12.i = tail call double @llvm.fmuladd.f64(double %.5.i.i3.i, double %.7.i.i5.i, double %.6.i.i4.i)
+  %.16.i.i13.i = tail call double @llvm.fmuladd.f64(double %.11.i.i9.i, double %.13.i.i11.i, double %.15.i.i12.i)
+  %.43.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i3.i, double %.16.i.i13.i, double %.14.i.i)
+  %.44.i.i = fadd double %.43.i.i, 1.000000e+00
+  %.45.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i, double %.10.i.i)
+  %.70.i = fmul double %.70.i.i, %.45.i.i
+  %.71.i = fmul double %.70.i, 0x4160F2EBD0A80020
+  %.75.i = fcmp ogt double %.5.i, 8.000000e+00
+  %"$phi166.0.2.0.i" = select i1 %.75.i, double %.71.i, double %.36.i.i
+  ret double %"$phi166.0.2.0.i"
+}
+;; nbgrad.i1.float32.float32 nbgrad.kernels.widened e4690b044558ff1a
+declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @llvm.sqrt.f64(double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @llvm.fabs.f32(float)
+
+define internal float @nbgrad.i1.float32.float32(float %a0) alwaysinline {
+  %1 = tail call float @llvm.fabs.f32(float %a0)
+  %.8.i.i = fpext float %1 to double
+  %.6.i.i.i = fmul double %.8.i.i, 2.500000e-01
+  %.7.i.i.i = fmul double %.6.i.i.i, %.8.i.i
+  %.5.i.i.i.i = fmul double %.7.i.i.i, %.7.i.i.i
+  %.6.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double 0x3AA3F689B5999531, double 0x3BA15D14C79C80FC)
+  %.7.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.6.i.i.i.i, double 0x3C8E261C74784A78)
+  %.8.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.7.i.i.i.i, double 0x3D6AB81E8F7E5567)
+  %.9.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.8.i.i.i.i, double 0x3E3522A43F59C117)
+  %.10.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.9.i.i.i.i, double 0x3EE845C8A0CE4C34)
+  %.11.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.10.i.i.i.i, double 0x3F7C71C71C71C71B)
+  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.11.i.i.i.i, double 5.000000e-01)
+  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double 0x3A3025406838DA14, double 0x3B2594FEC537EF43)
+  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.13.i.i.i.i, double 0x3C18BE09D48FA82C)
+  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.14.i.i.i.i, double 0x3CFF176B5A1A74D4)
+  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.15.i.i.i.i, double 0x3DD2C9758E8DB15D)
+  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.16.i.i.i.i, double 0x3E927E4FB7790900)
+  %.18.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.17.i.i.i.i, double 0x3F36C16C16C16C3B)
+  %.19.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.18.i.i.i.i, double 0x3FB5555555555555)
+  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i.i, double %.19.i.i.i.i, double %.12.i.i.i.i)
+  %.43.i.i.i = fdiv double 8.000000e+00, %.8.i.i
+  %.5.i1.i.i.i = fadd double %.43.i.i.i, -5.000000e-01
+  %.6.i2.i.i.i = fmul double %.5.i1.i.i.i, %.5.i1.i.i.i
+  %.7.i3.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double 0xBF3F23FF1F27DCA9, double 0x3F4AC4BF6A87BC29)
+  %.8.i4.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.7.i3.i.i.i, double 0xBF45873A50DDF275)
+  %.9.i5.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.8.i4.i.i.i, double 0x3F35E0EE1EAE723F)
+  %.10.i6.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.9.i5.i.i.i, double 0xBF1F053FD33757DC)
+  %.11.i7.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.10.i6.i.i.i, double 0x3EF89426861550D7)
+  %.12.i8.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.11.i7.i.i.i, double 0x3EDD2F43270388F8)
+  %.13.i9.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.12.i8.i.i.i, double 0xBED91B62A0449AE7)
+  %.14.i10.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.13.i9.i.i.i, double 0xBEDAD8C9576BE72A)
+  %.15.i11.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.14.i10.i.i.i, double 0xBEFEC8E10CDA9622)
+  %.16.i12.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.15.i11.i.i.i, double 0xBF4CBC54DF1E8A30)
+  %.17.i13.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.16.i12.i.i.i, double 0x3FD8EBE783A84030)
+  %.18.i14.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double 0xBF11F6F8A3689D3B, double 0x3F21BE99BBF474CE)
+  %.19.i15.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.18.i14.i.i.i, double 0xBF21FF732137576B)
+  %.20.i16.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.19.i15.i.i.i, double 0x3F1A62D3A5241FEB)
+  %.21.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.20.i16.i.i.i, double 0xBF0FEC28B5E30E16)
+  %.22.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.21.i.i.i.i, double 0x3EFDF68969B0012B)
+  %.23.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.22.i.i.i.i, double 0xBED20DFA102CDC55)
+  %.24.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.23.i.i.i.i, double 0xBED7280F7124367D)
+  %.25.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.24.i.i.i.i, double 0xBEE76136C8D9DBB3)
+  %.26.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.25.i.i.i.i, double 0xBF1F89C230C1C6C7)
+  %.27.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.26.i.i.i.i, double 0xBF93F796198EE5E3)
+  %.28.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i.i.i, double %.27.i.i.i.i, double %.17.i13.i.i.i)
+  %.5.i.i.i = fmul double %.8.i.i, 5.000000e-01
+  %.37.i.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i.i, double %.20.i.i.i.i, double 1.000000e+00)
+  %.38.i.i.i = fmul double %.5.i.i.i, %.37.i.i.i
+  %.68.i.i.i = tail call double @llvm.sqrt.f64(double %.8.i.i)
+  %.72.i.i.i = fdiv double %.28.i.i.i.i, %.68.i.i.i
+  %.48.i.i = fadd double %.8.i.i, -1.600000e+01
+  %.5.i1.i.i = fcmp olt double %.48.i.i, -7.460000e+02
+  %.6.i2.i.i = select i1 %.5.i1.i.i, double -7.460000e+02, double %.48.i.i
   %.7.i3.i.i = fcmp ogt double %.6.i2.i.i, 7.100000e+02
-  %.8.i4.i.i = select i1 %.7.i3.i.i, double 7.100000e+02, double %.6.i2.i.i
-  %.9.i5.i.i = tail call double @llvm.fmuladd.f64(double %.8.i4.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
-  %.10.i6.i.i = fadd double %.9.i5.i.i, 0xC338000000000000
-  %.13.i7.i.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i.i, double 0xBFE62E42FEE00000, double %.8.i4.i.i)
-  %.14.i8.i.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i.i, double 0xBDEA39EF35793C76, double %.13.i7.i.i)
-  %.5.i.i.i.i = fmul double %.14.i8.i.i, %.14.i8.i.i
-  %.6.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
-  %.7.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
-  %.8.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
-  %.9.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
-  %.10.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
-  %.11.i.i.i.i = fmul double %.5.i.i.i.i, %.5.i.i.i.i
-  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.9.i.i.i.i, double %.8.i.i.i.i)
-  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.10.i.i.i.i, double %.12.i.i.i.i)
-  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.7.i.i.i.i, double %.6.i.i.i.i)
-  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.13.i.i.i.i, double %.15.i.i.i.i)
-  %.43.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.16.i.i.i.i, double %.14.i8.i.i)
-  %.44.i.i.i = fadd double %.43.i.i.i, 1.000000e+00
-  %.45.i.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i.i, double %.10.i6.i.i)
-  %.35.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i, double %.20.i.i.i, double 1.000000e+00)
-  %.62.i.i = fmul double %.35.i.i, %.45.i.i.i
-  %.103.i.i = fcmp ogt double %.5.i.i, 8.000000e+00
-  br i1 %.103.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i0eB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
-
-select.true.sink.i.i:                             ; preds = %0
-  %.95.i.i = tail call double @llvm.sqrt.f64(double %.5.i.i)
-  %.70.i.i = fdiv double 8.000000e+00, %.5.i.i
-  %.5.i9.i.i = fadd double %.70.i.i, -5.000000e-01
-  %.6.i10.i.i = fmul double %.5.i9.i.i, %.5.i9.i.i
-  %.18.i22.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double 0x3F136172C123F453, double 0xBF22E287745E1A2E)
-  %.19.i23.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.18.i22.i.i, double 0x3F22C4A86BC0BFEF)
-  %.20.i24.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.19.i23.i.i, double 0xBF1AC9AFA081A33E)
-  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.20.i24.i.i, double 0x3F0F7410B7F70FD0)
-  %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.21.i.i.i, double 0xBEFC9AA2FFCE2CA1)
-  %.23.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.22.i.i.i, double 0x3ED02CF9254E7670)
-  %.24.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.23.i.i.i, double 0x3ED51D5F84CD03F6)
-  %.25.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.24.i.i.i, double 0x3EE3F49933733F90)
-  %.26.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.25.i.i.i, double 0x3F175E5EE7822F78)
-  %.27.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.26.i.i.i, double 0x3F7B87969BB93A48)
-  %.7.i11.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double 0x3F3DE985E80C26E1, double 0xBF49AE1031554E04)
-  %.8.i12.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.7.i11.i.i, double 0x3F4499AE7B4D59C2)
-  %.9.i13.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.8.i12.i.i, double 0xBF34D2B550BD6E76)
-  %.10.i14.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.9.i13.i.i, double 0x3F1D29741886CB2D)
-  %.11.i15.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.10.i14.i.i, double 0xBEF62C3F99ADA19F)
-  %.12.i16.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.11.i15.i.i, double 0xBEDD3B411548AF05)
-  %.13.i17.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.12.i16.i.i, double 0x3ED7257DB9ED6674)
-  %.14.i18.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.13.i17.i.i, double 0x3ED7D0E5F25BC841)
-  %.15.i19.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.14.i18.i.i, double 0x3EF8E513ACCC76A3)
-  %.16.i20.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.15.i19.i.i, double 0x3F41DAA72B5E2366)
-  %.17.i21.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.16.i20.i.i, double 0x3FD9BD428AD249A5)
-  %.28.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.27.i.i.i, double %.17.i21.i.i)
-  %.99.i.i = fdiv double %.28.i.i.i, %.95.i.i
-  br label %_ZN6nbgrad7kernels7widened3i0eB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
-
-_ZN6nbgrad7kernels7widened3i0eB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
-  %"$phi250.0.2.0.i.i" = phi double [ %.99.i.i, %select.true.sink.i.i ], [ %.62.i.i, %0 ]
-  %result = fptrunc double %"$phi250.0.2.0.i.i" to float
+  %.8.i.i.i = select i1 %.7.i3.i.i, double 7.100000e+02, double %.6.i2.i.i
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.8.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %.10.i.i.i = fadd double %.9.i.i.i, 0xC338000000000000
+  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0xBFE62E42FEE00000, double %.8.i.i.i)
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0xBDEA39EF35793C76, double %.13.i.i.i)
+  %.5.i.i4.i.i = fmul double %.14.i.i.i, %.14.i.i.i
+  %.6.i.i5.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
+  %.7.i.i6.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
+  %.8.i.i7.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
+  %.9.i.i8.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
+  %.10.i.i9.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
+  %.11.i.i10.i.i = fmul double %.5.i.i4.i.i, %.5.i.i4.i.i
+  %.12.i.i11.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i4.i.i, double %.9.i.i8.i.i, double %.8.i.i7.i.i)
+  %.13.i.i12.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i10.i.i, double %.10.i.i9.i.i, double %.12.i.i11.i.i)
+  %.15.i.i13.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i4.i.i, double %.7.i.i6.i.i, double %.6.i.i5.i.i)
+  %.16.i.i14.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i10.i.i, double %.13.i.i12.i.i, double %.15.i.i13.i.i)
+  %.43.i15.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i4.i.i, double %.16.i.i14.i.i, double %.14.i.i.i)
+  %.44.i.i.i = fadd double %.43.i15.i.i, 1.000000e+00
+  %.45.i.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i.i, double %.10.i.i.i)
+  %.73.i.i = fmul double %.72.i.i.i, %.45.i.i.i
+  %.74.i.i = fmul double %.73.i.i, 0x4160F2EBD0A80020
+  %.78.i.i = fcmp ogt float %1, 8.000000e+00
+  %"$phi166.0.2.0.i.i" = select i1 %.78.i.i, double %.74.i.i, double %.38.i.i.i
+  %.104.i.i = fcmp olt float %a0, 0.000000e+00
+  %.109.i.i = fneg double %"$phi166.0.2.0.i.i"
+  %"$phi188.0.2.0.i.i" = select i1 %.104.i.i, double %.109.i.i, double %"$phi166.0.2.0.i.i"
+  %result = fptrunc double %"$phi188.0.2.0.i.i" to float
   ret float %result
 }
-;; nbgrad.i0e.float64.float64 nbgrad.kernels.bessel 1450a63f2032345a
+;; nbgrad.i1.float64.float64 nbgrad.kernels.bessel e4690b044558ff1a
 declare double @llvm.fabs.f64(double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
@@ -11001,99 +10792,11 @@ declare double @llvm.sqrt.f64(double)
 
 declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
-define internal double @nbgrad.i0e.float64.float64(double %a0) alwaysinline {
-  %arg.x.fr.i = freeze double %a0
-  %.5.i = tail call double @llvm.fabs.f64(double %arg.x.fr.i)
-  %.6.i = fmul double %arg.x.fr.i, 2.500000e-01
-  %.7.i = fmul double %arg.x.fr.i, %.6.i
-  %.5.i.i = fmul double %.7.i, %.7.i
-  %.6.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double 0x3AE3958326CB099F, double 0x3BDE5E1E29C5A679)
-  %.7.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.6.i.i, double 0x3CC69C8A8327233E)
-  %.8.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.7.i.i, double 0x3DA0B3130D34D860)
-  %.9.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.8.i.i, double 0x3E6522A43F4AD0F5)
-  %.10.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.9.i.i, double 0x3F123456789AB17B)
-  %.11.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.10.i.i, double 0x3F9C71C71C71C718)
-  %.12.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.11.i.i, double 1.000000e+00)
-  %.13.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double 0x3A7192AF56E3FB42, double 0x3B644F6F6B62CB2E)
-  %.14.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.13.i.i, double 0x3C541AC98BB3887B)
-  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.14.i.i, double 0x3D35601AA949484B)
-  %.16.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.15.i.i, double 0x3E0522A441639E1C)
-  %.17.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.16.i.i, double 0x3EC02E85C08A7DFC)
-  %.18.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.17.i.i, double 0x3F5C71C71C71C7C2)
-  %.19.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.18.i.i, double 2.500000e-01)
-  %.20.i.i = tail call double @llvm.fmuladd.f64(double %.7.i, double %.19.i.i, double %.12.i.i)
-  %.37.i = fneg double %.5.i
-  %.5.i1.i = fcmp olt double %.37.i, -7.460000e+02
-  %.6.i2.i = select i1 %.5.i1.i, double -7.460000e+02, double %.37.i
-  %.7.i3.i = fcmp ogt double %.6.i2.i, 7.100000e+02
-  %.8.i4.i = select i1 %.7.i3.i, double 7.100000e+02, double %.6.i2.i
-  %.9.i5.i = tail call double @llvm.fmuladd.f64(double %.8.i4.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
-  %.10.i6.i = fadd double %.9.i5.i, 0xC338000000000000
-  %.13.i7.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i, double 0xBFE62E42FEE00000, double %.8.i4.i)
-  %.14.i8.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i, double 0xBDEA39EF35793C76, double %.13.i7.i)
-  %.5.i.i.i = fmul double %.14.i8.i, %.14.i8.i
-  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
-  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
-  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
-  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
-  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
-  %.11.i.i.i = fmul double %.5.i.i.i, %.5.i.i.i
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double %.8.i.i.i)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.10.i.i.i, double %.12.i.i.i)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double %.6.i.i.i)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.13.i.i.i, double %.15.i.i.i)
-  %.43.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.14.i8.i)
-  %.44.i.i = fadd double %.43.i.i, 1.000000e+00
-  %.45.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i, double %.10.i6.i)
-  %.70.i = fdiv double 8.000000e+00, %.5.i
-  %.5.i9.i = fadd double %.70.i, -5.000000e-01
-  %.6.i10.i = fmul double %.5.i9.i, %.5.i9.i
-  %.7.i11.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double 0x3F3DE985E80C26E1, double 0xBF49AE1031554E04)
-  %.8.i12.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.7.i11.i, double 0x3F4499AE7B4D59C2)
-  %.9.i13.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.8.i12.i, double 0xBF34D2B550BD6E76)
-  %.10.i14.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.9.i13.i, double 0x3F1D29741886CB2D)
-  %.11.i15.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.10.i14.i, double 0xBEF62C3F99ADA19F)
-  %.12.i16.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.11.i15.i, double 0xBEDD3B411548AF05)
-  %.13.i17.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.12.i16.i, double 0x3ED7257DB9ED6674)
-  %.14.i18.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.13.i17.i, double 0x3ED7D0E5F25BC841)
-  %.15.i19.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.14.i18.i, double 0x3EF8E513ACCC76A3)
-  %.16.i20.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.15.i19.i, double 0x3F41DAA72B5E2366)
-  %.17.i21.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.16.i20.i, double 0x3FD9BD428AD249A5)
-  %.18.i22.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double 0x3F136172C123F453, double 0xBF22E287745E1A2E)
-  %.19.i23.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.18.i22.i, double 0x3F22C4A86BC0BFEF)
-  %.20.i24.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.19.i23.i, double 0xBF1AC9AFA081A33E)
-  %.21.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.20.i24.i, double 0x3F0F7410B7F70FD0)
-  %.22.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.21.i.i, double 0xBEFC9AA2FFCE2CA1)
-  %.23.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.22.i.i, double 0x3ED02CF9254E7670)
-  %.24.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.23.i.i, double 0x3ED51D5F84CD03F6)
-  %.25.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.24.i.i, double 0x3EE3F49933733F90)
-  %.26.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.25.i.i, double 0x3F175E5EE7822F78)
-  %.27.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.26.i.i, double 0x3F7B87969BB93A48)
-  %.28.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.27.i.i, double %.17.i21.i)
-  %.35.i = tail call double @llvm.fmuladd.f64(double %.7.i, double %.20.i.i, double 1.000000e+00)
-  %.62.i = fmul double %.35.i, %.45.i.i
-  %.95.i = tail call double @llvm.sqrt.f64(double %.5.i)
-  %.103.i = fcmp ogt double %.5.i, 8.000000e+00
-  %.99.i = fdiv double %.28.i.i, %.95.i
-  %"$phi250.0.2.0.i" = select i1 %.103.i, double %.99.i, double %.62.i
-  ret double %"$phi250.0.2.0.i"
-}
-;; nbgrad.i1e.float32.float32 nbgrad.kernels.widened 594cb449734e8d6e
-declare double @llvm.fabs.f64(double)
-
-declare double @llvm.fmuladd.f64(double, double, double)
-
-declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
-
-declare double @llvm.sqrt.f64(double)
-
-define internal float @nbgrad.i1e.float32.float32(float %a0) alwaysinline {
-  %arg.x.fr.i = freeze float %a0
-  %.6.i = fpext float %arg.x.fr.i to double
-  %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
-  %.10.i.i = fmul double %.6.i, 2.500000e-01
-  %.12.i.i = fmul double %.10.i.i, %.6.i
-  %.5.i.i.i = fmul double %.12.i.i, %.12.i.i
+define internal double @nbgrad.i1.float64.float64(double %a0) alwaysinline {
+  %.8.i = tail call double @llvm.fabs.f64(double %a0)
+  %.6.i.i = fmul double %.8.i, 2.500000e-01
+  %.7.i.i = fmul double %.8.i, %.6.i.i
+  %.5.i.i.i = fmul double %.7.i.i, %.7.i.i
   %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3AA3F689B5999531, double 0x3BA15D14C79C80FC)
   %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.6.i.i.i, double 0x3C8E261C74784A78)
   %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double 0x3D6AB81E8F7E5567)
@@ -11108,73 +10811,346 @@ define internal float @nbgrad.i1e.float32.float32(float %a0) alwaysinline {
   %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double 0x3E927E4FB7790900)
   %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.17.i.i.i, double 0x3F36C16C16C16C3B)
   %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.18.i.i.i, double 0x3FB5555555555555)
-  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i, double %.19.i.i.i, double %.12.i.i.i)
-  %.44.i.i = fneg double %.8.i.i
-  %.5.i1.i.i = fcmp olt double %.44.i.i, -7.460000e+02
-  %.6.i2.i.i = select i1 %.5.i1.i.i, double -7.460000e+02, double %.44.i.i
-  %.7.i3.i.i = fcmp ogt double %.6.i2.i.i, 7.100000e+02
-  %.8.i4.i.i = select i1 %.7.i3.i.i, double 7.100000e+02, double %.6.i2.i.i
-  %.9.i5.i.i = tail call double @llvm.fmuladd.f64(double %.8.i4.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
-  %.10.i6.i.i = fadd double %.9.i5.i.i, 0xC338000000000000
-  %.13.i7.i.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i.i, double 0xBFE62E42FEE00000, double %.8.i4.i.i)
-  %.14.i8.i.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i.i, double 0xBDEA39EF35793C76, double %.13.i7.i.i)
-  %.5.i.i.i.i = fmul double %.14.i8.i.i, %.14.i8.i.i
-  %.6.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
-  %.7.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
-  %.8.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
-  %.9.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
-  %.10.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
-  %.11.i.i.i.i = fmul double %.5.i.i.i.i, %.5.i.i.i.i
-  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.9.i.i.i.i, double %.8.i.i.i.i)
-  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.10.i.i.i.i, double %.12.i.i.i.i)
-  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.7.i.i.i.i, double %.6.i.i.i.i)
-  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i, double %.13.i.i.i.i, double %.15.i.i.i.i)
-  %.43.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.16.i.i.i.i, double %.14.i8.i.i)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i, double %.19.i.i.i, double %.12.i.i.i)
+  %.43.i.i = fdiv double 8.000000e+00, %.8.i
+  %.5.i1.i.i = fadd double %.43.i.i, -5.000000e-01
+  %.6.i2.i.i = fmul double %.5.i1.i.i, %.5.i1.i.i
+  %.7.i3.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double 0xBF3F23FF1F27DCA9, double 0x3F4AC4BF6A87BC29)
+  %.8.i4.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.7.i3.i.i, double 0xBF45873A50DDF275)
+  %.9.i5.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.8.i4.i.i, double 0x3F35E0EE1EAE723F)
+  %.10.i6.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.9.i5.i.i, double 0xBF1F053FD33757DC)
+  %.11.i7.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.10.i6.i.i, double 0x3EF89426861550D7)
+  %.12.i8.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.11.i7.i.i, double 0x3EDD2F43270388F8)
+  %.13.i9.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.12.i8.i.i, double 0xBED91B62A0449AE7)
+  %.14.i10.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.13.i9.i.i, double 0xBEDAD8C9576BE72A)
+  %.15.i11.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.14.i10.i.i, double 0xBEFEC8E10CDA9622)
+  %.16.i12.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.15.i11.i.i, double 0xBF4CBC54DF1E8A30)
+  %.17.i13.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.16.i12.i.i, double 0x3FD8EBE783A84030)
+  %.18.i14.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double 0xBF11F6F8A3689D3B, double 0x3F21BE99BBF474CE)
+  %.19.i15.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.18.i14.i.i, double 0xBF21FF732137576B)
+  %.20.i16.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.19.i15.i.i, double 0x3F1A62D3A5241FEB)
+  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.20.i16.i.i, double 0xBF0FEC28B5E30E16)
+  %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.21.i.i.i, double 0x3EFDF68969B0012B)
+  %.23.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.22.i.i.i, double 0xBED20DFA102CDC55)
+  %.24.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.23.i.i.i, double 0xBED7280F7124367D)
+  %.25.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.24.i.i.i, double 0xBEE76136C8D9DBB3)
+  %.26.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.25.i.i.i, double 0xBF1F89C230C1C6C7)
+  %.27.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.26.i.i.i, double 0xBF93F796198EE5E3)
+  %.28.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i.i, double %.27.i.i.i, double %.17.i13.i.i)
+  %.5.i.i = fmul double %.8.i, 5.000000e-01
+  %.37.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i, double %.20.i.i.i, double 1.000000e+00)
+  %.38.i.i = fmul double %.5.i.i, %.37.i.i
+  %.68.i.i = tail call double @llvm.sqrt.f64(double %.8.i)
+  %.72.i.i = fdiv double %.28.i.i.i, %.68.i.i
+  %.48.i = fadd double %.8.i, -1.600000e+01
+  %.5.i1.i = fcmp olt double %.48.i, -7.460000e+02
+  %.6.i2.i = select i1 %.5.i1.i, double -7.460000e+02, double %.48.i
+  %.7.i3.i = fcmp ogt double %.6.i2.i, 7.100000e+02
+  %.8.i.i = select i1 %.7.i3.i, double 7.100000e+02, double %.6.i2.i
+  %.9.i.i = tail call double @llvm.fmuladd.f64(double %.8.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %.10.i.i = fadd double %.9.i.i, 0xC338000000000000
+  %.13.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i, double 0xBFE62E42FEE00000, double %.8.i.i)
+  %.14.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i, double 0xBDEA39EF35793C76, double %.13.i.i)
+  %.5.i.i4.i = fmul double %.14.i.i, %.14.i.i
+  %.6.i.i5.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
+  %.7.i.i6.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
+  %.8.i.i7.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
+  %.9.i.i8.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
+  %.10.i.i9.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
+  %.11.i.i10.i = fmul double %.5.i.i4.i, %.5.i.i4.i
+  %.12.i.i11.i = tail call double @llvm.fmuladd.f64(double %.5.i.i4.i, double %.9.i.i8.i, double %.8.i.i7.i)
+  %.13.i.i12.i = tail call double @llvm.fmuladd.f64(double %.11.i.i10.i, double %.10.i.i9.i, double %.12.i.i11.i)
+  %.15.i.i13.i = tail call double @llvm.fmuladd.f64(double %.5.i.i4.i, double %.7.i.i6.i, double %.6.i.i5.i)
+  %.16.i.i14.i = tail call double @llvm.fmuladd.f64(double %.11.i.i10.i, double %.13.i.i12.i, double %.15.i.i13.i)
+  %.43.i15.i = tail call double @llvm.fmuladd.f64(double %.5.i.i4.i, double %.16.i.i14.i, double %.14.i.i)
+  %.44.i.i = fadd double %.43.i15.i, 1.000000e+00
+  %.45.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i, double %.10.i.i)
+  %.73.i = fmul double %.72.i.i, %.45.i.i
+  %.74.i = fmul double %.73.i, 0x4160F2EBD0A80020
+  %.78.i = fcmp ogt double %.8.i, 8.000000e+00
+  %"$phi166.0.2.0.i" = select i1 %.78.i, double %.74.i, double %.38.i.i
+  %.104.i = fcmp olt double %a0, 0.000000e+00
+  %.109.i = fneg double %"$phi166.0.2.0.i"
+  %"$phi188.0.2.0.i" = select i1 %.104.i, double %.109.i, double %"$phi166.0.2.0.i"
+  ret double %"$phi188.0.2.0.i"
+}
+;; nbgrad.i0e.float32.float32 nbgrad.kernels.widened 1450a63f2032345a
+declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @llvm.sqrt.f64(double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @llvm.fabs.f32(float)
+
+define internal float @nbgrad.i0e.float32.float32(float %a0) alwaysinline {
+  %arg.x.fr.i = freeze float %a0
+  %1 = tail call float @llvm.fabs.f32(float %arg.x.fr.i)
+  %.5.i.i = fpext float %1 to double
+  %.5.i.i.i = fmul double %.5.i.i, 2.500000e-01
+  %.6.i.i.i = fmul double %.5.i.i.i, %.5.i.i
+  %.5.i.i.i.i = fmul double %.6.i.i.i, %.6.i.i.i
+  %.6.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double 0x3AE3958326CB099F, double 0x3BDE5E1E29C5A679)
+  %.7.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.6.i.i.i.i, double 0x3CC69C8A8327233E)
+  %.8.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.7.i.i.i.i, double 0x3DA0B3130D34D860)
+  %.9.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.8.i.i.i.i, double 0x3E6522A43F4AD0F5)
+  %.10.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.9.i.i.i.i, double 0x3F123456789AB17B)
+  %.11.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.10.i.i.i.i, double 0x3F9C71C71C71C718)
+  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.11.i.i.i.i, double 1.000000e+00)
+  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double 0x3A7192AF56E3FB42, double 0x3B644F6F6B62CB2E)
+  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.13.i.i.i.i, double 0x3C541AC98BB3887B)
+  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.14.i.i.i.i, double 0x3D35601AA949484B)
+  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.15.i.i.i.i, double 0x3E0522A441639E1C)
+  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.16.i.i.i.i, double 0x3EC02E85C08A7DFC)
+  %.18.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.17.i.i.i.i, double 0x3F5C71C71C71C7C2)
+  %.19.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.18.i.i.i.i, double 2.500000e-01)
+  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.19.i.i.i.i, double %.12.i.i.i.i)
+  %.36.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.20.i.i.i.i, double 1.000000e+00)
+  %.45.i.i = fneg double %.5.i.i
+  %.5.i1.i.i = fcmp olt double %.45.i.i, -7.460000e+02
+  %.6.i2.i.i = select i1 %.5.i1.i.i, double -7.460000e+02, double %.45.i.i
+  %.7.i.i.i = fcmp ogt double %.6.i2.i.i, 7.100000e+02
+  %.8.i.i.i = select i1 %.7.i.i.i, double 7.100000e+02, double %.6.i2.i.i
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.8.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %.10.i.i.i = fadd double %.9.i.i.i, 0xC338000000000000
+  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0xBFE62E42FEE00000, double %.8.i.i.i)
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0xBDEA39EF35793C76, double %.13.i.i.i)
+  %.5.i.i3.i.i = fmul double %.14.i.i.i, %.14.i.i.i
+  %.6.i.i4.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
+  %.7.i.i5.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
+  %.8.i.i6.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
+  %.9.i.i7.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
+  %.10.i.i8.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
+  %.11.i.i9.i.i = fmul double %.5.i.i3.i.i, %.5.i.i3.i.i
+  %.12.i.i10.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i3.i.i, double %.9.i.i7.i.i, double %.8.i.i6.i.i)
+  %.13.i.i11.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i9.i.i, double %.10.i.i8.i.i, double %.12.i.i10.i.i)
+  %.15.i.i12.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i3.i.i, double %.7.i.i5.i.i, double %.6.i.i4.i.i)
+  %.16.i.i13.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i9.i.i, double %.13.i.i11.i.i, double %.15.i.i12.i.i)
+  %.43.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i3.i.i, double %.16.i.i13.i.i, double %.14.i.i.i)
   %.44.i.i.i = fadd double %.43.i.i.i, 1.000000e+00
-  %.45.i.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i.i, double %.10.i6.i.i)
-  %.13.i.i = fmul double %.8.i.i, 5.000000e-01
-  %.41.i.i = tail call double @llvm.fmuladd.f64(double %.12.i.i, double %.20.i.i.i, double 1.000000e+00)
-  %.42.i.i = fmul double %.13.i.i, %.41.i.i
-  %.69.i.i = fmul double %.42.i.i, %.45.i.i.i
-  %.110.i.i = fcmp ogt double %.8.i.i, 8.000000e+00
-  br i1 %.110.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i1eB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  %.45.i.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i.i, double %.10.i.i.i)
+  %.70.i.i = fmul double %.36.i.i.i, %.45.i.i.i
+  %.74.i.i = fcmp ogt float %1, 8.000000e+00
+  br i1 %.74.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i0eB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 select.true.sink.i.i:                             ; preds = %0
-  %.102.i.i = tail call double @llvm.sqrt.f64(double %.8.i.i)
-  %.77.i.i = fdiv double 8.000000e+00, %.8.i.i
-  %.5.i9.i.i = fadd double %.77.i.i, -5.000000e-01
-  %.6.i10.i.i = fmul double %.5.i9.i.i, %.5.i9.i.i
-  %.18.i22.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double 0xBF11F6F8A3689D3B, double 0x3F21BE99BBF474CE)
-  %.19.i23.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.18.i22.i.i, double 0xBF21FF732137576B)
-  %.20.i24.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.19.i23.i.i, double 0x3F1A62D3A5241FEB)
-  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.20.i24.i.i, double 0xBF0FEC28B5E30E16)
-  %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.21.i.i.i, double 0x3EFDF68969B0012B)
-  %.23.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.22.i.i.i, double 0xBED20DFA102CDC55)
-  %.24.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.23.i.i.i, double 0xBED7280F7124367D)
-  %.25.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.24.i.i.i, double 0xBEE76136C8D9DBB3)
-  %.26.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.25.i.i.i, double 0xBF1F89C230C1C6C7)
-  %.27.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.26.i.i.i, double 0xBF93F796198EE5E3)
-  %.7.i11.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double 0xBF3F23FF1F27DCA9, double 0x3F4AC4BF6A87BC29)
-  %.8.i12.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.7.i11.i.i, double 0xBF45873A50DDF275)
-  %.9.i13.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.8.i12.i.i, double 0x3F35E0EE1EAE723F)
-  %.10.i14.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.9.i13.i.i, double 0xBF1F053FD33757DC)
-  %.11.i15.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.10.i14.i.i, double 0x3EF89426861550D7)
-  %.12.i16.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.11.i15.i.i, double 0x3EDD2F43270388F8)
-  %.13.i17.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.12.i16.i.i, double 0xBED91B62A0449AE7)
-  %.14.i18.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.13.i17.i.i, double 0xBEDAD8C9576BE72A)
-  %.15.i19.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.14.i18.i.i, double 0xBEFEC8E10CDA9622)
-  %.16.i20.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.15.i19.i.i, double 0xBF4CBC54DF1E8A30)
-  %.17.i21.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i.i, double %.16.i20.i.i, double 0x3FD8EBE783A84030)
-  %.28.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i.i, double %.27.i.i.i, double %.17.i21.i.i)
-  %.106.i.i = fdiv double %.28.i.i.i, %.102.i.i
-  br label %_ZN6nbgrad7kernels7widened3i1eB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  %.66.i.i.i = tail call double @llvm.sqrt.f64(double %.5.i.i)
+  %.41.i.i.i = fdiv double 8.000000e+00, %.5.i.i
+  %.5.i1.i.i.i = fadd double %.41.i.i.i, -5.000000e-01
+  %.6.i2.i.i.i = fmul double %.5.i1.i.i.i, %.5.i1.i.i.i
+  %.18.i14.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double 0x3F136172C123F453, double 0xBF22E287745E1A2E)
+  %.19.i15.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.18.i14.i.i.i, double 0x3F22C4A86BC0BFEF)
+  %.20.i16.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.19.i15.i.i.i, double 0xBF1AC9AFA081A33E)
+  %.21.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.20.i16.i.i.i, double 0x3F0F7410B7F70FD0)
+  %.22.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.21.i.i.i.i, double 0xBEFC9AA2FFCE2CA1)
+  %.23.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.22.i.i.i.i, double 0x3ED02CF9254E7670)
+  %.24.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.23.i.i.i.i, double 0x3ED51D5F84CD03F6)
+  %.25.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.24.i.i.i.i, double 0x3EE3F49933733F90)
+  %.26.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.25.i.i.i.i, double 0x3F175E5EE7822F78)
+  %.27.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.26.i.i.i.i, double 0x3F7B87969BB93A48)
+  %.7.i3.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double 0x3F3DE985E80C26E1, double 0xBF49AE1031554E04)
+  %.8.i4.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.7.i3.i.i.i, double 0x3F4499AE7B4D59C2)
+  %.9.i5.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.8.i4.i.i.i, double 0xBF34D2B550BD6E76)
+  %.10.i6.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.9.i5.i.i.i, double 0x3F1D29741886CB2D)
+  %.11.i7.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.10.i6.i.i.i, double 0xBEF62C3F99ADA19F)
+  %.12.i8.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.11.i7.i.i.i, double 0xBEDD3B411548AF05)
+  %.13.i9.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.12.i8.i.i.i, double 0x3ED7257DB9ED6674)
+  %.14.i10.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.13.i9.i.i.i, double 0x3ED7D0E5F25BC841)
+  %.15.i11.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.14.i10.i.i.i, double 0x3EF8E513ACCC76A3)
+  %.16.i12.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.15.i11.i.i.i, double 0x3F41DAA72B5E2366)
+  %.17.i13.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.16.i12.i.i.i, double 0x3FD9BD428AD249A5)
+  %.28.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i.i.i, double %.27.i.i.i.i, double %.17.i13.i.i.i)
+  %.70.i.i.i = fdiv double %.28.i.i.i.i, %.66.i.i.i
+  br label %_ZN6nbgrad7kernels7widened3i0eB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened3i1eB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
-  %"$phi262.0.2.0.i.i" = phi double [ %.106.i.i, %select.true.sink.i.i ], [ %.69.i.i, %0 ]
-  %.136.i.i = fcmp olt float %arg.x.fr.i, 0.000000e+00
-  %.141.i.i = fneg double %"$phi262.0.2.0.i.i"
-  %"$phi284.0.2.0.i.i" = select i1 %.136.i.i, double %.141.i.i, double %"$phi262.0.2.0.i.i"
-  %result = fptrunc double %"$phi284.0.2.0.i.i" to float
+_ZN6nbgrad7kernels7widened3i0eB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
+  %"$phi136.0.2.0.i.i" = phi double [ %.70.i.i.i, %select.true.sink.i.i ], [ %.70.i.i, %0 ]
+  %result = fptrunc double %"$phi136.0.2.0.i.i" to float
+  ret float %result
+}
+;; nbgrad.i0e.float64.float64 nbgrad.kernels.bessel 1450a63f2032345a
+declare double @llvm.fabs.f64(double)
+
+declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @llvm.sqrt.f64(double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+define internal double @nbgrad.i0e.float64.float64(double %a0) alwaysinline {
+  %arg.x.fr.i = freeze double %a0
+  %.5.i = tail call double @llvm.fabs.f64(double %arg.x.fr.i)
+  %.5.i.i = fmul double %.5.i, 2.500000e-01
+  %.6.i.i = fmul double %.5.i, %.5.i.i
+  %.5.i.i.i = fmul double %.6.i.i, %.6.i.i
+  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3AE3958326CB099F, double 0x3BDE5E1E29C5A679)
+  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.6.i.i.i, double 0x3CC69C8A8327233E)
+  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double 0x3DA0B3130D34D860)
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.8.i.i.i, double 0x3E6522A43F4AD0F5)
+  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double 0x3F123456789AB17B)
+  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.10.i.i.i, double 0x3F9C71C71C71C718)
+  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.11.i.i.i, double 1.000000e+00)
+  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3A7192AF56E3FB42, double 0x3B644F6F6B62CB2E)
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.13.i.i.i, double 0x3C541AC98BB3887B)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.14.i.i.i, double 0x3D35601AA949484B)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.15.i.i.i, double 0x3E0522A441639E1C)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double 0x3EC02E85C08A7DFC)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.17.i.i.i, double 0x3F5C71C71C71C7C2)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.18.i.i.i, double 2.500000e-01)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.19.i.i.i, double %.12.i.i.i)
+  %.41.i.i = fdiv double 8.000000e+00, %.5.i
+  %.5.i1.i.i = fadd double %.41.i.i, -5.000000e-01
+  %.6.i2.i.i = fmul double %.5.i1.i.i, %.5.i1.i.i
+  %.7.i3.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double 0x3F3DE985E80C26E1, double 0xBF49AE1031554E04)
+  %.8.i4.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.7.i3.i.i, double 0x3F4499AE7B4D59C2)
+  %.9.i5.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.8.i4.i.i, double 0xBF34D2B550BD6E76)
+  %.10.i6.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.9.i5.i.i, double 0x3F1D29741886CB2D)
+  %.11.i7.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.10.i6.i.i, double 0xBEF62C3F99ADA19F)
+  %.12.i8.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.11.i7.i.i, double 0xBEDD3B411548AF05)
+  %.13.i9.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.12.i8.i.i, double 0x3ED7257DB9ED6674)
+  %.14.i10.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.13.i9.i.i, double 0x3ED7D0E5F25BC841)
+  %.15.i11.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.14.i10.i.i, double 0x3EF8E513ACCC76A3)
+  %.16.i12.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.15.i11.i.i, double 0x3F41DAA72B5E2366)
+  %.17.i13.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.16.i12.i.i, double 0x3FD9BD428AD249A5)
+  %.18.i14.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double 0x3F136172C123F453, double 0xBF22E287745E1A2E)
+  %.19.i15.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.18.i14.i.i, double 0x3F22C4A86BC0BFEF)
+  %.20.i16.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.19.i15.i.i, double 0xBF1AC9AFA081A33E)
+  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.20.i16.i.i, double 0x3F0F7410B7F70FD0)
+  %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.21.i.i.i, double 0xBEFC9AA2FFCE2CA1)
+  %.23.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.22.i.i.i, double 0x3ED02CF9254E7670)
+  %.24.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.23.i.i.i, double 0x3ED51D5F84CD03F6)
+  %.25.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.24.i.i.i, double 0x3EE3F49933733F90)
+  %.26.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.25.i.i.i, double 0x3F175E5EE7822F78)
+  %.27.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.26.i.i.i, double 0x3F7B87969BB93A48)
+  %.28.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i.i, double %.27.i.i.i, double %.17.i13.i.i)
+  %.36.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i, double %.20.i.i.i, double 1.000000e+00)
+  %.66.i.i = tail call double @llvm.sqrt.f64(double %.5.i)
+  %.45.i = fneg double %.5.i
+  %.5.i1.i = fcmp olt double %.45.i, -7.460000e+02
+  %.6.i2.i = select i1 %.5.i1.i, double -7.460000e+02, double %.45.i
+  %.7.i.i = fcmp ogt double %.6.i2.i, 7.100000e+02
+  %.8.i.i = select i1 %.7.i.i, double 7.100000e+02, double %.6.i2.i
+  %.9.i.i = tail call double @llvm.fmuladd.f64(double %.8.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %.10.i.i = fadd double %.9.i.i, 0xC338000000000000
+  %.13.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i, double 0xBFE62E42FEE00000, double %.8.i.i)
+  %.14.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i, double 0xBDEA39EF35793C76, double %.13.i.i)
+  %.5.i.i3.i = fmul double %.14.i.i, %.14.i.i
+  %.6.i.i4.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
+  %.7.i.i5.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
+  %.8.i.i6.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
+  %.9.i.i7.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
+  %.10.i.i8.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
+  %.11.i.i9.i = fmul double %.5.i.i3.i, %.5.i.i3.i
+  %.12.i.i10.i = tail call double @llvm.fmuladd.f64(double %.5.i.i3.i, double %.9.i.i7.i, double %.8.i.i6.i)
+  %.13.i.i11.i = tail call double @llvm.fmuladd.f64(double %.11.i.i9.i, double %.10.i.i8.i, double %.12.i.i10.i)
+  %.15.i.i12.i = tail call double @llvm.fmuladd.f64(double %.5.i.i3.i, double %.7.i.i5.i, double %.6.i.i4.i)
+  %.16.i.i13.i = tail call double @llvm.fmuladd.f64(double %.11.i.i9.i, double %.13.i.i11.i, double %.15.i.i12.i)
+  %.43.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i3.i, double %.16.i.i13.i, double %.14.i.i)
+  %.44.i.i = fadd double %.43.i.i, 1.000000e+00
+  %.45.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i, double %.10.i.i)
+  %.70.i = fmul double %.36.i.i, %.45.i.i
+  %.74.i = fcmp ogt double %.5.i, 8.000000e+00
+  %.70.i.i = fdiv double %.28.i.i.i, %.66.i.i
+  %"$phi136.0.2.0.i" = select i1 %.74.i, double %.70.i.i, double %.70.i
+  ret double %"$phi136.0.2.0.i"
+}
+;; nbgrad.i1e.float32.float32 nbgrad.kernels.widened 594cb449734e8d6e
+declare double @llvm.fmuladd.f64(double, double, double)
+
+declare double @llvm.sqrt.f64(double)
+
+declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare float @llvm.fabs.f32(float)
+
+define internal float @nbgrad.i1e.float32.float32(float %a0) alwaysinline {
+  %arg.x.fr.i = freeze float %a0
+  %1 = tail call float @llvm.fabs.f32(float %arg.x.fr.i)
+  %.8.i.i = fpext float %1 to double
+  %.6.i.i.i = fmul double %.8.i.i, 2.500000e-01
+  %.7.i.i.i = fmul double %.6.i.i.i, %.8.i.i
+  %.5.i.i.i.i = fmul double %.7.i.i.i, %.7.i.i.i
+  %.6.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double 0x3AA3F689B5999531, double 0x3BA15D14C79C80FC)
+  %.7.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.6.i.i.i.i, double 0x3C8E261C74784A78)
+  %.8.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.7.i.i.i.i, double 0x3D6AB81E8F7E5567)
+  %.9.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.8.i.i.i.i, double 0x3E3522A43F59C117)
+  %.10.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.9.i.i.i.i, double 0x3EE845C8A0CE4C34)
+  %.11.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.10.i.i.i.i, double 0x3F7C71C71C71C71B)
+  %.12.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.11.i.i.i.i, double 5.000000e-01)
+  %.13.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double 0x3A3025406838DA14, double 0x3B2594FEC537EF43)
+  %.14.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.13.i.i.i.i, double 0x3C18BE09D48FA82C)
+  %.15.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.14.i.i.i.i, double 0x3CFF176B5A1A74D4)
+  %.16.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.15.i.i.i.i, double 0x3DD2C9758E8DB15D)
+  %.17.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.16.i.i.i.i, double 0x3E927E4FB7790900)
+  %.18.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.17.i.i.i.i, double 0x3F36C16C16C16C3B)
+  %.19.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i.i, double %.18.i.i.i.i, double 0x3FB5555555555555)
+  %.20.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i.i, double %.19.i.i.i.i, double %.12.i.i.i.i)
+  %.5.i.i.i = fmul double %.8.i.i, 5.000000e-01
+  %.37.i.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i.i, double %.20.i.i.i.i, double 1.000000e+00)
+  %.38.i.i.i = fmul double %.5.i.i.i, %.37.i.i.i
+  %.48.i.i = fneg double %.8.i.i
+  %.5.i1.i.i = fcmp olt double %.48.i.i, -7.460000e+02
+  %.6.i2.i.i = select i1 %.5.i1.i.i, double -7.460000e+02, double %.48.i.i
+  %.7.i3.i.i = fcmp ogt double %.6.i2.i.i, 7.100000e+02
+  %.8.i.i.i = select i1 %.7.i3.i.i, double 7.100000e+02, double %.6.i2.i.i
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.8.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %.10.i.i.i = fadd double %.9.i.i.i, 0xC338000000000000
+  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0xBFE62E42FEE00000, double %.8.i.i.i)
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i, double 0xBDEA39EF35793C76, double %.13.i.i.i)
+  %.5.i.i4.i.i = fmul double %.14.i.i.i, %.14.i.i.i
+  %.6.i.i5.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
+  %.7.i.i6.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
+  %.8.i.i7.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
+  %.9.i.i8.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
+  %.10.i.i9.i.i = tail call double @llvm.fmuladd.f64(double %.14.i.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
+  %.11.i.i10.i.i = fmul double %.5.i.i4.i.i, %.5.i.i4.i.i
+  %.12.i.i11.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i4.i.i, double %.9.i.i8.i.i, double %.8.i.i7.i.i)
+  %.13.i.i12.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i10.i.i, double %.10.i.i9.i.i, double %.12.i.i11.i.i)
+  %.15.i.i13.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i4.i.i, double %.7.i.i6.i.i, double %.6.i.i5.i.i)
+  %.16.i.i14.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i10.i.i, double %.13.i.i12.i.i, double %.15.i.i13.i.i)
+  %.43.i15.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i4.i.i, double %.16.i.i14.i.i, double %.14.i.i.i)
+  %.44.i.i.i = fadd double %.43.i15.i.i, 1.000000e+00
+  %.45.i.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i.i, double %.10.i.i.i)
+  %.73.i.i = fmul double %.38.i.i.i, %.45.i.i.i
+  %.77.i.i = fcmp ogt float %1, 8.000000e+00
+  br i1 %.77.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i1eB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+select.true.sink.i.i:                             ; preds = %0
+  %.68.i.i.i = tail call double @llvm.sqrt.f64(double %.8.i.i)
+  %.43.i.i.i = fdiv double 8.000000e+00, %.8.i.i
+  %.5.i1.i.i.i = fadd double %.43.i.i.i, -5.000000e-01
+  %.6.i2.i.i.i = fmul double %.5.i1.i.i.i, %.5.i1.i.i.i
+  %.18.i14.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double 0xBF11F6F8A3689D3B, double 0x3F21BE99BBF474CE)
+  %.19.i15.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.18.i14.i.i.i, double 0xBF21FF732137576B)
+  %.20.i16.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.19.i15.i.i.i, double 0x3F1A62D3A5241FEB)
+  %.21.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.20.i16.i.i.i, double 0xBF0FEC28B5E30E16)
+  %.22.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.21.i.i.i.i, double 0x3EFDF68969B0012B)
+  %.23.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.22.i.i.i.i, double 0xBED20DFA102CDC55)
+  %.24.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.23.i.i.i.i, double 0xBED7280F7124367D)
+  %.25.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.24.i.i.i.i, double 0xBEE76136C8D9DBB3)
+  %.26.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.25.i.i.i.i, double 0xBF1F89C230C1C6C7)
+  %.27.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.26.i.i.i.i, double 0xBF93F796198EE5E3)
+  %.7.i3.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double 0xBF3F23FF1F27DCA9, double 0x3F4AC4BF6A87BC29)
+  %.8.i4.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.7.i3.i.i.i, double 0xBF45873A50DDF275)
+  %.9.i5.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.8.i4.i.i.i, double 0x3F35E0EE1EAE723F)
+  %.10.i6.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.9.i5.i.i.i, double 0xBF1F053FD33757DC)
+  %.11.i7.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.10.i6.i.i.i, double 0x3EF89426861550D7)
+  %.12.i8.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.11.i7.i.i.i, double 0x3EDD2F43270388F8)
+  %.13.i9.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.12.i8.i.i.i, double 0xBED91B62A0449AE7)
+  %.14.i10.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.13.i9.i.i.i, double 0xBEDAD8C9576BE72A)
+  %.15.i11.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.14.i10.i.i.i, double 0xBEFEC8E10CDA9622)
+  %.16.i12.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.15.i11.i.i.i, double 0xBF4CBC54DF1E8A30)
+  %.17.i13.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.16.i12.i.i.i, double 0x3FD8EBE783A84030)
+  %.28.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i.i.i, double %.27.i.i.i.i, double %.17.i13.i.i.i)
+  %.72.i.i.i = fdiv double %.28.i.i.i.i, %.68.i.i.i
+  br label %_ZN6nbgrad7kernels7widened3i1eB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels7widened3i1eB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
+  %"$phi136.0.2.0.i.i" = phi double [ %.72.i.i.i, %select.true.sink.i.i ], [ %.73.i.i, %0 ]
+  %.103.i.i = fcmp olt float %arg.x.fr.i, 0.000000e+00
+  %.108.i.i = fneg double %"$phi136.0.2.0.i.i"
+  %"$phi158.0.2.0.i.i" = select i1 %.103.i.i, double %.108.i.i, double %"$phi136.0.2.0.i.i"
+  %result = fptrunc double %"$phi158.0.2.0.i.i" to float
   ret float %result
 }
 ;; nbgrad.i1e.float64.float64 nbgrad.kernels.bessel 594cb449734e8d6e
@@ -11189,84 +11165,84 @@ declare double @nbgrad.scaled.f64(double, double) local_unnamed_addr mustprogres
 define internal double @nbgrad.i1e.float64.float64(double %a0) alwaysinline {
   %arg.x.fr.i = freeze double %a0
   %.8.i = tail call double @llvm.fabs.f64(double %arg.x.fr.i)
-  %.10.i = fmul double %arg.x.fr.i, 2.500000e-01
-  %.12.i = fmul double %arg.x.fr.i, %.10.i
-  %.5.i.i = fmul double %.12.i, %.12.i
-  %.6.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double 0x3AA3F689B5999531, double 0x3BA15D14C79C80FC)
-  %.7.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.6.i.i, double 0x3C8E261C74784A78)
-  %.8.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.7.i.i, double 0x3D6AB81E8F7E5567)
-  %.9.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.8.i.i, double 0x3E3522A43F59C117)
-  %.10.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.9.i.i, double 0x3EE845C8A0CE4C34)
-  %.11.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.10.i.i, double 0x3F7C71C71C71C71B)
-  %.12.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.11.i.i, double 5.000000e-01)
-  %.13.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double 0x3A3025406838DA14, double 0x3B2594FEC537EF43)
-  %.14.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.13.i.i, double 0x3C18BE09D48FA82C)
-  %.15.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.14.i.i, double 0x3CFF176B5A1A74D4)
-  %.16.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.15.i.i, double 0x3DD2C9758E8DB15D)
-  %.17.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.16.i.i, double 0x3E927E4FB7790900)
-  %.18.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.17.i.i, double 0x3F36C16C16C16C3B)
-  %.19.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i, double %.18.i.i, double 0x3FB5555555555555)
-  %.20.i.i = tail call double @llvm.fmuladd.f64(double %.12.i, double %.19.i.i, double %.12.i.i)
-  %.44.i = fneg double %.8.i
-  %.5.i1.i = fcmp olt double %.44.i, -7.460000e+02
-  %.6.i2.i = select i1 %.5.i1.i, double -7.460000e+02, double %.44.i
+  %.6.i.i = fmul double %.8.i, 2.500000e-01
+  %.7.i.i = fmul double %.8.i, %.6.i.i
+  %.5.i.i.i = fmul double %.7.i.i, %.7.i.i
+  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3AA3F689B5999531, double 0x3BA15D14C79C80FC)
+  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.6.i.i.i, double 0x3C8E261C74784A78)
+  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double 0x3D6AB81E8F7E5567)
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.8.i.i.i, double 0x3E3522A43F59C117)
+  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double 0x3EE845C8A0CE4C34)
+  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.10.i.i.i, double 0x3F7C71C71C71C71B)
+  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.11.i.i.i, double 5.000000e-01)
+  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double 0x3A3025406838DA14, double 0x3B2594FEC537EF43)
+  %.14.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.13.i.i.i, double 0x3C18BE09D48FA82C)
+  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.14.i.i.i, double 0x3CFF176B5A1A74D4)
+  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.15.i.i.i, double 0x3DD2C9758E8DB15D)
+  %.17.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double 0x3E927E4FB7790900)
+  %.18.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.17.i.i.i, double 0x3F36C16C16C16C3B)
+  %.19.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.18.i.i.i, double 0x3FB5555555555555)
+  %.20.i.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i, double %.19.i.i.i, double %.12.i.i.i)
+  %.43.i.i = fdiv double 8.000000e+00, %.8.i
+  %.5.i1.i.i = fadd double %.43.i.i, -5.000000e-01
+  %.6.i2.i.i = fmul double %.5.i1.i.i, %.5.i1.i.i
+  %.7.i3.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double 0xBF3F23FF1F27DCA9, double 0x3F4AC4BF6A87BC29)
+  %.8.i4.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.7.i3.i.i, double 0xBF45873A50DDF275)
+  %.9.i5.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.8.i4.i.i, double 0x3F35E0EE1EAE723F)
+  %.10.i6.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.9.i5.i.i, double 0xBF1F053FD33757DC)
+  %.11.i7.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.10.i6.i.i, double 0x3EF89426861550D7)
+  %.12.i8.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.11.i7.i.i, double 0x3EDD2F43270388F8)
+  %.13.i9.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.12.i8.i.i, double 0xBED91B62A0449AE7)
+  %.14.i10.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.13.i9.i.i, double 0xBEDAD8C9576BE72A)
+  %.15.i11.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.14.i10.i.i, double 0xBEFEC8E10CDA9622)
+  %.16.i12.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.15.i11.i.i, double 0xBF4CBC54DF1E8A30)
+  %.17.i13.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.16.i12.i.i, double 0x3FD8EBE783A84030)
+  %.18.i14.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double 0xBF11F6F8A3689D3B, double 0x3F21BE99BBF474CE)
+  %.19.i15.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.18.i14.i.i, double 0xBF21FF732137576B)
+  %.20.i16.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.19.i15.i.i, double 0x3F1A62D3A5241FEB)
+  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.20.i16.i.i, double 0xBF0FEC28B5E30E16)
+  %.22.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.21.i.i.i, double 0x3EFDF68969B0012B)
+  %.23.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.22.i.i.i, double 0xBED20DFA102CDC55)
+  %.24.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.23.i.i.i, double 0xBED7280F7124367D)
+  %.25.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.24.i.i.i, double 0xBEE76136C8D9DBB3)
+  %.26.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.25.i.i.i, double 0xBF1F89C230C1C6C7)
+  %.27.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i, double %.26.i.i.i, double 0xBF93F796198EE5E3)
+  %.28.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i.i, double %.27.i.i.i, double %.17.i13.i.i)
+  %.5.i.i = fmul double %.8.i, 5.000000e-01
+  %.37.i.i = tail call double @llvm.fmuladd.f64(double %.7.i.i, double %.20.i.i.i, double 1.000000e+00)
+  %.38.i.i = fmul double %.5.i.i, %.37.i.i
+  %.68.i.i = tail call double @llvm.sqrt.f64(double %.8.i)
+  %.48.i = fneg double %.8.i
+  %.5.i1.i = fcmp olt double %.48.i, -7.460000e+02
+  %.6.i2.i = select i1 %.5.i1.i, double -7.460000e+02, double %.48.i
   %.7.i3.i = fcmp ogt double %.6.i2.i, 7.100000e+02
-  %.8.i4.i = select i1 %.7.i3.i, double 7.100000e+02, double %.6.i2.i
-  %.9.i5.i = tail call double @llvm.fmuladd.f64(double %.8.i4.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
-  %.10.i6.i = fadd double %.9.i5.i, 0xC338000000000000
-  %.13.i7.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i, double 0xBFE62E42FEE00000, double %.8.i4.i)
-  %.14.i8.i = tail call double @llvm.fmuladd.f64(double %.10.i6.i, double 0xBDEA39EF35793C76, double %.13.i7.i)
-  %.5.i.i.i = fmul double %.14.i8.i, %.14.i8.i
-  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
-  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
-  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
-  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
-  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.14.i8.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
-  %.11.i.i.i = fmul double %.5.i.i.i, %.5.i.i.i
-  %.12.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double %.8.i.i.i)
-  %.13.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.10.i.i.i, double %.12.i.i.i)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double %.6.i.i.i)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.13.i.i.i, double %.15.i.i.i)
-  %.43.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.14.i8.i)
-  %.44.i.i = fadd double %.43.i.i, 1.000000e+00
-  %.45.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i, double %.10.i6.i)
-  %.77.i = fdiv double 8.000000e+00, %.8.i
-  %.5.i9.i = fadd double %.77.i, -5.000000e-01
-  %.6.i10.i = fmul double %.5.i9.i, %.5.i9.i
-  %.7.i11.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double 0xBF3F23FF1F27DCA9, double 0x3F4AC4BF6A87BC29)
-  %.8.i12.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.7.i11.i, double 0xBF45873A50DDF275)
-  %.9.i13.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.8.i12.i, double 0x3F35E0EE1EAE723F)
-  %.10.i14.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.9.i13.i, double 0xBF1F053FD33757DC)
-  %.11.i15.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.10.i14.i, double 0x3EF89426861550D7)
-  %.12.i16.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.11.i15.i, double 0x3EDD2F43270388F8)
-  %.13.i17.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.12.i16.i, double 0xBED91B62A0449AE7)
-  %.14.i18.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.13.i17.i, double 0xBEDAD8C9576BE72A)
-  %.15.i19.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.14.i18.i, double 0xBEFEC8E10CDA9622)
-  %.16.i20.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.15.i19.i, double 0xBF4CBC54DF1E8A30)
-  %.17.i21.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.16.i20.i, double 0x3FD8EBE783A84030)
-  %.18.i22.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double 0xBF11F6F8A3689D3B, double 0x3F21BE99BBF474CE)
-  %.19.i23.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.18.i22.i, double 0xBF21FF732137576B)
-  %.20.i24.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.19.i23.i, double 0x3F1A62D3A5241FEB)
-  %.21.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.20.i24.i, double 0xBF0FEC28B5E30E16)
-  %.22.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.21.i.i, double 0x3EFDF68969B0012B)
-  %.23.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.22.i.i, double 0xBED20DFA102CDC55)
-  %.24.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.23.i.i, double 0xBED7280F7124367D)
-  %.25.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.24.i.i, double 0xBEE76136C8D9DBB3)
-  %.26.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.25.i.i, double 0xBF1F89C230C1C6C7)
-  %.27.i.i = tail call double @llvm.fmuladd.f64(double %.6.i10.i, double %.26.i.i, double 0xBF93F796198EE5E3)
-  %.28.i.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.27.i.i, double %.17.i21.i)
-  %.13.i = fmul double %.8.i, 5.000000e-01
-  %.41.i = tail call double @llvm.fmuladd.f64(double %.12.i, double %.20.i.i, double 1.000000e+00)
-  %.42.i = fmul double %.13.i, %.41.i
-  %.69.i = fmul double %.42.i, %.45.i.i
-  %.102.i = tail call double @llvm.sqrt.f64(double %.8.i)
-  %.110.i = fcmp ogt double %.8.i, 8.000000e+00
-  %.106.i = fdiv double %.28.i.i, %.102.i
-  %"$phi262.0.2.0.i" = select i1 %.110.i, double %.106.i, double %.69.i
-  %.136.i = fcmp olt double %arg.x.fr.i, 0.000000e+00
-  %.141.i = fneg double %"$phi262.0.2.0.i"
-  %"$phi284.0.2.0.i" = select i1 %.136.i, double %.141.i, double %"$phi262.0.2.0.i"
-  ret double %"$phi284.0.2.0.i"
+  %.8.i.i = select i1 %.7.i3.i, double 7.100000e+02, double %.6.i2.i
+  %.9.i.i = tail call double @llvm.fmuladd.f64(double %.8.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %.10.i.i = fadd double %.9.i.i, 0xC338000000000000
+  %.13.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i, double 0xBFE62E42FEE00000, double %.8.i.i)
+  %.14.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i, double 0xBDEA39EF35793C76, double %.13.i.i)
+  %.5.i.i4.i = fmul double %.14.i.i, %.14.i.i
+  %.6.i.i5.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
+  %.7.i.i6.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
+  %.8.i.i7.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
+  %.9.i.i8.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
+  %.10.i.i9.i = tail call double @llvm.fmuladd.f64(double %.14.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
+  %.11.i.i10.i = fmul double %.5.i.i4.i, %.5.i.i4.i
+  %.12.i.i11.i = tail call double @llvm.fmuladd.f64(double %.5.i.i4.i, double %.9.i.i8.i, double %.8.i.i7.i)
+  %.13.i.i12.i = tail call double @llvm.fmuladd.f64(double %.11.i.i10.i, double %.10.i.i9.i, double %.12.i.i11.i)
+  %.15.i.i13.i = tail call double @llvm.fmuladd.f64(double %.5.i.i4.i, double %.7.i.i6.i, double %.6.i.i5.i)
+  %.16.i.i14.i = tail call double @llvm.fmuladd.f64(double %.11.i.i10.i, double %.13.i.i12.i, double %.15.i.i13.i)
+  %.43.i15.i = tail call double @llvm.fmuladd.f64(double %.5.i.i4.i, double %.16.i.i14.i, double %.14.i.i)
+  %.44.i.i = fadd double %.43.i15.i, 1.000000e+00
+  %.45.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i, double %.10.i.i)
+  %.73.i = fmul double %.38.i.i, %.45.i.i
+  %.77.i = fcmp ogt double %.8.i, 8.000000e+00
+  %.72.i.i = fdiv double %.28.i.i.i, %.68.i.i
+  %"$phi136.0.2.0.i" = select i1 %.77.i, double %.72.i.i, double %.73.i
+  %.103.i = fcmp olt double %arg.x.fr.i, 0.000000e+00
+  %.108.i = fneg double %"$phi136.0.2.0.i"
+  %"$phi158.0.2.0.i" = select i1 %.103.i, double %.108.i, double %"$phi136.0.2.0.i"
+  ret double %"$phi158.0.2.0.i"
 }
 ;; nbgrad.random_bits.uint64.uint64.uint64 nbgrad.kernels.random 9e4f864b96399426
 define internal i64 @nbgrad.random_bits.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
@@ -14780,7 +14756,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -14792,12 +14768,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.279.epil.i = load i32, ptr %.278.epil.i, align 4
   %.282.epil.i = add i32 %.279.epil.i, %.276.epil.i
   store i32 %.282.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -14807,7 +14783,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14850,7 +14826,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.150.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2388284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -14862,12 +14838,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.278.epil.i = load i64, ptr %.277.epil.i, align 8
   %.279.epil.i = add nsw i64 %.278.epil.i, %.275.epil.i
   store i64 %.279.epil.i, ptr %.274.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.150.i = load i64, ptr %a3, align 8
   %.23283.not.i = icmp slt i64 %.150.i, 1
-  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.150.i, 1
@@ -14877,7 +14853,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.150.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14921,7 +14897,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -14933,12 +14909,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.279.epil.i = load float, ptr %.278.epil.i, align 4
   %.280.epil.i = fadd float %.276.epil.i, %.279.epil.i
   store float %.280.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -14948,7 +14924,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14991,7 +14967,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -15003,12 +14979,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.279.epil.i = load double, ptr %.278.epil.i, align 8
   %.280.epil.i = fadd double %.276.epil.i, %.279.epil.i
   store double %.280.epil.i, ptr %.275.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -15018,7 +14994,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15042,7 +15018,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.151.i, -1
@@ -15129,9 +15105,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15155,7 +15131,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.238141.not.i = icmp slt i64 %.156.i, 1
   %.366130.not.i = icmp slt i64 %.150.i, 1
   %or.cond.i = select i1 %.238141.not.i, i1 true, i1 %.366130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.150.i, -1
@@ -15242,9 +15218,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.251.us.i, %.156.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15268,7 +15244,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.151.i, -1
@@ -15355,9 +15331,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15381,7 +15357,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.151.i, -1
@@ -15468,9 +15444,363 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.scatter.scatter_sums(*int64,*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
+declare void @llvm.memset.p0.i64(ptr nocapture writeonly, i8, i64, i1 immarg)
+
+define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture readonly %a1, ptr nocapture readonly %a2, ptr nocapture %a3, ptr nocapture readonly %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.22.i = getelementptr i8, ptr %a4, i64 8
+  %.23.i = load i64, ptr %.22.i, align 8
+  %.105125.not.i = icmp slt i64 %.23.i, 1
+  br i1 %.105125.not.i, label %B62.endif.i, label %B48.preheader.i
+
+B48.preheader.i:                                  ; preds = %0
+  %1 = shl nuw i64 %.23.i, 2
+  tail call void @llvm.memset.p0.i64(ptr align 4 %a3, i8 0, i64 %1, i1 false)
+  br label %B62.endif.i
+
+B62.endif.i:                                      ; preds = %B48.preheader.i, %0
+  %.153.i = getelementptr i8, ptr %a4, i64 16
+  %.154.i = load i64, ptr %.153.i, align 8
+  %.160.i = load i64, ptr %a4, align 8
+  %.242141.not.i = icmp slt i64 %.160.i, 1
+  %.370130.not.i = icmp slt i64 %.154.i, 1
+  %or.cond.i = select i1 %.242141.not.i, i1 true, i1 %.370130.not.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+
+B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
+  %unroll_iter.i = and i64 %.154.i, 9223372036854775806
+  %scevgep4.i = getelementptr i8, ptr %a2, i64 4
+  %2 = shl i64 %.154.i, 2
+  %3 = icmp eq i64 %.154.i, 1
+  %4 = and i64 %.154.i, 1
+  %5 = icmp eq i64 %4, 0
+  %.409.us.epil.i = getelementptr i64, ptr %a1, i64 %unroll_iter.i
+  %invariant.gep.i = getelementptr i32, ptr %a2, i64 %unroll_iter.i
+  br label %B122.endif.us.i
+
+B122.endif.us.i:                                  ; preds = %B170.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
+  %lsr.iv.i = phi ptr [ %scevgep4.i, %B122.endif.us.preheader.i ], [ %scevgep5.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.248136142.us.i = phi i64 [ 0, %B122.endif.us.preheader.i ], [ %.255.us.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.285.us.i = getelementptr i64, ptr %a0, i64 %.248136142.us.i
+  %.286.us.i = load i64, ptr %.285.us.i, align 8
+  %6 = getelementptr i32, ptr %a3, i64 %.286.us.i
+  %.418.us.i = mul nuw nsw i64 %.248136142.us.i, %.154.i
+  br i1 %3, label %B172.us.epil.i, label %B172.us.i
+
+B172.us.i:                                        ; preds = %B122.endif.us.i, %B172.us.i
+  %.376129131.us.i = phi i64 [ %.383.us.1.i, %B172.us.i ], [ 0, %B122.endif.us.i ]
+  %sunkaddr.i = shl i64 %.376129131.us.i, 3
+  %sunkaddr9.i = getelementptr i8, ptr %a1, i64 %sunkaddr.i
+  %.410.us.i = load i64, ptr %sunkaddr9.i, align 8
+  %.414.us.i = getelementptr i32, ptr %6, i64 %.410.us.i
+  %.415.us.i = load i32, ptr %.414.us.i, align 4
+  %7 = shl i64 %.376129131.us.i, 2
+  %scevgep7.i = getelementptr i8, ptr %lsr.iv.i, i64 %7
+  %scevgep8.i = getelementptr i8, ptr %scevgep7.i, i64 -4
+  %.422.us.i = load i32, ptr %scevgep8.i, align 4
+  %.425.us.i = add i32 %.422.us.i, %.415.us.i
+  store i32 %.425.us.i, ptr %.414.us.i, align 4
+  %.383.us.1.i = add nuw i64 %.376129131.us.i, 2
+  %sunkaddr12.i = getelementptr i8, ptr %sunkaddr9.i, i64 8
+  %.410.us.1.i = load i64, ptr %sunkaddr12.i, align 8
+  %.414.us.1.i = getelementptr i32, ptr %6, i64 %.410.us.1.i
+  %.415.us.1.i = load i32, ptr %.414.us.1.i, align 4
+  %.422.us.1.i = load i32, ptr %scevgep7.i, align 4
+  %.425.us.1.i = add i32 %.422.us.1.i, %.415.us.1.i
+  store i32 %.425.us.1.i, ptr %.414.us.1.i, align 4
+  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.383.us.1.i
+  br i1 %niter.ncmp.1.i, label %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, label %B172.us.i
+
+B170.B120.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B172.us.i
+  br i1 %5, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.i
+
+B172.us.epil.i:                                   ; preds = %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, %B122.endif.us.i
+  %.410.us.epil.i = load i64, ptr %.409.us.epil.i, align 8
+  %.414.us.epil.i = getelementptr i32, ptr %6, i64 %.410.us.epil.i
+  %.415.us.epil.i = load i32, ptr %.414.us.epil.i, align 4
+  %gep.i = getelementptr i32, ptr %invariant.gep.i, i64 %.418.us.i
+  %.422.us.epil.i = load i32, ptr %gep.i, align 4
+  %.425.us.epil.i = add i32 %.422.us.epil.i, %.415.us.epil.i
+  store i32 %.425.us.epil.i, ptr %.414.us.epil.i, align 4
+  br label %B170.B120.loopexit_crit_edge.us.i
+
+B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i
+  %.255.us.i = add nuw nsw i64 %.248136142.us.i, 1
+  %scevgep5.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
+  %exitcond152.not.i = icmp eq i64 %.255.us.i, %.160.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
+
+_ZN6nbgrad7kernels7scatter12scatter_sumsB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.scatter.scatter_sums(*int64,*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
+declare void @llvm.memset.p0.i64(ptr nocapture writeonly, i8, i64, i1 immarg)
+
+define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture readonly %a1, ptr nocapture readonly %a2, ptr nocapture %a3, ptr nocapture readonly %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.22.i = getelementptr i8, ptr %a4, i64 8
+  %.23.i = load i64, ptr %.22.i, align 8
+  %.105125.not.i = icmp slt i64 %.23.i, 1
+  br i1 %.105125.not.i, label %B62.endif.i, label %B48.preheader.i
+
+B48.preheader.i:                                  ; preds = %0
+  %1 = shl nuw i64 %.23.i, 3
+  tail call void @llvm.memset.p0.i64(ptr align 8 %a3, i8 0, i64 %1, i1 false)
+  br label %B62.endif.i
+
+B62.endif.i:                                      ; preds = %B48.preheader.i, %0
+  %.152.i = getelementptr i8, ptr %a4, i64 16
+  %.153.i = load i64, ptr %.152.i, align 8
+  %.159.i = load i64, ptr %a4, align 8
+  %.241141.not.i = icmp slt i64 %.159.i, 1
+  %.369130.not.i = icmp slt i64 %.153.i, 1
+  %or.cond.i = select i1 %.241141.not.i, i1 true, i1 %.369130.not.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+
+B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
+  %unroll_iter.i = and i64 %.153.i, 9223372036854775806
+  %scevgep4.i = getelementptr i8, ptr %a2, i64 8
+  %2 = shl i64 %.153.i, 3
+  %3 = icmp eq i64 %.153.i, 1
+  %4 = and i64 %.153.i, 1
+  %5 = icmp eq i64 %4, 0
+  %.408.us.epil.i = getelementptr i64, ptr %a1, i64 %unroll_iter.i
+  %invariant.gep.i = getelementptr i64, ptr %a2, i64 %unroll_iter.i
+  br label %B122.endif.us.i
+
+B122.endif.us.i:                                  ; preds = %B170.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
+  %lsr.iv.i = phi ptr [ %scevgep4.i, %B122.endif.us.preheader.i ], [ %scevgep5.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.247136142.us.i = phi i64 [ 0, %B122.endif.us.preheader.i ], [ %.254.us.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.284.us.i = getelementptr i64, ptr %a0, i64 %.247136142.us.i
+  %.285.us.i = load i64, ptr %.284.us.i, align 8
+  %6 = getelementptr i64, ptr %a3, i64 %.285.us.i
+  %.417.us.i = mul nuw nsw i64 %.247136142.us.i, %.153.i
+  br i1 %3, label %B172.us.epil.i, label %B172.us.i
+
+B172.us.i:                                        ; preds = %B122.endif.us.i, %B172.us.i
+  %.375129131.us.i = phi i64 [ %.382.us.1.i, %B172.us.i ], [ 0, %B122.endif.us.i ]
+  %sunkaddr.i = shl i64 %.375129131.us.i, 3
+  %sunkaddr9.i = getelementptr i8, ptr %a1, i64 %sunkaddr.i
+  %.409.us.i = load i64, ptr %sunkaddr9.i, align 8
+  %.413.us.i = getelementptr i64, ptr %6, i64 %.409.us.i
+  %.414.us.i = load i64, ptr %.413.us.i, align 8
+  %scevgep7.i = getelementptr i8, ptr %lsr.iv.i, i64 %sunkaddr.i
+  %scevgep8.i = getelementptr i8, ptr %scevgep7.i, i64 -8
+  %.421.us.i = load i64, ptr %scevgep8.i, align 8
+  %.422.us.i = add nsw i64 %.421.us.i, %.414.us.i
+  store i64 %.422.us.i, ptr %.413.us.i, align 8
+  %.382.us.1.i = add nuw i64 %.375129131.us.i, 2
+  %sunkaddr12.i = getelementptr i8, ptr %sunkaddr9.i, i64 8
+  %.409.us.1.i = load i64, ptr %sunkaddr12.i, align 8
+  %.413.us.1.i = getelementptr i64, ptr %6, i64 %.409.us.1.i
+  %.414.us.1.i = load i64, ptr %.413.us.1.i, align 8
+  %.421.us.1.i = load i64, ptr %scevgep7.i, align 8
+  %.422.us.1.i = add nsw i64 %.421.us.1.i, %.414.us.1.i
+  store i64 %.422.us.1.i, ptr %.413.us.1.i, align 8
+  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.382.us.1.i
+  br i1 %niter.ncmp.1.i, label %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, label %B172.us.i
+
+B170.B120.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B172.us.i
+  br i1 %5, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.i
+
+B172.us.epil.i:                                   ; preds = %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, %B122.endif.us.i
+  %.409.us.epil.i = load i64, ptr %.408.us.epil.i, align 8
+  %.413.us.epil.i = getelementptr i64, ptr %6, i64 %.409.us.epil.i
+  %.414.us.epil.i = load i64, ptr %.413.us.epil.i, align 8
+  %gep.i = getelementptr i64, ptr %invariant.gep.i, i64 %.417.us.i
+  %.421.us.epil.i = load i64, ptr %gep.i, align 8
+  %.422.us.epil.i = add nsw i64 %.421.us.epil.i, %.414.us.epil.i
+  store i64 %.422.us.epil.i, ptr %.413.us.epil.i, align 8
+  br label %B170.B120.loopexit_crit_edge.us.i
+
+B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i
+  %.254.us.i = add nuw nsw i64 %.247136142.us.i, 1
+  %scevgep5.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
+  %exitcond152.not.i = icmp eq i64 %.254.us.i, %.159.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
+
+_ZN6nbgrad7kernels7scatter12scatter_sumsB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.scatter.scatter_sums(*int64,*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
+declare void @llvm.memset.p0.i64(ptr nocapture writeonly, i8, i64, i1 immarg)
+
+define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture readonly %a1, ptr nocapture readonly %a2, ptr nocapture %a3, ptr nocapture readonly %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.22.i = getelementptr i8, ptr %a4, i64 8
+  %.23.i = load i64, ptr %.22.i, align 8
+  %.105125.not.i = icmp slt i64 %.23.i, 1
+  br i1 %.105125.not.i, label %B62.endif.i, label %B48.preheader.i
+
+B48.preheader.i:                                  ; preds = %0
+  %1 = shl nuw i64 %.23.i, 2
+  tail call void @llvm.memset.p0.i64(ptr align 4 %a3, i8 0, i64 %1, i1 false)
+  br label %B62.endif.i
+
+B62.endif.i:                                      ; preds = %B48.preheader.i, %0
+  %.153.i = getelementptr i8, ptr %a4, i64 16
+  %.154.i = load i64, ptr %.153.i, align 8
+  %.160.i = load i64, ptr %a4, align 8
+  %.242141.not.i = icmp slt i64 %.160.i, 1
+  %.370130.not.i = icmp slt i64 %.154.i, 1
+  %or.cond.i = select i1 %.242141.not.i, i1 true, i1 %.370130.not.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+
+B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
+  %unroll_iter.i = and i64 %.154.i, 9223372036854775806
+  %scevgep4.i = getelementptr i8, ptr %a2, i64 4
+  %2 = shl i64 %.154.i, 2
+  %3 = icmp eq i64 %.154.i, 1
+  %4 = and i64 %.154.i, 1
+  %5 = icmp eq i64 %4, 0
+  %.409.us.epil.i = getelementptr i64, ptr %a1, i64 %unroll_iter.i
+  %invariant.gep.i = getelementptr float, ptr %a2, i64 %unroll_iter.i
+  br label %B122.endif.us.i
+
+B122.endif.us.i:                                  ; preds = %B170.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
+  %lsr.iv.i = phi ptr [ %scevgep4.i, %B122.endif.us.preheader.i ], [ %scevgep5.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.248136142.us.i = phi i64 [ 0, %B122.endif.us.preheader.i ], [ %.255.us.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.285.us.i = getelementptr i64, ptr %a0, i64 %.248136142.us.i
+  %.286.us.i = load i64, ptr %.285.us.i, align 8
+  %6 = getelementptr float, ptr %a3, i64 %.286.us.i
+  %.418.us.i = mul nuw nsw i64 %.248136142.us.i, %.154.i
+  br i1 %3, label %B172.us.epil.i, label %B172.us.i
+
+B172.us.i:                                        ; preds = %B122.endif.us.i, %B172.us.i
+  %.376129131.us.i = phi i64 [ %.383.us.1.i, %B172.us.i ], [ 0, %B122.endif.us.i ]
+  %sunkaddr.i = shl i64 %.376129131.us.i, 3
+  %sunkaddr9.i = getelementptr i8, ptr %a1, i64 %sunkaddr.i
+  %.410.us.i = load i64, ptr %sunkaddr9.i, align 8
+  %.414.us.i = getelementptr float, ptr %6, i64 %.410.us.i
+  %.415.us.i = load float, ptr %.414.us.i, align 4
+  %7 = shl i64 %.376129131.us.i, 2
+  %scevgep7.i = getelementptr i8, ptr %lsr.iv.i, i64 %7
+  %scevgep8.i = getelementptr i8, ptr %scevgep7.i, i64 -4
+  %.422.us.i = load float, ptr %scevgep8.i, align 4
+  %.423.us.i = fadd float %.415.us.i, %.422.us.i
+  store float %.423.us.i, ptr %.414.us.i, align 4
+  %.383.us.1.i = add nuw i64 %.376129131.us.i, 2
+  %sunkaddr12.i = getelementptr i8, ptr %sunkaddr9.i, i64 8
+  %.410.us.1.i = load i64, ptr %sunkaddr12.i, align 8
+  %.414.us.1.i = getelementptr float, ptr %6, i64 %.410.us.1.i
+  %.415.us.1.i = load float, ptr %.414.us.1.i, align 4
+  %.422.us.1.i = load float, ptr %scevgep7.i, align 4
+  %.423.us.1.i = fadd float %.415.us.1.i, %.422.us.1.i
+  store float %.423.us.1.i, ptr %.414.us.1.i, align 4
+  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.383.us.1.i
+  br i1 %niter.ncmp.1.i, label %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, label %B172.us.i
+
+B170.B120.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B172.us.i
+  br i1 %5, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.i
+
+B172.us.epil.i:                                   ; preds = %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, %B122.endif.us.i
+  %.410.us.epil.i = load i64, ptr %.409.us.epil.i, align 8
+  %.414.us.epil.i = getelementptr float, ptr %6, i64 %.410.us.epil.i
+  %.415.us.epil.i = load float, ptr %.414.us.epil.i, align 4
+  %gep.i = getelementptr float, ptr %invariant.gep.i, i64 %.418.us.i
+  %.422.us.epil.i = load float, ptr %gep.i, align 4
+  %.423.us.epil.i = fadd float %.415.us.epil.i, %.422.us.epil.i
+  store float %.423.us.epil.i, ptr %.414.us.epil.i, align 4
+  br label %B170.B120.loopexit_crit_edge.us.i
+
+B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i
+  %.255.us.i = add nuw nsw i64 %.248136142.us.i, 1
+  %scevgep5.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
+  %exitcond152.not.i = icmp eq i64 %.255.us.i, %.160.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
+
+_ZN6nbgrad7kernels7scatter12scatter_sumsB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.scatter.scatter_sums(*int64,*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
+declare void @llvm.memset.p0.i64(ptr nocapture writeonly, i8, i64, i1 immarg)
+
+define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture readonly %a1, ptr nocapture readonly %a2, ptr nocapture %a3, ptr nocapture readonly %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.22.i = getelementptr i8, ptr %a4, i64 8
+  %.23.i = load i64, ptr %.22.i, align 8
+  %.105125.not.i = icmp slt i64 %.23.i, 1
+  br i1 %.105125.not.i, label %B62.endif.i, label %B48.preheader.i
+
+B48.preheader.i:                                  ; preds = %0
+  %1 = shl nuw i64 %.23.i, 3
+  tail call void @llvm.memset.p0.i64(ptr align 8 %a3, i8 0, i64 %1, i1 false)
+  br label %B62.endif.i
+
+B62.endif.i:                                      ; preds = %B48.preheader.i, %0
+  %.153.i = getelementptr i8, ptr %a4, i64 16
+  %.154.i = load i64, ptr %.153.i, align 8
+  %.160.i = load i64, ptr %a4, align 8
+  %.242141.not.i = icmp slt i64 %.160.i, 1
+  %.370130.not.i = icmp slt i64 %.154.i, 1
+  %or.cond.i = select i1 %.242141.not.i, i1 true, i1 %.370130.not.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+
+B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
+  %unroll_iter.i = and i64 %.154.i, 9223372036854775806
+  %scevgep4.i = getelementptr i8, ptr %a2, i64 8
+  %2 = shl i64 %.154.i, 3
+  %3 = icmp eq i64 %.154.i, 1
+  %4 = and i64 %.154.i, 1
+  %5 = icmp eq i64 %4, 0
+  %.409.us.epil.i = getelementptr i64, ptr %a1, i64 %unroll_iter.i
+  %invariant.gep.i = getelementptr double, ptr %a2, i64 %unroll_iter.i
+  br label %B122.endif.us.i
+
+B122.endif.us.i:                                  ; preds = %B170.B120.loopexit_crit_edge.us.i, %B122.endif.us.preheader.i
+  %lsr.iv.i = phi ptr [ %scevgep4.i, %B122.endif.us.preheader.i ], [ %scevgep5.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.248136142.us.i = phi i64 [ 0, %B122.endif.us.preheader.i ], [ %.255.us.i, %B170.B120.loopexit_crit_edge.us.i ]
+  %.285.us.i = getelementptr i64, ptr %a0, i64 %.248136142.us.i
+  %.286.us.i = load i64, ptr %.285.us.i, align 8
+  %6 = getelementptr double, ptr %a3, i64 %.286.us.i
+  %.418.us.i = mul nuw nsw i64 %.248136142.us.i, %.154.i
+  br i1 %3, label %B172.us.epil.i, label %B172.us.i
+
+B172.us.i:                                        ; preds = %B122.endif.us.i, %B172.us.i
+  %.376129131.us.i = phi i64 [ %.383.us.1.i, %B172.us.i ], [ 0, %B122.endif.us.i ]
+  %sunkaddr.i = shl i64 %.376129131.us.i, 3
+  %sunkaddr9.i = getelementptr i8, ptr %a1, i64 %sunkaddr.i
+  %.410.us.i = load i64, ptr %sunkaddr9.i, align 8
+  %.414.us.i = getelementptr double, ptr %6, i64 %.410.us.i
+  %.415.us.i = load double, ptr %.414.us.i, align 8
+  %scevgep7.i = getelementptr i8, ptr %lsr.iv.i, i64 %sunkaddr.i
+  %scevgep8.i = getelementptr i8, ptr %scevgep7.i, i64 -8
+  %.422.us.i = load double, ptr %scevgep8.i, align 8
+  %.423.us.i = fadd double %.415.us.i, %.422.us.i
+  store double %.423.us.i, ptr %.414.us.i, align 8
+  %.383.us.1.i = add nuw i64 %.376129131.us.i, 2
+  %sunkaddr12.i = getelementptr i8, ptr %sunkaddr9.i, i64 8
+  %.410.us.1.i = load i64, ptr %sunkaddr12.i, align 8
+  %.414.us.1.i = getelementptr double, ptr %6, i64 %.410.us.1.i
+  %.415.us.1.i = load double, ptr %.414.us.1.i, align 8
+  %.422.us.1.i = load double, ptr %scevgep7.i, align 8
+  %.423.us.1.i = fadd double %.415.us.1.i, %.422.us.1.i
+  store double %.423.us.1.i, ptr %.414.us.1.i, align 8
+  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.383.us.1.i
+  br i1 %niter.ncmp.1.i, label %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, label %B172.us.i
+
+B170.B120.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B172.us.i
+  br i1 %5, label %B170.B120.loopexit_crit_edge.us.i, label %B172.us.epil.i
+
+B172.us.epil.i:                                   ; preds = %B170.B120.loopexit_crit_edge.us.unr-lcssa.i, %B122.endif.us.i
+  %.410.us.epil.i = load i64, ptr %.409.us.epil.i, align 8
+  %.414.us.epil.i = getelementptr double, ptr %6, i64 %.410.us.epil.i
+  %.415.us.epil.i = load double, ptr %.414.us.epil.i, align 8
+  %gep.i = getelementptr double, ptr %invariant.gep.i, i64 %.418.us.i
+  %.422.us.epil.i = load double, ptr %gep.i, align 8
+  %.423.us.epil.i = fadd double %.415.us.epil.i, %.422.us.epil.i
+  store double %.423.us.epil.i, ptr %.414.us.epil.i, align 8
+  br label %B170.B120.loopexit_crit_edge.us.i
+
+B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B170.B120.loopexit_crit_edge.us.unr-lcssa.i
+  %.255.us.i = add nuw nsw i64 %.248136142.us.i, 1
+  %scevgep5.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
+  %exitcond152.not.i = icmp eq i64 %.255.us.i, %.160.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
+
+_ZN6nbgrad7kernels7scatter12scatter_sumsB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_last(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15516,7 +15846,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B132.loopexit.unr-lcssa.i:                        ; preds = %B106.i, %B106.preheader.i
   %.2358284.unr.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B106.i ]
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B132.loopexit.unr-lcssa.i, %B106.epil.i
   %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B106.epil.i ], [ %xtraiter.i, %B132.loopexit.unr-lcssa.i ]
@@ -15529,12 +15859,12 @@ B106.epil.i:                                      ; preds = %B132.loopexit.unr-l
   store i64 %.2358284.epil.i, ptr %.271.epil.i, align 8
   %lsr.iv.next.i = add nsw i64 %lsr.iv.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.147.i = load i64, ptr %a2, align 8
   %.22983.not.i = icmp slt i64 %.147.i, 1
-  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.147.i, 3
@@ -15545,7 +15875,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.147.i, 9223372036854775804
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter12scatter_lastB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_lastB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.convolve(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.convolution -

@@ -26,7 +26,6 @@ from .matrices.matmul import matmul_function, matmul_rows, matmul_sizes, shared
 from .matrices.small_eigenvalues import negligible_part
 from .matrices.small_factors import block_count, is_small, small_ir, small_key
 from .register_tiles import tiles_ir
-from .row_scatter import SCATTER_SUMS, sums_ir, sums_sizes
 from .scalars import kernel_module, lower
 
 NUMBERS, FLOATS, POSITIONS = "int32 int64 float32 float64", "float32 float64", "int64"
@@ -183,6 +182,13 @@ KERNELS: dict[str, SpecialKernel] = {
         _one,
         lambda node, rows: [node.inputs[0].size, node.size, node.inputs[1].shape[1]],
     ),
+    "scatter_sums": SpecialKernel(
+        "scatter.scatter_sums",
+        "int64 int64 * *",
+        NUMBERS,
+        _one,
+        lambda node, rows: [node.inputs[0].size, node.size, node.inputs[1].size],
+    ),
     "scatter_last": SpecialKernel(
         "scatter.scatter_last", "int64 int64", POSITIONS, _one, lambda node, rows: [node.inputs[0].size, node.size]
     ),
@@ -296,8 +302,6 @@ def special_sizes(kernel: Special) -> list[int]:
         return matmul_sizes(kernel)
     if is_small(node):
         return [node.shape[0]]
-    if node.primitive is SCATTER_SUMS:
-        return sums_sizes(node)
     if node.name == "host":
         native = native_call(node)
         return [0] if native is None else native[1]
@@ -320,9 +324,6 @@ def special_function(kernel: Special) -> cpu.Function:
         return cpu.Function(f"host {text}", "kernel", lambda: text)
     if node.name == "matmul":
         return matmul_function(kernel)
-    if node.primitive is SCATTER_SUMS:
-        dtype = node.dtype.name
-        return cpu.Function(f"scatter sums {dtype}", "kernel", lambda: sums_ir(dtype))
     if is_small(node):
         key = small_key(node)
         return cpu.Function(f"small {key}", "kernel", lambda: small_ir(*key))

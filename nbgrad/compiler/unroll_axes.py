@@ -20,9 +20,8 @@ from typing import TypeVar
 from ..graph.builders import concatenate, reduce, reshape, slice_axes
 from ..graph.ir import Node, broadcast, elementwise, literal, make, topological, zeros
 from ..graph.loops.origins import walked
-from ..graph.shapes import Shape
+from ..graph.shapes import MEMO, Shape
 from .loop_builder import SAME
-from .views import MEMO
 
 T = TypeVar("T")
 

@@ -13,28 +13,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ..graph.ir import Node
-from ..graph.shapes import Shape
+from ..graph.shapes import MEMO, Shape, contiguous_strides, without_ones
 
 Range = tuple[int, int]
-MEMO = 1 << 12
-"""The number of answers about shapes and views that are remembered: the nodes of a graph share a few of them."""
-
-
-@lru_cache(MEMO)
-def without_ones(shape: Shape) -> Shape:
-    """A shape without its axes of length 1."""
-    return tuple([n for n in shape if n != 1])
-
-
-@lru_cache(MEMO)
-def contiguous_strides(shape: Shape) -> tuple[int, ...]:
-    """Strides in elements of an array in C order."""
-    strides: list[int] = []
-    step = 1
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= extent
-    return tuple(reversed(strides))
 
 
 class View(NamedTuple):

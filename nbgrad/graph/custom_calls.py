@@ -171,23 +171,25 @@ def run_unpacked(call: Call, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 def run_results_into(call: Call, inputs: Sequence[np.ndarray], results: dict[int, np.ndarray]) -> None:
     """Write some results of a call, by their positions, into arrays in C order."""
-    outputs = [results[k] if k in results else np.empty(*layout) for k, layout in enumerate(call.outputs)]
     with np.errstate(all="ignore"):
-        _execute(call, inputs, outputs)
+        _run_some(call, inputs, results)
+
+
+def _run_some(call: Call, inputs: Sequence[np.ndarray], results: dict[int, np.ndarray]) -> None:
+    _execute(call, inputs, [results[k] if k in results else np.empty(*one) for k, one in enumerate(call.outputs)])
 
 
 def _run_once(call: Call, dtype: np.dtype[Any], inputs: list[np.ndarray], found: np.ndarray) -> None:
     """Write the packed results of one dtype for one set of arrays."""
     places = call.packed[dtype].places
-    outputs: list[np.ndarray] = []
-    for position, (shape, other) in enumerate(call.outputs):
-        if position not in places:
-            outputs.append(np.empty(shape, other))
-        elif len(places) == 1:
-            outputs.append(found)
-        else:
-            outputs.append(found[places[position] : places[position] + math.prod(shape)].reshape(shape))
-    _execute(call, inputs, outputs)
+    if len(places) == 1:
+        _run_some(call, inputs, dict.fromkeys(places, found))
+        return
+    results: dict[int, np.ndarray] = {}
+    for position, start in places.items():
+        shape, _ = call.outputs[position]
+        results[position] = found[start : start + math.prod(shape)].reshape(shape)
+    _run_some(call, inputs, results)
 
 
 def _execute(call: Call, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:

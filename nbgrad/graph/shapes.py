@@ -1,14 +1,18 @@
-"""Shapes that broadcast, by NumPy's rules.
+"""Shapes that broadcast, by NumPy's rules, and the strides that go with them.
 
-In: shapes. Out: the shape that they broadcast to, or an error that names them. Called by ir.py, which makes no node
-that reads an array as a shape it cannot have, and wherever an argument must fit an array.
+In: shapes. Out: the shape that they broadcast to, or an error that names them; their strides in C order. Called by
+ir.py, which makes no node that reads an array as a shape it cannot have, and wherever an argument must fit an array.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ..errors import BroadcastError
 
 Shape = tuple[int, ...]
+MEMO = 1 << 12
+"""The number of answers about shapes and views that are remembered: the nodes of a graph share a few of them."""
 
 
 def broadcasts(shape: Shape, to: Shape) -> bool:
@@ -39,3 +43,20 @@ def joint_shape(a: Shape, b: Shape) -> Shape:
                 message = f"The shapes {a} and {b} do not broadcast together."
                 raise BroadcastError(message)
     return tuple(shape)
+
+
+@lru_cache(MEMO)
+def without_ones(shape: Shape) -> Shape:
+    """A shape without its axes of length 1."""
+    return tuple([n for n in shape if n != 1])
+
+
+@lru_cache(MEMO)
+def contiguous_strides(shape: Shape) -> tuple[int, ...]:
+    """Strides in elements of an array in C order."""
+    strides: list[int] = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))

@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.views import contiguous_strides
 from ..errors import ShapeError
 from ..graph.builders import cast, gather, iota, reshape, scatter_add, scatter_last, slice_axes
 from ..graph.formulas import unslice, write
 from ..graph.ir import Node, broadcast, constant, elementwise, literal
 from ..graph.primitives import PRIMITIVES
-from ..graph.shapes import Shape, broadcasts
+from ..graph.shapes import Shape, broadcasts, contiguous_strides
 from ..graph.trace import current_trace
 from ..runtime.memory_order import strides_of, with_axis_order
 from .as_node import as_node

@@ -22,10 +22,11 @@ from ..compiler.fuse import HEAVY_WEIGHT, LIGHT, Fused, Special
 from ..compiler.loops import Access, Loop, Reduction, Value, normalise
 from ..compiler.scalar_turns import ScalarTurns, scalar_turns
 from ..compiler.special import rows_of, shared_by_threads, works_apart, workspace_bytes
-from ..compiler.views import View, contiguous_strides
+from ..compiler.views import View
 from ..graph.ir import Node, placeholder
 from ..graph.loops.loop_body import LOOP
 from ..graph.primitives import FLOAT_UNARY
+from ..graph.shapes import contiguous_strides
 from ..graph.window_rows import multiplications
 from .front import literals_of
 from .lifetimes import Lifetimes, Place, aligned, in_words, nbytes

@@ -143,7 +143,7 @@ def matmul_function(kernel: Special) -> cpu.Function:
         key = small_key(kernel)
         return cpu.Function(f"small product {key}", "kernel", lambda: small_ir(*key))
     dtype = kernel.node.dtype.name
-    return cpu.Function(f"matmul parts {dtype}", "kernel", lambda: matmul_ir(dtype))
+    return cpu.Function(f"matmul pieces {dtype}", "kernel", lambda: matmul_ir(dtype))
 
 
 def matmul_ir(dtype: str) -> str:

@@ -14,8 +14,9 @@ import numpy as np
 
 from ...compiler.emitters.emit import identity_element
 from ...compiler.loops import Access, Loop, Reduction, Store, Value, normalise
-from ...compiler.views import View, contiguous_strides
+from ...compiler.views import View
 from ...graph.ir import Node
+from ...graph.shapes import contiguous_strides
 from .block_reductions import COLUMN_THREADS, COLUMNS, WARP, ReductionEmitter, shared_bytes
 from .emitter import LINEAR_LIMIT, DeviceEmitter, Variant
 from .launches import DeviceKernel, Launch, Recipe

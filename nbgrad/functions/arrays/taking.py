@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.views import contiguous_strides
 from ...errors import ArgumentError, DtypeError, RangeError, ShapeError
 from ...graph.builders import cast, iota, reshape
 from ...graph.ir import BOOL, INT64, Node, constant, elementwise
-from ...graph.shapes import Shape
+from ...graph.shapes import Shape, contiguous_strides
 from ...record.as_node import as_node
 from ...record.axes_and_dtypes import axis_of, deliver, only, repeated, write
 from ...record.index_keys import (

@@ -13,7 +13,7 @@ from ..builders import cast, concatenate, reduce, reshape, slice_axes, transpose
 from ..ir import PRIMITIVES, Node, broadcast, extent, literal, zeros
 from ..loops.loop_body import turns_of
 from ..loops.loop_rows import LAST
-from ..shapes import Shape
+from ..shapes import Shape, contiguous_strides, without_ones
 
 RESHAPE, TRANSPOSE, BROADCAST, SLICE, PAD, JOIN = (
     PRIMITIVES[name] for name in "reshape transpose broadcast slice pad concatenate".split()
@@ -85,21 +85,17 @@ def _line(node: Node) -> Node | None:
     if sum([n != 1 for n in node.shape]) > 1:
         return None
     start, step = 0, 0
-    for (first, n, pace), stride in zip(node.params[0], strides(source.shape), strict=True):
+    for (first, n, pace), stride in zip(node.params[0], contiguous_strides(source.shape), strict=True):
         start += first * stride
         step += pace * stride if n != 1 else 0
-    places = [start // stride % n for n, stride in zip(inner.shape, strides(inner.shape), strict=True)]
-    for axis, (n, stride) in enumerate(zip(inner.shape, strides(inner.shape), strict=True)):
+    axes = [*zip(inner.shape, contiguous_strides(inner.shape), strict=True)]
+    places = [start // stride % n for n, stride in axes]
+    for axis, (n, stride) in enumerate(axes):
         if step % stride == 0 and 0 <= places[axis] + (node.size - 1) * (step // stride) < n:
             ranges = [(place, 1, 1) for place in places]
             ranges[axis] = (places[axis], node.size, step // stride if node.size > 1 else 1)
             return reshape(slice_axes(inner, ranges), node.shape)
     return None
-
-
-def strides(shape: Shape) -> list[int]:
-    """How far apart neighbours along each axis are in C order."""
-    return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
 def _concatenate(node: Node) -> Node | None:
@@ -219,11 +215,6 @@ def _origin(node: Node) -> tuple[Node, tuple[int | None, ...]]:
         else:
             return node, tuple(places)
         node = source
-
-
-def without_ones(shape: Shape) -> Shape:
-    """A shape without its axes of one element."""
-    return tuple([n for n in shape if n != 1])
 
 
 STRUCTURAL = {
