@@ -22,6 +22,9 @@ MAPS = {
     "copy": lambda x, y: np.transpose(x) * 1,
     "two arrays across": lambda x, y: np.transpose(x) * np.transpose(y),
     "one across, one along": lambda x, y: np.transpose(x) + np.reshape(y, x.shape[::-1]),
+    "one across, four along": lambda x, y: (
+        np.transpose(x) * np.reshape(y, x.shape[::-1]) - np.reshape(x, x.shape[::-1]) * np.reshape(y + x, x.shape[::-1])
+    ),
     "last two axes": lambda x, y: np.swapaxes(x, -1, -2) - np.swapaxes(y, -1, -2),
     "backwards": lambda x, y: np.flip(x) - np.transpose(np.flip(np.transpose(y), 0)),
     "quarter turn": lambda x, y: np.rot90(x) * 2,
@@ -79,10 +82,12 @@ def only_loop(function: Any, *shapes: tuple[int, ...]) -> loops.Loop:
     return loop
 
 
-def test_only_maps_that_mostly_read_across_are_turned():
+def test_maps_of_few_instructions_or_mostly_across_are_turned():
     assert only_loop(lambda x: x.T * 2, (9, 10)).turned
     assert not only_loop(lambda x: x.T * 2, (9, 7)).turned
-    assert not only_loop(lambda x, y, z: x.T * y + z, (9, 10), (10, 9), (10, 9)).turned
+    assert only_loop(lambda x, y, z: x.T * y + z, (9, 10), (10, 9), (10, 9)).turned
+    assert only_loop(lambda x: np.exp(x.T), (9, 10)).turned
+    assert not only_loop(lambda x, y: np.exp(x.T) + y, (9, 10), (10, 9)).turned
     assert not only_loop(lambda x: np.sum(x.T * x.T, axis=0), (9, 10)).turned
 
 

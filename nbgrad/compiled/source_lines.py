@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from itertools import chain, repeat
 from typing import NamedTuple
 
-from ..compiler.fuse import HEAVY_WEIGHT, LIGHT, Special
+from ..compiler.fuse import HEAVY_WEIGHT, Special
+from ..compiler.loops import LIGHT
 from ..graph.ir import Node, by_serial
 from ..graph.loops.loop_body import LOOP, Body
 from ..graph.loops.noted import Notes

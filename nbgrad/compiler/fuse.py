@@ -35,7 +35,6 @@ from .views import View, view_in_domain
 LARGEST_KERNEL = 256
 """Weight of the nodes in one kernel; more would make LLVM slow and run out of registers."""
 HEAVY_WEIGHT = 16
-LIGHT = frozenset(name for name, primitive in PRIMITIVES.items() if primitive.light)
 """Primitives that are a few instructions; all others weigh more."""
 MOST_REPEATED = 2
 """The most values in a row that may be computed again."""

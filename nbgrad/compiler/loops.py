@@ -64,6 +64,10 @@ APART = {letter: stride for stride, letter in WALKS.items()}
 """The stride of each letter."""
 
 
+READS = frozenset(["load", "iota", "literal", "gather", "inside", "cast"])
+"""Values that compute nothing."""
+LIGHT = frozenset([name for name, primitive in PRIMITIVES.items() if primitive.light])
+
 TILE = 8
 """Rows and columns of the tiles in which arrays are turned."""
 
@@ -293,8 +297,8 @@ class Loop:
     def turned(self) -> frozenset[int]:
         """The arrays that a map reads across: side by side along the axis before the last one, far apart along that.
 
-        Their elements are turned in tiles (tiles.py), unless more arrays lie along the last axis, of which the memory
-        would be read and written in pieces.
+        Their elements are turned in tiles (tiles.py), unless more arrays lie along the last axis and the values are
+        long functions, which take several vectors of a row at a time.
         """
         if len(self.shape) < 2 or min(self.shape[-2:]) < TILE or self.reductions or self.interior is not None:
             return frozenset()
@@ -313,7 +317,8 @@ class Loop:
             ]
         )
         along = [a for position, a in enumerate(self.accesses) if position not in found and a.view.strides[-1] != 0]
-        return found if len(found) >= len(along) else frozenset()
+        short = all(v.operation in READS or v.operation in LIGHT for v in self.values)
+        return found if short or len(found) >= len(along) else frozenset()
 
     @computed_once
     def interior(self) -> tuple[Range | None, ...] | None:
@@ -426,7 +431,7 @@ class Loop:
     def flops(self) -> int:
         """Scalar operations, loads and casts not counted."""
         points = math.prod(self.shape)
-        work = sum(v.operation not in ("load", "iota", "literal", "gather", "inside", "cast") for v in self.values)
+        work = sum(v.operation not in READS for v in self.values)
         return points * (work + len(self.reductions))
 
     @property
@@ -436,7 +441,7 @@ class Loop:
 
 
 def _is_expensive(value: Value) -> bool:
-    return value.operation in PRIMITIVES and not PRIMITIVES[value.operation].light
+    return value.operation in PRIMITIVES and value.operation not in LIGHT
 
 
 @lru_cache(MEMO)

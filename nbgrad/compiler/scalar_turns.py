@@ -21,9 +21,9 @@ from ..graph.loops.loop_rewrites import written_out
 from ..graph.loops.loop_rows import EVERY, LAST
 from ..graph.simplify import simplify
 from .emitters.emit import Emitter, memory_type, register_type
-from .fuse import LIGHT, Special
+from .fuse import Special
 from .loop_builder import SAME, baked
-from .loops import Value
+from .loops import LIGHT, Value
 from .scalars import merge
 from .unroll_axes import COMBINED, OF_TRUTHS
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.fuse import HEAVY_WEIGHT, LIGHT, Fused, Special
-from ..compiler.loops import Access, Loop, Reduction, Value, normalise
+from ..compiler.fuse import HEAVY_WEIGHT, Fused, Special
+from ..compiler.loops import LIGHT, Access, Loop, Reduction, Value, normalise
 from ..compiler.scalar_turns import ScalarTurns, scalar_turns
 from ..compiler.special import rows_of, shared_by_threads, works_apart, workspace_bytes
 from ..compiler.views import View

@@ -9,7 +9,7 @@ element by element.
 from __future__ import annotations
 
 from ..loops import TILE, Access, Loop
-from .emit import Emitter, memory_type
+from .emit import TILE_ROW, Emitter, memory_type
 
 BAND = 32
 """Rows that go through all columns together: so many elements are read from memory in a row."""
@@ -62,6 +62,10 @@ class TileEmitter(Emitter):
 
         self.counted(self.slot("i64", "band"), low, stop, band, stride=str(BAND))
         super().nest(axis, stop, high)
+
+    def hint(self) -> str:
+        """The hint to LLVM: a row of a tile is one vector."""
+        return self.told(TILE_ROW) if self.corner is not None else super().hint()
 
     def turn(self, position: int, access: Access, row: str, column: str) -> None:
         """Read a tile along the rows of memory, and store it with rows and columns exchanged."""

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...compiler.emitters.emit import Emitter, memory_type
-from ...compiler.fuse import HEAVY_WEIGHT, LIGHT
-from ...compiler.loops import APART, Access, Loop, Value
+from ...compiler.fuse import HEAVY_WEIGHT
+from ...compiler.loops import APART, LIGHT, Access, Loop, Value
 from ...graph.ir import Node
 from .device_scalars import ANGLE, FLOAT32, at_angle_ir, device_scalar_ir, ordinary_ir
 
