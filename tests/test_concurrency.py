@@ -24,6 +24,7 @@ from nbgrad.compiler import cpu
 from nbgrad.graph.trace import CELLS
 from nbgrad.process.gc_pause import RareCollection
 from nbgrad.process.locks import ForkSafeLock
+from nbgrad.process.side_by_side import SideBySide
 
 LARGE = 300_000
 SHAPES = [(3,), (1000,), (0,), (7, 11), (LARGE,), (400, 300), (2, 50_000), ()]
@@ -460,3 +461,34 @@ def test_an_interrupted_compilation_leaves_nothing(
             function(x)
         assert not [thread for thread in threading.enumerate() if "nbgrad compiles" in thread.name]
     assert np.allclose(function(x), nb.grad(many_kernels)(x), rtol=1e-13)
+
+
+def test_work_side_by_side_gives_its_values_or_errors_in_order() -> None:
+    with SideBySide(3, "test") as pool:
+        results = [pool.begin(lambda k=k: 6 // k) for k in (1, 2, 0, 3)]
+        assert [results[k]() for k in (0, 1, 3)] == [6, 3, 2]
+        with pytest.raises(ZeroDivisionError):
+            results[2]()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_work_without_other_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with SideBySide(threads, "test") as pool:
+        assert [result() for result in [pool.begin(pow, 2, k) for k in range(3)]] == [1, 2, 4]
+
+
+def test_an_interrupt_reaches_the_one_who_waits_and_ends_the_work() -> None:
+    done: list[int] = []
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), SideBySide(1, "test") as pool:
+        first = pool.begin(interrupted)
+        pool.begin(done.append, 1)
+        first()
+    assert not done

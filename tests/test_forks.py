@@ -234,3 +234,36 @@ done.set()
 thread.join()
 """
     finish(script)
+
+
+@pytest.mark.fork
+def test_a_fork_and_a_thread_that_compiles_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    """Executors of the standard library have a lock that a fork takes before ours; threads that compile must not."""
+    script = """
+import os, threading, time, warnings
+from nbgrad.compiler import cpu
+import concurrent.futures.thread  # after ours, so that a fork asks its rule first
+warnings.simplefilter("ignore", DeprecationWarning)
+begun = threading.Event()
+
+def text(symbol):
+    begun.set()
+    time.sleep(0.3)
+    return f"define i64 @{symbol}(i64 %a) {{ ret i64 %a }}"
+
+def compile_two():
+    functions = [cpu.Function(f"test {s}", s, lambda s=s: text(s)) for s in ("one", "two")]
+    assert len(cpu.function_codes(functions, threads=2)) == 2
+
+thread = threading.Thread(target=compile_two)
+thread.start()
+begun.wait()
+start = time.monotonic()
+child = os.fork()
+if child == 0:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+thread.join()
+assert time.monotonic() - start < 15
+"""
+    finish(script, {"NBGRAD_CACHE_DIR": str(tmp_path)})

@@ -14,9 +14,9 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import llvmlite.binding as llvm
@@ -24,6 +24,7 @@ import llvmlite.binding as llvm
 from .. import config
 from ..errors import ArgumentError
 from ..process.locks import building
+from ..process.side_by_side import SideBySide
 from . import cache
 from .passes import emitted, parsed, run_passes
 from .scalars import RARE
@@ -265,8 +266,7 @@ def _objects(
 ) -> Generator[tuple[str, str, bytes], None, None]:
     """The key, the symbol and the object code of each function, from the disk or compiled now; with the lock."""
     new: list[tuple[str, str, str, Callable[[], bytes]]] = []
-    with ExitStack() as stack:
-        later = _side_by_side(stack, min(threads, len(missing)))
+    with SideBySide(min(threads, len(missing)), "nbgrad compiles") as pool:
         for key, (function, quick) in missing.items():
             name = cache.digest(key)
             symbol = f"{function.symbol}.{name}"
@@ -277,7 +277,7 @@ def _objects(
                 continue
             check_cpu_name(os.environ.get("NBGRAD_CPU_NAME"))
             text = function.make_ir().replace(f"@{function.symbol}(", f"@{symbol}(")
-            new.append((key, name, symbol, later(text, function.finished, quick)))
+            new.append((key, name, symbol, pool.begin(compile_ir, text, function.finished, quick)))
         for number, (key, name, symbol, compiled) in enumerate(new, 1):
             if tell is not None:
                 tell(number, len(new))
@@ -285,25 +285,6 @@ def _objects(
             cache.counters["compiled"] += 1
             cache.store("object", name, data)
             yield key, symbol, data
-
-
-def _side_by_side(stack: ExitStack, threads: int) -> Callable[[str, bool, bool], Callable[[], bytes]]:
-    """`compile_ir` in other threads, until the stack ends: it begins now, and its result is waited for later."""
-    if threads <= 1:
-        return lambda *given: functools.partial(compile_ir, *given)
-    from concurrent.futures import ThreadPoolExecutor
-
-    pool = ThreadPoolExecutor(threads, "nbgrad compiles")
-    stack.callback(pool.shutdown, cancel_futures=True)
-
-    def later(*given: Any) -> Callable[[], bytes]:
-        try:
-            return pool.submit(compile_ir, *given).result
-        except RuntimeError:
-            # Python is about to end, or the system allows no more threads.
-            return functools.partial(compile_ir, *given)
-
-    return later
 
 
 def function_address(function: Function) -> int:

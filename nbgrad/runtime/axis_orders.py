@@ -72,7 +72,11 @@ class _Votes:
             ones = [axis for axis, extent in enumerate(node.shape) if extent == 1]
             known = [ranks for ranks in self.elements if len(ranks) == len(longer)]
             orders = {(*ones, *[longer[rank] for rank in ranks]) for ranks in known}
-        return max([_in_c(node), *sorted(orders)], key=lambda order: self.elements[_among_longer(order, node.shape)])
+        return self.first(node, [_in_c(node), *sorted(orders)])
+
+    def first(self, node: Node, orders: Sequence[Order]) -> Order:
+        """The order of most elements among some, the first of as many."""
+        return max(orders, key=lambda order: self.elements[_among_longer(order, node.shape)])
 
 
 def _among_longer(order: Order, shape: Shape) -> Order:
@@ -133,6 +137,9 @@ def _laid(node: Node, operands: Sequence[_Laid], votes: _Votes) -> _Laid:
         return _Laid(_like(node, inputs, node.params, index.array.shape), index.order)
     if primitive.kind == "elementwise" and shape:
         said = {one.order for one in operands if one.array.primitive is not BROADCAST}
+        if not said and node.dtype.kind in "iu":
+            # Positions, of which row_scatter.py finds the rows.
+            said.add(_in_c(node))
         order = said.pop() if len(said) == 1 else votes.chosen(node, said)
         inputs = [one.turned(order) for one in operands]
         return _Laid(_like(node, inputs, node.params, tuple([shape[axis] for axis in order])), order)
@@ -144,9 +151,14 @@ def _laid(node: Node, operands: Sequence[_Laid], votes: _Votes) -> _Laid:
         return _Laid(reduced, tuple([left.index(axis) for axis in order if axis in left]))
     if primitive is CONCATENATE:
         pieces = [(source.shape, one.strides()) for source, one in zip(node.inputs, operands, strict=True)]
-        order = tuple(order_of_pieces(pieces))
+        order, axis = tuple(order_of_pieces(pieces)), node.params[0]
+        if all(source.shape[axis] == 1 for source in node.inputs):
+            # Stacked pieces lie as they do wherever the axis goes between theirs.
+            others = [other for other in order if other != axis]
+            places = [order.index(axis), *range(node.ndim)]
+            order = votes.first(node, [(*others[:at], axis, *others[at:]) for at in places])
         inputs = [one.turned(order) for one in operands]
-        return _Laid(_like(node, inputs, (order.index(node.params[0]),), tuple([shape[a] for a in order])), order)
+        return _Laid(_like(node, inputs, (order.index(axis),), tuple([shape[a] for a in order])), order)
     if primitive.kind == "movement":
         moved = _moved(node, operands[0])
         if moved is not None:

@@ -21,6 +21,7 @@ from ...compiler import cache as disk
 from ...compiler.passes import emitted, parsed, run_passes
 from ...errors import DeviceError
 from ...process.locks import building
+from ...process.side_by_side import SideBySide
 from .dialect import FOR_GPU
 from .launches import DeviceKernel
 
@@ -168,28 +169,23 @@ def compile_ahead(kernels: Iterable[DeviceKernel], capability: tuple[int, int], 
             _ahead[name] = known
     if len(missing) < 2:
         return
-    from concurrent.futures import ThreadPoolExecutor
 
     def compiled(text: str | None, ir: str) -> tuple[str, bytes]:
         text = compile_ptx(ir, capability) if text is None else text
         return text, link(text, capability)[0]
 
-    with building.held():
-        pool = ThreadPoolExecutor(min(threads, len(missing)), "nbgrad compiles")
-        try:
-            later = {}
-            for name, kernel in missing.items():
-                text = disk.load_text("ptx", _name_of_ptx(kernel, capability))
-                later[name] = text, pool.submit(compiled, text, kernel.make() if text is None else "")
-            for name, (known, future) in later.items():
-                text, _ahead[name] = future.result()
-                disk.counters["compiled"] += known is None
-                disk.store("cubin", name, _ahead[name])
-                if known is None:
-                    disk.store_text("ptx", _name_of_ptx(missing[name], capability), text)
-        finally:
-            # Threads must not go on after an interrupt, when the lock is open.
-            pool.shutdown(cancel_futures=True)
+    # Threads must not go on after an interrupt, when the lock is open.
+    with building.held(), SideBySide(min(threads, len(missing)), "nbgrad compiles") as pool:
+        later = {}
+        for name, kernel in missing.items():
+            text = disk.load_text("ptx", _name_of_ptx(kernel, capability))
+            later[name] = text, pool.begin(compiled, text, kernel.make() if text is None else "")
+        for name, (known, result) in later.items():
+            text, _ahead[name] = result()
+            disk.counters["compiled"] += known is None
+            disk.store("cubin", name, _ahead[name])
+            if known is None:
+                disk.store_text("ptx", _name_of_ptx(missing[name], capability), text)
 
 
 def link(text: str, capability: tuple[int, int]) -> tuple[bytes, str]:
