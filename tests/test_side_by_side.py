@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import nbgrad as nb
 from nbgrad.compiler.fuse import fuse
 from nbgrad.compiler.loops import Loop
-from nbgrad.graph.builders import reshape, slice_axes
+from nbgrad.graph.builders import reduce, reshape, slice_axes
 from nbgrad.graph.ir import Node, elementwise, placeholder
 from nbgrad.graph.simplify import simplify
 
@@ -240,3 +240,46 @@ def test_matrices_times_vectors(length: int, dtype: Any) -> None:
         scale = np.abs(x).astype(float) @ np.abs(y).astype(float)
         for f in (lambda x, y: x @ y, lambda x, y: np.sum((x - y) * y, axis=1) + np.sum(y * y)):
             assert (np.abs(nb.jit(f)(x, y) - exact) <= 8 * np.finfo(dtype).eps * (scale + y.astype(float) @ y)).all()
+
+
+# ----- Sums of a few rows -----
+
+ROWS = {"sum": np.sum, "product": np.prod, "largest": np.max, "least": np.min, "any": np.any, "all": np.all}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32, np.bool_, np.float16])
+@pytest.mark.parametrize("name", ROWS)
+def test_reductions_of_a_few_rows(name: str, dtype: Any) -> None:
+    for shape, axis in (((2, 65), 0), ((3, 1001), 0), ((2, 16, 700), 1), ((17, 800), 0), ((3, 2, 130), (0,))):
+        x = RNG.integers(-2, 3, shape).astype(dtype)
+        if dtype == np.float64:
+            x[(0,) * (x.ndim - 1)][::7] = np.nan
+        function = ROWS[name]
+        assert_array_equal(nb.jit(lambda x, axis=axis, f=function: f(x, axis=axis))(x), function(x, axis=axis))
+
+
+def test_a_few_rows_are_reduced_in_one_pass() -> None:
+    def reductions(node: Node) -> int:
+        return sum(len(step.reductions) for step in fuse(simplify([node])).steps if isinstance(step, Loop))
+
+    few, computed, many = (placeholder((rows, 4000), np.dtype(float)) for rows in (16, 4, 17))
+    assert not reductions(reduce("sum", few, (0,)))
+    assert not reductions(reduce("max", computed * computed, (0,)))
+    assert reductions(reduce("sum", many, (0,)))
+    assert reductions(reduce("sum", few * few, (0,)))
+
+
+@pytest.mark.parametrize("shape", [(3, 40), (2, 9, 5), (5, 1), (1, 5), (4, 1100, 2), (0, 3)])
+def test_products_of_all_others_along_any_axis(shape: tuple[int, ...]) -> None:
+    x = RNG.uniform(0.9, 1.1, shape)
+    for axis in range(x.ndim):
+        weights = RNG.normal(size=np.prod(x, axis=axis).shape)
+        found = nb.grad(lambda x, axis=axis, w=weights: np.sum(np.prod(x, axis=axis) * w))(x)
+        expected = np.expand_dims(weights * np.prod(x, axis=axis), axis) / x
+        assert_allclose(found, expected, rtol=1e-12)
+        if x.size:
+            zero = x.copy()
+            zero[(0,) * x.ndim] = 0.0
+            found = nb.grad(lambda x, axis=axis: np.sum(np.prod(x, axis=axis)))(zero)
+            others = np.delete(zero, 0, axis)[tuple(slice(None) if a == axis else 0 for a in range(x.ndim))]
+            assert_allclose(found[(0,) * x.ndim], np.prod(others), rtol=1e-12)

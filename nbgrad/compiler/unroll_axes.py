@@ -1,10 +1,11 @@
-"""Short trailing axes, taken apart: an array of points in space becomes one array for each coordinate.
+"""Short axes, taken apart: an array of points in space becomes one array for each coordinate.
 
 In: a simplified graph. Out: an equal graph in which every value with a last axis of a few elements, where that axis is
 summed over, cut or stretched, is several values without the axis. A loop over three coordinates inside a loop over
 points is too short to be fast, and splits a function of points into many kernels; without it everything that happens to
 a point is one loop over the points. Called by fuse.py. Where the whole array is needed (an output, a special kernel),
-it is a concatenation, and the loops write their coordinate where it belongs.
+it is a concatenation, and the loops write their coordinate where it belongs. A few long rows that are summed are added
+to each other, so that the sums are not read and written again for each row.
 
 A region is a set of nodes that share one short axis. It is taken apart as a whole or not at all: arithmetic that only
 runs along contiguous memory is faster as it is.
@@ -12,10 +13,12 @@ runs along contiguous memory is faster as it is.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TypeVar
+
+import numpy as np
 
 from ..graph.builders import concatenate, reduce, reshape, slice_axes
 from ..graph.ir import Node, broadcast, elementwise, literal, make, topological, zeros
@@ -27,6 +30,8 @@ T = TypeVar("T")
 
 LONGEST = 4
 """The longest axis that is taken apart."""
+MOST_ROWS = 16
+"""The rows of an array that are combined in one pass."""
 LONGEST_OF_PARTS = 16
 """The longest axis that is taken apart where it only holds shorter ones side by side: gathered, or added up."""
 PLACING = frozenset(["add", "gather"])
@@ -39,7 +44,7 @@ OF_TRUTHS = {"sum": "logical_or", "prod": "logical_and", "max": "logical_or", "m
 """The operation that combines two elements of a reduction: of numbers, of truth values."""
 
 
-@lru_cache(MEMO)
+@functools.lru_cache(MEMO)
 def short_axis(shape: Shape) -> int | None:
     """The last axis longer than 1, if it is short and there are many points."""
     for axis in range(len(shape) - 1, -1, -1):
@@ -331,10 +336,7 @@ class _Splitter:
         rest = [a - (a > axis) for a in axes if a != axis]
         if axis not in axes:
             return _Parts(axis - sum(a < axis for a in axes), [reduce(node.name, part, rest) for part in state.parts])
-        combined = state.parts[0]
-        for part in state.parts[1:]:
-            combined = elementwise((OF_TRUTHS if node.dtype.kind == "b" else COMBINED)[node.name], combined, part)
-        return reduce(node.name, combined, rest)
+        return reduce(node.name, _combined(node, state.parts), rest)
 
     def taken(self, node: Node) -> Node | None:
         """A single part: a slice of length 1."""
@@ -348,8 +350,44 @@ class _Splitter:
         return reshape(part, node.shape)
 
 
+def _is_of_few_rows(node: Node) -> bool:
+    """Whether a node reduces an axis of a few long rows."""
+    if node.primitive.kind != "reduction" or len(node.params[0]) != 1 or node.dtype == np.float16:
+        # Sums in float16 are rounded once.
+        return False
+    (axis,), (source,) = node.params[0], node.inputs
+    most = MOST_ROWS if source.primitive.kind in ("source", "special") else LONGEST
+    rows, points = source.shape[axis], math.prod(source.shape[axis + 1 :])
+    return 1 < rows <= most and points >= FEWEST_POINTS * rows
+
+
+def _combined_rows(node: Node) -> Node:
+    """A reduction of a few rows as a combination of these, in one pass that keeps no results in memory between."""
+    (axis,), (source,) = node.params[0], node.inputs
+    every = [(0, n, 1) for n in source.shape]
+    rows = [
+        reshape(slice_axes(source, [*every[:axis], (k, 1, 1), *every[axis + 1 :]]), node.shape)
+        for k in range(source.shape[axis])
+    ]
+    return _combined(node, rows)
+
+
+def _combined(node: Node, parts: Sequence[Node]) -> Node:
+    """The parts of what a reduction reduces, combined."""
+    operation = (OF_TRUTHS if node.dtype.kind == "b" else COMBINED)[node.name]
+    return functools.reduce(functools.partial(elementwise, operation), parts)
+
+
 def take_apart(outputs: list[Node], order: list[Node]) -> tuple[list[Node], list[Node]]:
-    """Equal outputs whose short trailing axes are taken apart where that helps, and all their nodes in order."""
+    """Equal outputs whose short axes are taken apart where that helps, and all their nodes in order."""
+    if any(map(_is_of_few_rows, order)):
+        rows: dict[Node, Node] = {}
+        for node in walked(order):
+            inputs = tuple([rows[source] for source in node.inputs])
+            same = node if inputs == node.inputs else Node(node.primitive, inputs, node.params, node.shape, node.dtype)
+            rows[node] = _combined_rows(same) if _is_of_few_rows(node) else same
+        outputs = [rows[node] for node in outputs]
+        order = topological(outputs)
     for _ in range(MOST_AXES):
         regions = _Regions(order)
         if not regions.split:

@@ -44,40 +44,43 @@ def _prod_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
     x, t = node.inputs[0], tangents[0]
     assert t is not None
     axes = node.params[0]
-    kept = tuple([a for a in range(x.ndim) if a not in axes])
-    x, t = (
-        reshape(transpose(v, kept + axes), (*[x.shape[a] for a in kept], math.prod(x.shape[a] for a in axes)))
-        for v in (x, t)
-    )
-    return reduce("sum", _products_of_others(x) * t, (x.ndim - 1,))
+    if len(axes) != 1:
+        kept = tuple([a for a in range(x.ndim) if a not in axes])
+        flat = (*[x.shape[a] for a in kept], math.prod(x.shape[a] for a in axes))
+        x, t = (reshape(transpose(v, kept + axes), flat) for v in (x, t))
+        axes = (len(kept),)
+    return reduce("sum", _products_of_others(x, axes[0]) * t, axes)
 
 
-def _products_of_others(x: Node) -> Node:
-    """Along the last axis, the product of all elements but each one.
+def _products_of_others(x: Node, axis: int) -> Node:
+    """Along an axis, the product of all elements but each one.
 
     A long axis is cut into a few parts, one below the other: the product of all others is that of the others in a
     column times that of the other columns. Running products are formed one after the other, and only of short axes.
     """
-    n = x.shape[-1]
+    n = x.shape[axis]
     if 1 < n <= SHORT:
-        return make("concatenate", tuple(_products_of_few([_part(x, k, 1) for k in range(n)])), (x.ndim - 1,))
+        return make("concatenate", tuple(_products_of_few([_part(x, axis, k, 1) for k in range(n)])), (axis,))
     if n <= LONG:
-        return _products_before(x, reverse=False) * _products_before(x, reverse=True)
+        last = x.ndim - 1
+        along = transpose(x, (*range(axis), *range(axis + 1, x.ndim), axis))
+        others = _products_before(along, reverse=False) * _products_before(along, reverse=True)
+        return transpose(others, (*range(axis), last, *range(axis, last)))
     m = n // SHORT
-    rows = [_part(x, k * m, m) for k in range(SHORT)]
-    left = _part(x, SHORT * m, n % SHORT)
+    rows = [_part(x, axis, k * m, m) for k in range(SHORT)]
+    left = _part(x, axis, SHORT * m, n % SHORT)
     columns = functools.reduce(mul, rows)
-    others = _products_of_others(make("concatenate", (columns, left), (x.ndim - 1,)) if n % SHORT else columns)
-    of_columns = _part(others, 0, m)
+    others = _products_of_others(make("concatenate", (columns, left), (axis,)) if n % SHORT else columns, axis)
+    of_columns = _part(others, axis, 0, m)
     pieces = [row * of_columns for row in _products_of_few(rows)]
     if n % SHORT:
-        pieces.append(_part(others, m, n % SHORT))
-    return make("concatenate", tuple(pieces), (x.ndim - 1,))
+        pieces.append(_part(others, axis, m, n % SHORT))
+    return make("concatenate", tuple(pieces), (axis,))
 
 
-def _part(x: Node, start: int, length: int) -> Node:
-    """Some elements along the last axis."""
-    return slice_axes(x, [*[(0, m, 1) for m in x.shape[:-1]], (start, length, 1)])
+def _part(x: Node, axis: int, start: int, length: int) -> Node:
+    """Some elements along an axis."""
+    return slice_axes(x, [(start, length, 1) if a == axis else (0, n, 1) for a, n in enumerate(x.shape)])
 
 
 def _products_of_few(elements: Sequence[Node]) -> list[Node]:
