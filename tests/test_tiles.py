@@ -82,12 +82,12 @@ def only_loop(function: Any, *shapes: tuple[int, ...]) -> loops.Loop:
     return loop
 
 
-def test_maps_of_few_instructions_or_mostly_across_are_turned():
+def test_maps_of_few_instructions_are_turned():
     assert only_loop(lambda x: x.T * 2, (9, 10)).turned
     assert not only_loop(lambda x: x.T * 2, (9, 7)).turned
     assert only_loop(lambda x, y, z: x.T * y + z, (9, 10), (10, 9), (10, 9)).turned
-    assert only_loop(lambda x: np.exp(x.T), (9, 10)).turned
-    assert not only_loop(lambda x, y: np.exp(x.T) + y, (9, 10), (10, 9)).turned
+    assert not only_loop(lambda x: np.exp(x.T), (9, 10)).turned
+    assert not only_loop(lambda x, y: np.concatenate([x.T, y]) * 2, (9, 10), (10, 9)).turned
     assert not only_loop(lambda x: np.sum(x.T * x.T, axis=0), (9, 10)).turned
 
 

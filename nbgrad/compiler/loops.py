@@ -297,13 +297,17 @@ class Loop:
     def turned(self) -> frozenset[int]:
         """The arrays that a map reads across: side by side along the axis before the last one, far apart along that.
 
-        Their elements are turned in tiles (tiles.py), unless more arrays lie along the last axis and the values are
-        long functions, which take several vectors of a row at a time.
+        Their elements are turned in tiles (tiles.py) where the values take a few instructions. Long functions, and masks,
+        want more than the row of a tile at a time.
         """
-        if len(self.shape) < 2 or min(self.shape[-2:]) < TILE or self.reductions or self.interior is not None:
+        if len(self.shape) < 2 or min(self.shape[-2:]) < TILE or self.reductions:
+            return frozenset()
+        if not all(v.operation in READS or v.operation in LIGHT for v in self.values):
+            return frozenset()
+        if any(a.view.is_masked for a in self.accesses):
             return frozenset()
         written = {s.access for s in self.stores}
-        found = frozenset(
+        return frozenset(
             [
                 position
                 for position, (buffer, view, dtype) in enumerate(self.accesses)
@@ -312,13 +316,9 @@ class Loop:
                 and position not in written
                 and view.strides[-2] == 1
                 and view.strides[-1] not in WALKS
-                and not any(view.valid)
                 and tiles_take(dtype)
             ]
         )
-        along = [a for position, a in enumerate(self.accesses) if position not in found and a.view.strides[-1] != 0]
-        short = all(v.operation in READS or v.operation in LIGHT for v in self.values)
-        return found if short or len(found) >= len(along) else frozenset()
 
     @computed_once
     def interior(self) -> tuple[Range | None, ...] | None:
