@@ -297,7 +297,7 @@ class Loop:
     def turned(self) -> frozenset[int]:
         """The arrays that a map reads across: side by side along the axis before the last one, far apart along that.
 
-        Their elements are turned in tiles (tiles.py) where the values take a few instructions. Long functions, and masks,
+        Their elements are turned in tiles (tiles.py) where the values take a few instructions. Long functions and masks
         want more than the row of a tile at a time.
         """
         if len(self.shape) < 2 or min(self.shape[-2:]) < TILE or self.reductions:

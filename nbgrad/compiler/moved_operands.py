@@ -1,7 +1,8 @@
 """Movements of maps: where one is all that is read of a map, its operands are moved instead.
 
 In: a simplified graph. Out: an equal graph in which the slice, transpose or reversal of an elementwise expression that
-nothing else reads became that expression of the moved operands; the graph itself if there is none. Called by front.py
+nothing else reads, but for other slices of other elements, became that expression of the moved operands; the graph
+itself if there is none. Called by front.py
 before fusing. Such an expression would be stored in its own order and read in another; and what a slice leaves out
 need not be computed. Moved operands are views, which loops read as they are.
 
@@ -13,9 +14,10 @@ reading `x` across and turning the product again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
+from ..graph.builders import slice_axes, transpose
 from ..graph.ir import PRIMITIVES, Node, topological
-from ..graph.shapes import Shape
 from ..graph.simplify import Simplifier
 from .views import View, view_through
 
@@ -26,6 +28,8 @@ MOVES = frozenset([RESHAPE, SLICE, TRANSPOSE])
 VIEWS = frozenset(PRIMITIVES[name] for name in "reshape slice transpose broadcast pad".split())
 SMALL = 1 << 10
 """Arrays of fewer elements may be read in any order."""
+MOST_PIECES = 8
+"""Slices of one map that its operands are cut into."""
 Readers = dict[Node, set[Node | None]]
 """The nodes that read a node; None stands for the caller."""
 FACING = frozenset([-1, 0, 1])
@@ -66,7 +70,7 @@ class _Moved:
         self.top = self.chain[-1].inputs[0]
         self.nodes: set[Node | None] = set()
         self.operands: dict[Node, None] = {}
-        if len(readers[self.top]) == 1 and _is_map(self.top):
+        if (len(readers[self.top]) == 1 or _are_apart(readers[self.top])) and _is_map(self.top):
             self._collect()
 
     def _collect(self) -> None:
@@ -120,9 +124,31 @@ class _Moved:
 
     def _moved(self, operand: Node) -> Node:
         for move in reversed(self.chain):
-            shape: Shape = move.shape
-            operand = Node(move.primitive, (operand,), move.params, shape, operand.dtype)
+            if move.primitive is SLICE and operand.primitive is TRANSPOSE:
+                # A slice of what is turned, such as pieces side by side, may be one of these.
+                axes = operand.params[0]
+                ranges = sorted(zip(axes, move.params[0], strict=True))
+                operand = transpose(slice_axes(operand.inputs[0], [part for _, part in ranges]), axes)
+            else:
+                operand = Node(move.primitive, (operand,), move.params, move.shape, operand.dtype)
         return operand
+
+
+def _are_apart(readers: set[Node | None]) -> bool:
+    """Whether all that read a map are slices without common elements, so that none is computed twice."""
+    if len(readers) > MOST_PIECES or not all(node is not None and node.primitive is SLICE for node in readers):
+        return False
+    pieces = [[_ends(*part) for part in node.params[0]] for node in readers if node is not None]
+    return all(
+        any(before[1] < after[0] or after[1] < before[0] for before, after in zip(one, other, strict=True))
+        for one, other in combinations(pieces, 2)
+    )
+
+
+def _ends(start: int, length: int, step: int) -> tuple[int, int]:
+    """The first and the last position of a slice along an axis."""
+    last = start + (length - 1) * step
+    return min(start, last), max(start, last)
 
 
 def _is_map(node: Node) -> bool:

@@ -2,8 +2,8 @@
 
 In: fused kernels. Out: the same, in which a loop that reads an array far apart along its innermost axis, though the
 elements are side by side along another one, reads a copy in its own order. Called by front.py, for the CPU. A map of
-few instructions turns them in tiles by itself (tiles.py). For all others the copy, which is such a map, costs a third of
-what reading across does.
+few instructions turns them in tiles by itself (tiles.py). For all others the copy, which is such a map, costs a third
+of what reading across does.
 """
 
 from __future__ import annotations
