@@ -158,6 +158,18 @@ def _pointer_to(typing_context, pointer, position):
 
 
 @intrinsic
+def _word_at(typing_context, pointer, position):
+    """The 32-bit integer where an element begins."""
+
+    def generate(context, builder, signature, arguments):
+        word = ir.IntType(32)
+        place = builder.bitcast(builder.gep(arguments[0], [arguments[1]]), word.as_pointer())
+        return builder.sext(builder.load(place), ir.IntType(64))
+
+    return types.int64(pointer, types.int64), generate
+
+
+@intrinsic
 def _call_address(typing_context, address, pointers):
     """A call of the routine at an address, with pointers of any kinds and without a result."""
 
@@ -412,6 +424,7 @@ INTRINSICS = {
     sort.rank_byte: _rank_byte,
     linalg.at: _pointer_to,
     linalg.call: _call_address,
+    linalg.word: _word_at,
     convolution.tile: _register_tile("tile"),
     convolution.dots: _register_tile("dots"),
     convolution.copy: _register_tile("copy"),

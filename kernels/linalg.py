@@ -15,7 +15,7 @@ FEW = 16
 """Matrices of at most this many rows are pivoted completely at once."""
 GECON, LEAD = 3, 5
 """Where it has the routine that estimates conditions, for `complete_pivots`, and the extent of the leading block."""
-UPPER, TRANSPOSED = ord("U"), ord("T")
+UPPER, TRANSPOSED, VECTORS = ord("U"), ord("T"), ord("V")
 SMALL = 4
 """Matrices of at most this many rows are factored here: a call of LAPACK takes longer."""
 BLOCK = 64
@@ -29,6 +29,11 @@ def at(pointer, position):
 
 def call(address, pointers):
     """Call a routine with a tuple of pointers; compiled code only (intrinsics.py)."""
+    raise NotImplementedError
+
+
+def word(pointer, position):
+    """The 32-bit integer at an element; compiled code only (intrinsics.py)."""
     raise NotImplementedError
 
 
@@ -335,3 +340,153 @@ def order_completely(work, base, out, rows, n):
                 factor = work[base + i * n + k] / pivot
                 for j in range(k + 1, n):
                     work[base + i * n + j] -= factor * work[base + k * n + j]
+
+
+# ----- Decompositions -----
+
+# Their `sizes` begin with the address of a function that does the same, which the compiler calls where 1 is returned,
+# because LAPACK has found nothing, or some element is infinite or undefined.  The extents, the number of matrices and
+# the address of LAPACK's routine follow.  LAPACK gets the matrices in columns, as from NumPy, so that vectors have the
+# signs of NumPy's.
+ROUTINE = 4
+"""Where `sizes` has the routine; letters and the extents of scratch memory follow."""
+SAVED = 8
+"""Elements of the scratch memory in front, for numbers that LAPACK says."""
+
+
+def eigh(a, work, out, sizes, begin, end):
+    """Eigenvalues in ascending order, then the vectors one after the other if they are asked for (syevd).
+
+    `sizes` goes on with the letters of what is wanted and of the triangle, and the extents of both scratch memories.
+    """
+    n = sizes[1]
+    vectors = sizes[5] == VECTORS
+    length = n + n * n if vectors else n
+    size, floats, matrix_work = at(sizes, 1), SAVED, SAVED + sizes[7] + sizes[8]
+    for matrix in range(sizes[2]):
+        base, line = matrix * n * n, matrix * length
+        if not all_finite(a, base, n * n):
+            return 1
+        for i in range(n):
+            for j in range(n):
+                if vectors:
+                    out[line + n + j * n + i] = a[base + i * n + j]
+                else:
+                    work[matrix_work + j * n + i] = a[base + i * n + j]
+        target = at(out, line + n) if vectors else at(work, matrix_work)
+        scratch = (at(work, floats), at(sizes, 7), at(work, floats + sizes[7]), at(sizes, 8))
+        call(
+            sizes[ROUTINE],
+            (at(sizes, 5), at(sizes, 6), size, target, at(sizes, 3), at(out, line), *scratch, at(work, 0)),
+        )
+        if word(work, 0) != 0:
+            return 1
+    return 0
+
+
+def svd(a, work, out, sizes, begin, end):
+    """Left vectors in columns, singular values in descending order, right vectors in rows; or the values alone (gesdd).
+
+    `sizes` has both extents, the number of matrices, and after the routine the letter of what is wanted, the numbers of
+    left and of right vectors, and the extent of the first scratch memory.
+    """
+    m, n, lefts, rights = sizes[1], sizes[2], sizes[6], sizes[7]
+    k = min(m, n)
+    matrix_work = SAVED + sizes[8] + 8 * k
+    left = matrix_work + m * n
+    right = left + m * lefts
+    for matrix in range(sizes[3]):
+        line = matrix * (m * lefts + k + rights * n)
+        values = line + m * lefts
+        if not all_finite(a, matrix * m * n, m * n):
+            return 1
+        in_columns(a, matrix * m * n, work, matrix_work, m, n)
+        vectors = (at(work, left), at(sizes, 1), at(work, right), at(sizes, 9))
+        scratch = (at(work, SAVED), at(sizes, 8), at(work, SAVED + sizes[8]), at(work, 0))
+        extents = (at(sizes, 1), at(sizes, 2), at(work, matrix_work), at(sizes, 1))
+        call(sizes[ROUTINE], (at(sizes, 5), *extents, at(out, values), *vectors, *scratch))
+        if word(work, 0) != 0:
+            return 1
+        in_columns(work, left, out, line, lefts, m)
+        in_columns(work, right, out, values + k, n, rights)
+    return 0
+
+
+def qr(a, work, out, sizes, begin, end):
+    """Orthonormal columns, then the upper triangle, of matrices with at least as many rows as columns (geqrf, orgqr).
+
+    `sizes` has both extents, the number of matrices, and after the routine the other one, the number of orthonormal
+    columns, and the extent of the scratch memory.
+    """
+    m, n, columns = sizes[1], sizes[2], sizes[6]
+    matrix_work = SAVED + sizes[7] + n
+    last = (at(work, SAVED), at(sizes, 7), at(work, 0))
+    factors = at(work, SAVED + sizes[7])
+    target, rows = at(work, matrix_work), at(sizes, 1)
+    for matrix in range(sizes[3]):
+        line = matrix * (m * columns + n * n)
+        if not all_finite(a, matrix * m * n, m * n):
+            return 1
+        in_columns(a, matrix * m * n, work, matrix_work, m, n)
+        call(sizes[ROUTINE], (rows, at(sizes, 2), target, rows, factors, *last))
+        if word(work, 0) != 0:
+            return 1
+        for i in range(n):
+            for j in range(n):
+                out[line + m * columns + i * n + j] = work[matrix_work + j * m + i] if j >= i else 0
+        call(sizes[5], (rows, at(sizes, 6), at(sizes, 2), target, rows, factors, *last))
+        if word(work, 0) != 0:
+            return 1
+        in_columns(work, matrix_work, out, line, columns, m)
+    return 0
+
+
+def eig(a, work, out, sizes, begin, end):
+    """Eigenvalues, then the vectors in columns if they are asked for: complex numbers, of real matrices (geev).
+
+    `sizes` has the extent, the number of matrices, the leading extent, and after the routine the letter of what is
+    wanted, another letter for what is not, and the extent of the scratch memory."""
+    n = sizes[1]
+    vectors = sizes[5] == VECTORS
+    length = 2 * (n + n * n) if vectors else 2 * n
+    real = SAVED + sizes[7]
+    imaginary, right, matrix_work = real + n, real + 2 * n, real + 2 * n + n * n
+    size, lead, letter = at(sizes, 1), at(sizes, 3), at(sizes, 6)
+    for matrix in range(sizes[2]):
+        line = matrix * length
+        if not all_finite(a, matrix * n * n, n * n):
+            return 1
+        in_columns(a, matrix * n * n, work, matrix_work, n, n)
+        found = (at(work, real), at(work, imaginary), at(work, right), lead, at(work, right), lead)
+        scratch = (at(work, SAVED), at(sizes, 7), at(work, 0))
+        call(sizes[ROUTINE], (letter, at(sizes, 5), size, at(work, matrix_work), lead, *found, *scratch))
+        if word(work, 0) != 0:
+            return 1
+        for j in range(n):
+            out[line + 2 * j] = work[real + j]
+            out[line + 2 * j + 1] = work[imaginary + j]
+            if vectors:
+                # A pair of conjugate vectors: the real part in the first column, the imaginary one in the second.
+                part = work[imaginary + j]
+                first = right + (j - 1 if part < 0 else j) * n
+                sign = 1 if part > 0 else -1 if part < 0 else 0
+                for i in range(n):
+                    place = line + 2 * (n + i * n + j)
+                    out[place] = work[first + i]
+                    out[place + 1] = sign * work[first + n + i] if sign != 0 else 0
+    return 0
+
+
+def all_finite(source, first, count):
+    """Whether no element is infinite or undefined: LAPACK complains of those on its own, or does not end."""
+    lost = 0.0
+    for k in range(first, first + count):
+        lost += source[k] * 0
+    return lost == 0.0
+
+
+def in_columns(source, first, target, start, rows, columns):
+    """Write the transpose of a matrix."""
+    for i in range(rows):
+        for j in range(columns):
+            target[start + j * rows + i] = source[first + i * columns + j]

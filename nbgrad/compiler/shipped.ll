@@ -1,35 +1,35 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 20
-; digest nbgrad.kernels.arithmetic 27785978bc40ba60913c4019d5cf216b
-; digest nbgrad.kernels.bessel bccb658479a7e795b03cc0daa1a30cc2
-; digest nbgrad.kernels.comparison e6b57de577466bda782db1c33da806e9
-; digest nbgrad.kernels.convolution a5bb69c34be6369b6edb45bd35515a22
-; digest nbgrad.kernels.error_function e35e8b0002086ee039f5bc48da29cc8f
-; digest nbgrad.kernels.exponential 1695bb466f6b65e954c472584cfeda5d
-; digest nbgrad.kernels.gamma 8fabb5e024101de4e12c723735607fa3
-; digest nbgrad.kernels.hyperbolic a18fa7906071452de3d4f9cdecc7ab82
-; digest nbgrad.kernels.inverse_trigonometric 8bfcab29c1e3190a26c3da8db7cd2bcc
-; digest nbgrad.kernels.jacobi 62b44db24c6a1474f17f50de39bb1a52
-; digest nbgrad.kernels.linalg a5bb69c34be6369b6edb45bd35515a22
-; digest nbgrad.kernels.logarithm 2c15730331c4e53ed498a975c78fe453
-; digest nbgrad.kernels.power 65bc9d3451049fa7b08b5fa563830289
-; digest nbgrad.kernels.random c7bd7b31f64638beb66609a89ff5a994
-; digest nbgrad.kernels.reciprocal_root 775622e4a0c59569a3853e452e58e36a
-; digest nbgrad.kernels.scan ea8cf68c4fa9ca1b35f38fc46b7f333f
-; digest nbgrad.kernels.scatter 85318854c1ae9f77437fa5aaaa0dc8ca
-; digest nbgrad.kernels.sinc e34875dbd1263e68d5145d6900d3cab9
-; digest nbgrad.kernels.single cefb52815f0b08df734e49a5431c9b20
-; digest nbgrad.kernels.single_angles 74afb44c798632e4c0b04d14bebec55b
-; digest nbgrad.kernels.single_hyperbolic e99feb7b0d066b7fe28d4932d2e0ca1a
-; digest nbgrad.kernels.sort a5bb69c34be6369b6edb45bd35515a22
-; digest nbgrad.kernels.trigonometric 26a091fbc20d389f317e0302c3fbf05e
-; digest nbgrad.kernels.widened 838892c07baf19d29ae019779cf181cd
-; digest nbgrad.kernels.windows 4bca96dfbfb0a1a3bc522f1fb3250d7d
-; digest nbgrad.runtime.blocks c0d5111eaf142c9c71db8c3b2d987728
-; digest nbgrad.runtime.native 9ad3a8c5dc88ace40c0800ea09eb431c
-; digest nbgrad.runtime.native_steps 5d169c877f209b225b523a7ded67c037
-; digest nbgrad.runtime.native_tensors f4756d2133a9a7a25ee059e07652a1e3
-; digest nbgrad.runtime.turns ef9b0a76ca6a12179176bd1cf43bcda2
+; digest nbgrad.kernels.arithmetic 12a691e44ebaf40648bf54129c1d2506
+; digest nbgrad.kernels.bessel 918ef69ccbebaa7d2ff09a88c572a14c
+; digest nbgrad.kernels.comparison 6c6ac5649d3018e079f0d893ec2ab3de
+; digest nbgrad.kernels.convolution e57549248de8c175c442b5d749662e5f
+; digest nbgrad.kernels.error_function c0075d571d0fd90961eedc67e695ddf1
+; digest nbgrad.kernels.exponential 87020688320dbc269d86013192c66fdf
+; digest nbgrad.kernels.gamma 5a6405659cd602f03258275248fd5e1c
+; digest nbgrad.kernels.hyperbolic 92a6ca0d9cda64f9743d4d8dc13bf2cd
+; digest nbgrad.kernels.inverse_trigonometric 0048144973913b4e627a752911293beb
+; digest nbgrad.kernels.jacobi d49d239923e54d7b8da576d04a0b2463
+; digest nbgrad.kernels.linalg e57549248de8c175c442b5d749662e5f
+; digest nbgrad.kernels.logarithm 2ef620fce25be08ce395bd81caed14cd
+; digest nbgrad.kernels.power 615b8f6abd878e33a8356019d80ee46c
+; digest nbgrad.kernels.random e2a5e3b3ad52f4fdd8cae922293a612f
+; digest nbgrad.kernels.reciprocal_root b6a761a8742ca45867e98622897646f0
+; digest nbgrad.kernels.scan 8491763a5795f10c846d234a4f5a9851
+; digest nbgrad.kernels.scatter 64ddf605774fc5f918421c84120e3020
+; digest nbgrad.kernels.sinc 1a7ceaca001f7cf64d3dfbced5403c81
+; digest nbgrad.kernels.single 5dca82eb9babd7355817861d36114c87
+; digest nbgrad.kernels.single_angles 98c6ae6ccf1b35f5b8dbff3df5e88856
+; digest nbgrad.kernels.single_hyperbolic 213f4b1113c09ff5868ccaee2cf38856
+; digest nbgrad.kernels.sort e57549248de8c175c442b5d749662e5f
+; digest nbgrad.kernels.trigonometric 6c387c0e4a6b70e924b8fdd8048e218a
+; digest nbgrad.kernels.widened 8c66d5c960e5e1545a71c57b8fa34183
+; digest nbgrad.kernels.windows b641cda6abda4f3e97516c1681547c11
+; digest nbgrad.runtime.blocks 327dfc2b012cd8bcc7bc1dab2c92c601
+; digest nbgrad.runtime.native 96fafcb5a75781752db98d2b999a8859
+; digest nbgrad.runtime.native_steps 4e72b24c5b806f3a17e048b8144167b7
+; digest nbgrad.runtime.native_tensors efcad3ba04cf9c56892bad4fdeeec43f
+; digest nbgrad.runtime.turns 0a38bafcd9cf41c734300563697ecfd1
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -6999,7 +6999,7 @@ define internal float @nbgrad.erfc.float32.float32(float %a0) alwaysinline {
   %.114.i.i = tail call double @llvm.fmuladd.f64(double %.6.i, double %.16.i.i.i, double %.112.i.i)
   %.117.i.i = fsub double %.82.i.i, %.114.i.i
   %.122.i.i = fcmp olt double %.8.i.i, 7.500000e-01
-  br i1 %.122.i.i, label %_ZN6nbgrad7kernels7widened4erfcB2v7B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
+  br i1 %.122.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
 
 B248.i.i:                                         ; preds = %0
   %.59.i.i = fcmp olt float %a0, 0.000000e+00
@@ -7095,12 +7095,12 @@ B248.i.i:                                         ; preds = %0
   %.62.i.i = fsub double 2.000000e+00, %.146.i.i.i
   %"$phi136.0.2.0.i.i" = select i1 %.59.i.i, double %.62.i.i, double %.146.i.i.i
   %.138.i.i = fcmp ult double %.8.i.i, 7.500000e-01
-  br i1 %.138.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB2v7B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.138.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B264.i.i:                                         ; preds = %B248.i.i
-  br label %_ZN6nbgrad7kernels7widened4erfcB2v7B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4erfcB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4erfcB2v7B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
+_ZN6nbgrad7kernels7widened4erfcB4v515B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
   %"$phi266.0.3.0.i.i" = phi double [ %.8.i.i, %B264.i.i ], [ %.117.i.i, %0 ], [ %"$phi136.0.2.0.i.i", %B248.i.i ]
   %result = fptrunc double %"$phi266.0.3.0.i.i" to float
   ret float %result
@@ -7710,15 +7710,15 @@ B628.i.i:                                         ; preds = %0
   %.401.i.i = fmul double %.382.i.i, %.8.i.i
   %"$phi656.0.4.0.ph.i.i" = select i1 %.18.i.i, double %.382.i.i, double %.401.i.i
   %.429.i.i = fneg double %"$phi496.0.2.0.i.i"
-  br label %_ZN6nbgrad7kernels7widened7gammalnB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B646.i.i:                                         ; preds = %0
-  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
+  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
 
 B654.i.i:                                         ; preds = %B646.i.i
-  br label %_ZN6nbgrad7kernels7widened7gammalnB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7gammalnB3v13B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
+_ZN6nbgrad7kernels7widened7gammalnB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
   %"$phi656.0.4.021.i.i" = phi double [ %"$phi656.0.4.0.ph.i.i", %B628.i.i ], [ 1.000000e+00, %B654.i.i ], [ %.8.i.i, %B646.i.i ]
   %"$phi670.0.2.0.i.i" = phi double [ %.429.i.i, %B628.i.i ], [ %"$phi496.0.2.0.i.i", %B654.i.i ], [ %"$phi496.0.2.0.i.i", %B646.i.i ]
   %.5.i.i22.i.i = tail call double @nbgrad.exponent.f64(double %"$phi656.0.4.021.i.i")
@@ -7897,15 +7897,15 @@ B628.i:                                           ; preds = %0
   %.401.i = fmul double %.8.i, %.382.i
   %"$phi656.0.4.0.ph.i" = select i1 %.18.i, double %.382.i, double %.401.i
   %.429.i = fneg double %"$phi496.0.2.0.i"
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B646.i:                                           ; preds = %0
-  br i1 %.18.i, label %_ZN6nbgrad7kernels5gamma7gammalnB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B654.i
+  br i1 %.18.i, label %_ZN6nbgrad7kernels5gamma7gammalnB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B654.i
 
 B654.i:                                           ; preds = %B646.i
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels5gamma7gammalnB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B628.i, %B646.i, %B654.i
+_ZN6nbgrad7kernels5gamma7gammalnB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B628.i, %B646.i, %B654.i
   %"$phi656.0.4.021.i" = phi double [ %"$phi656.0.4.0.ph.i", %B628.i ], [ 1.000000e+00, %B654.i ], [ %.8.i, %B646.i ]
   %"$phi670.0.2.0.i" = phi double [ %.429.i, %B628.i ], [ %"$phi496.0.2.0.i", %B654.i ], [ %"$phi496.0.2.0.i", %B646.i ]
   %.5.i.i22.i = tail call double @nbgrad.exponent.f64(double %"$phi656.0.4.021.i")
@@ -8011,7 +8011,7 @@ B126.endif.endif.i.i:                             ; preds = %B108.i.i, %B92.i.i,
   %"$phi182.0.2.0.i.i.i.i" = select i1 %.10.i.i.i.i, double %.48.i.i.i.i, double %.5.i.i.i.i
   %2 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i.i")
   %3 = fcmp ueq double %2, 0x7FF0000000000000
-  br i1 %3, label %_ZN6nbgrad7kernels7widened7digammaB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B98.i.i.i
+  br i1 %3, label %_ZN6nbgrad7kernels7widened7digammaB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B98.i.i.i
 
 B98.i.i.i:                                        ; preds = %B126.endif.endif.i.i
   %.105.i.i = fsub double %.67.i.i, %.103.i.i
@@ -8019,9 +8019,9 @@ B98.i.i.i:                                        ; preds = %B126.endif.endif.i.
   %.107.i.i = fadd double %"$phi126.0.3.0.i.i", %.106.i.i
   %.54.i.i.i = fneg double %"$phi182.0.2.0.i.i.i.i"
   %.56.i.i.i = tail call double @nbgrad.scaled.f64(double %.107.i.i, double %.54.i.i.i)
-  br label %_ZN6nbgrad7kernels7widened7digammaB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7digammaB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7digammaB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B126.endif.endif.i.i, %B98.i.i.i
+_ZN6nbgrad7kernels7widened7digammaB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B126.endif.endif.i.i, %B98.i.i.i
   %"$phi134.0.2.0.i.i.i" = phi double [ %.56.i.i.i, %B98.i.i.i ], [ 0.000000e+00, %B126.endif.endif.i.i ]
   %.13.i.i = fcmp olt float %a0, 0.000000e+00
   %.14.i.i.i.i = bitcast double %.9.i.i.i.i to i64
@@ -8175,7 +8175,7 @@ B126.endif.endif.i:                               ; preds = %B108.i, %B92.i, %0
   %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
   %2 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i")
   %3 = fcmp ueq double %2, 0x7FF0000000000000
-  br i1 %3, label %_ZN6nbgrad7kernels5gamma7digammaB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
+  br i1 %3, label %_ZN6nbgrad7kernels5gamma7digammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
 
 B98.i.i:                                          ; preds = %B126.endif.endif.i
   %.105.i = fsub double %.67.i, %.103.i
@@ -8183,9 +8183,9 @@ B98.i.i:                                          ; preds = %B126.endif.endif.i
   %.107.i = fadd double %"$phi126.0.3.0.i", %.106.i
   %.54.i.i = fneg double %"$phi182.0.2.0.i.i.i"
   %.56.i.i = tail call double @nbgrad.scaled.f64(double %.107.i, double %.54.i.i)
-  br label %_ZN6nbgrad7kernels5gamma7digammaB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7digammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels5gamma7digammaB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B126.endif.endif.i, %B98.i.i
+_ZN6nbgrad7kernels5gamma7digammaB4v540B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B126.endif.endif.i, %B98.i.i
   %"$phi134.0.2.0.i.i" = phi double [ %.56.i.i, %B98.i.i ], [ 0.000000e+00, %B126.endif.endif.i ]
   %.13.i = fcmp olt double %a0, 0.000000e+00
   %.14.i.i.i = bitcast double %.9.i.i.i to i64
@@ -8365,7 +8365,7 @@ B126.i:                                           ; preds = %0
   %.57.i = tail call double @llvm.floor.f64(double %.6.i)
   %.59.i = fcmp une double %.57.i, %.6.i
   %.60.i = or i1 %.55.i, %.59.i
-  br i1 %.60.i, label %_ZN6nbgrad7kernels5gamma9polygammaB3v30B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
+  br i1 %.60.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.69.i = fadd double %.6.i, 1.000000e+00
@@ -8395,7 +8395,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.141.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v30B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B440.i:                                           ; preds = %B398.i
   %.148.i = fcmp oeq float %a1, 0xFFF0000000000000
@@ -8403,7 +8403,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.157.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v30B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B504.i:                                           ; preds = %B440.i
   %.163.i = fcmp ogt float %a1, 0.000000e+00
@@ -8583,7 +8583,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.225.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v30B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i5.i = fmul double %.69.i, 5.000000e-01
@@ -8835,12 +8835,12 @@ B96.endif.i:                                      ; preds = %B98.i.i.i, %B126.en
   %"$phi688.0.2.0.i.i" = select i1 %.423.i.i, double 0x7FF8000000000000, double %"$phi606.0.2.0.i.i"
   %.444.i.i = fcmp one float %a1, 0x7FF0000000000000
   %"$phi728.0.2.0.i.i" = select i1 %.444.i.i, double %"$phi688.0.2.0.i.i", double %.10.i
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v30B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
   %storemerge.i.i = phi double [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.6.i.i, %B202.6.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %4, %B202.9.i.i ], [ %.65.i.i, %B36.i.i ]
   %.199.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v30B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.endif.i:                                     ; preds = %B36.i134.i, %B202.9.i126.i, %B202.8.i114.i, %B202.7.i102.i, %B202.6.i90.i, %B202.5.i78.i, %B202.4.i66.i, %B202.3.i54.i, %B202.2.i42.i, %B202.1.i30.i, %B202.i9.i
   %storemerge.i29.i = phi double [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %5, %B202.9.i126.i ], [ %.65.i140.i, %B36.i134.i ]
@@ -9177,9 +9177,9 @@ B640.endif.endif.endif.i:                         ; preds = %B36.i414.i, %B202.9
   %"$phi762.2.2.0.i" = select i1 %.79.i, double %.287.i, double %.344.i
   %.352.i = fadd double %"$phi762.2.2.0.i", %storemerge.i309.i
   %.358.i = fmul double %factorial.3.1.i, %.352.i
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v30B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels5gamma9polygammaB3v30B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
+_ZN6nbgrad7kernels5gamma9polygammaB4v541B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
   %.199.sink.i = phi double [ %.199.i, %B516.endif.i ], [ %"$phi728.0.2.0.i.i", %B96.endif.i ], [ %.358.i, %B640.endif.endif.endif.i ], [ %.225.i, %B610.i ], [ %.157.i, %B474.i ], [ %.141.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
   %result = fptrunc double %.199.sink.i to float
   ret float %result
@@ -9275,7 +9275,7 @@ B126.i:                                           ; preds = %0
   %.55.i = tail call double @llvm.floor.f64(double %a0)
   %.57.i = fcmp une double %a0, %.55.i
   %.58.i = or i1 %.57.i, %.53.i
-  br i1 %.58.i, label %_ZN6nbgrad7kernels5gamma9polygammaB3v32B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
+  br i1 %.58.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.67.i = fadd double %a0, 1.000000e+00
@@ -9305,7 +9305,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.139.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v32B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B440.i:                                           ; preds = %B398.i
   %.146.i = fcmp oeq double %a1, 0xFFF0000000000000
@@ -9313,7 +9313,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.155.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v32B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B504.i:                                           ; preds = %B440.i
   %.161.i = fcmp ogt double %a1, 0.000000e+00
@@ -9493,7 +9493,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.223.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v32B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i5.i = fmul double %.67.i, 5.000000e-01
@@ -9745,12 +9745,12 @@ B96.endif.i:                                      ; preds = %B98.i.i.i, %B126.en
   %"$phi688.0.2.0.i.i" = select i1 %.423.i.i, double 0x7FF8000000000000, double %"$phi606.0.2.0.i.i"
   %.444.i.i = fcmp one double %a1, 0x7FF0000000000000
   %"$phi728.0.2.0.i.i" = select i1 %.444.i.i, double %"$phi688.0.2.0.i.i", double %a1
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v32B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
   %storemerge.i.i = phi double [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.6.i.i, %B202.6.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %4, %B202.9.i.i ], [ %.65.i.i, %B36.i.i ]
   %.197.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v32B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.endif.i:                                     ; preds = %B36.i134.i, %B202.9.i126.i, %B202.8.i114.i, %B202.7.i102.i, %B202.6.i90.i, %B202.5.i78.i, %B202.4.i66.i, %B202.3.i54.i, %B202.2.i42.i, %B202.1.i30.i, %B202.i9.i
   %storemerge.i29.i = phi double [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %5, %B202.9.i126.i ], [ %.65.i140.i, %B36.i134.i ]
@@ -10087,9 +10087,9 @@ B640.endif.endif.endif.i:                         ; preds = %B36.i414.i, %B202.9
   %"$phi762.2.2.0.i" = select i1 %.77.i, double %.285.i, double %.342.i
   %.350.i = fadd double %"$phi762.2.2.0.i", %storemerge.i309.i
   %.356.i = fmul double %factorial.3.1.i, %.350.i
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB3v32B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels5gamma9polygammaB3v32B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
+_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
   %.197.sink.i = phi double [ %.197.i, %B516.endif.i ], [ %"$phi728.0.2.0.i.i", %B96.endif.i ], [ %.356.i, %B640.endif.endif.endif.i ], [ %.223.i, %B610.i ], [ %.155.i, %B474.i ], [ %.139.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
   ret double %.197.sink.i
 }
@@ -10931,7 +10931,7 @@ define internal float @nbgrad.i0e.float32.float32(float %a0) alwaysinline {
   %.45.i.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i.i, double %.10.i.i.i)
   %.70.i.i = fmul double %.36.i.i.i, %.45.i.i.i
   %.74.i.i = fcmp ogt float %1, 8.000000e+00
-  br i1 %.74.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i0eB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.74.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i0eB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 select.true.sink.i.i:                             ; preds = %0
   %.66.i.i.i = tail call double @llvm.sqrt.f64(double %.5.i.i)
@@ -10961,9 +10961,9 @@ select.true.sink.i.i:                             ; preds = %0
   %.17.i13.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.16.i12.i.i.i, double 0x3FD9BD428AD249A5)
   %.28.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i.i.i, double %.27.i.i.i.i, double %.17.i13.i.i.i)
   %.70.i.i.i = fdiv double %.28.i.i.i.i, %.66.i.i.i
-  br label %_ZN6nbgrad7kernels7widened3i0eB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened3i0eB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened3i0eB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
+_ZN6nbgrad7kernels7widened3i0eB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
   %"$phi136.0.2.0.i.i" = phi double [ %.70.i.i.i, %select.true.sink.i.i ], [ %.70.i.i, %0 ]
   %result = fptrunc double %"$phi136.0.2.0.i.i" to float
   ret float %result
@@ -11113,7 +11113,7 @@ define internal float @nbgrad.i1e.float32.float32(float %a0) alwaysinline {
   %.45.i.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i.i, double %.10.i.i.i)
   %.73.i.i = fmul double %.38.i.i.i, %.45.i.i.i
   %.77.i.i = fcmp ogt float %1, 8.000000e+00
-  br i1 %.77.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i1eB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.77.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i1eB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 select.true.sink.i.i:                             ; preds = %0
   %.68.i.i.i = tail call double @llvm.sqrt.f64(double %.8.i.i)
@@ -11143,9 +11143,9 @@ select.true.sink.i.i:                             ; preds = %0
   %.17.i13.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.16.i12.i.i.i, double 0x3FD8EBE783A84030)
   %.28.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i.i.i, double %.27.i.i.i.i, double %.17.i13.i.i.i)
   %.72.i.i.i = fdiv double %.28.i.i.i.i, %.68.i.i.i
-  br label %_ZN6nbgrad7kernels7widened3i1eB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened3i1eB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened3i1eB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
+_ZN6nbgrad7kernels7widened3i1eB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
   %"$phi136.0.2.0.i.i" = phi double [ %.72.i.i.i, %select.true.sink.i.i ], [ %.73.i.i, %0 ]
   %.103.i.i = fcmp olt float %arg.x.fr.i, 0.000000e+00
   %.108.i.i = fneg double %"$phi136.0.2.0.i.i"
@@ -11332,14 +11332,14 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105121.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..248.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.291107.not.i = icmp slt i64 %math.i, 1
@@ -11382,7 +11382,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104113125.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111114124.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.preheader19.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.preheader19.i
 
 B54.preheader19.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nsw i64 %.104113125.unr.i, -1
@@ -11486,7 +11486,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next34.i = add i64 %lsr.iv33.i, %.20.i
   %lsr.iv.next44.i = add i64 %lsr.iv43.i, %.20.i
   %.105.us154.i = icmp sgt i64 %.104113125.us135.i, 1
-  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2110.us.us.i = phi i32 [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.343.us.us.1.i, %B200.us.us.i ]
@@ -11538,9 +11538,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %ov60.i = extractvalue { i64, i1 } %27, 1
   %lsr.iv.next23.i = add i64 %lsr.iv22.i, %14
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
-  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.recurrence(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11556,14 +11556,14 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105121.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290107.not.i = icmp slt i64 %math.i, 1
@@ -11606,7 +11606,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104113125.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111114124.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader19.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader19.i
 
 B54.preheader19.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nsw i64 %.104113125.unr.i, -1
@@ -11710,7 +11710,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next34.i = add i64 %lsr.iv33.i, %.20.i
   %lsr.iv.next44.i = add i64 %lsr.iv43.i, %.20.i
   %.105.us154.i = icmp sgt i64 %.104113125.us135.i, 1
-  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2110.us.us.i = phi i64 [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -11762,9 +11762,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %ov60.i = extractvalue { i64, i1 } %27, 1
   %lsr.iv.next23.i = add i64 %lsr.iv22.i, %14
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
-  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.recurrence(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11780,14 +11780,14 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105118.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290104.not.i = icmp slt i64 %math.i, 1
@@ -11830,7 +11830,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104110122.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111111121.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.preheader19.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.preheader19.i
 
 B54.preheader19.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nsw i64 %.104110122.unr.i, -1
@@ -11934,7 +11934,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next34.i = add i64 %lsr.iv33.i, %.20.i
   %lsr.iv.next44.i = add i64 %lsr.iv43.i, %.20.i
   %.105.us151.i = icmp sgt i64 %.104110122.us132.i, 1
-  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2107.us.us.i = phi float [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -11986,9 +11986,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %ov60.i = extractvalue { i64, i1 } %27, 1
   %lsr.iv.next23.i = add i64 %lsr.iv22.i, %14
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
-  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.recurrence(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12004,14 +12004,14 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105118.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290104.not.i = icmp slt i64 %math.i, 1
@@ -12054,7 +12054,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104110122.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111111121.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.preheader19.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.preheader19.i
 
 B54.preheader19.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nsw i64 %.104110122.unr.i, -1
@@ -12158,7 +12158,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next34.i = add i64 %lsr.iv33.i, %.20.i
   %lsr.iv.next44.i = add i64 %lsr.iv43.i, %.20.i
   %.105.us151.i = icmp sgt i64 %.104110122.us132.i, 1
-  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2107.us.us.i = phi double [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -12210,9 +12210,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %ov60.i = extractvalue { i64, i1 } %27, 1
   %lsr.iv.next23.i = add i64 %lsr.iv22.i, %14
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
-  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12225,7 +12225,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12287,9 +12287,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v554B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12302,7 +12302,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12364,9 +12364,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12377,7 +12377,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12448,9 +12448,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12461,7 +12461,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12532,9 +12532,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12547,7 +12547,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12609,9 +12609,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12624,7 +12624,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12686,9 +12686,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12699,7 +12699,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12770,9 +12770,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12783,7 +12783,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12854,9 +12854,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*int32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -12883,7 +12883,7 @@ B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B
   %scevgep26.i = getelementptr i8, ptr %lsr.iv.i, i64 %11
   %scevgep31.i = getelementptr i8, ptr %lsr.iv30.i, i64 %14
   %.135.i = icmp sgt i64 %.134491.i, 1
-  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
   %lsr.iv30.i = phi ptr [ %scevgep29.i, %B126.lr.ph.i ], [ %scevgep31.i, %B124.loopexit.i ]
@@ -13080,7 +13080,7 @@ B90.endif.i:                                      ; preds = %B52.i, %0
   %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
   %.89.i = sub i64 %a5, %a4
   %.135490.not.i = icmp slt i64 %.89.i, 1
-  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
+  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
 
 B126.lr.ph.i:                                     ; preds = %B90.endif.i
   %.204.idx.i = shl i64 %.21.i, 4
@@ -13321,7 +13321,7 @@ B814.preheader.i:                                 ; preds = %B770.endif.i
   %invariant.gep1.i = getelementptr i8, ptr %other_order.3.1487.i, i64 -8
   br label %B814.i
 
-_ZN6nbgrad7kernels4sort7argsortB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
+_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -13348,7 +13348,7 @@ B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B
   %scevgep29.i = getelementptr i8, ptr %lsr.iv.i, i64 %10
   %scevgep34.i = getelementptr i8, ptr %lsr.iv33.i, i64 %13
   %.135.i = icmp sgt i64 %.134491.i, 1
-  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
   %lsr.iv33.i = phi ptr [ %scevgep32.i, %B126.lr.ph.i ], [ %scevgep34.i, %B124.loopexit.i ]
@@ -13540,7 +13540,7 @@ B90.endif.i:                                      ; preds = %B52.i, %0
   %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
   %.89.i = sub i64 %a5, %a4
   %.135490.not.i = icmp slt i64 %.89.i, 1
-  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
+  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
 
 B126.lr.ph.i:                                     ; preds = %B90.endif.i
   %.204.idx.i = shl i64 %.21.i, 4
@@ -13778,7 +13778,7 @@ B814.preheader.i:                                 ; preds = %B770.endif.i
   %invariant.gep1.i = getelementptr i8, ptr %other_order.3.1487.i, i64 -8
   br label %B814.i
 
-_ZN6nbgrad7kernels4sort7argsortB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
+_ZN6nbgrad7kernels4sort7argsortB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -13806,7 +13806,7 @@ B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B
   %scevgep33.i = getelementptr i8, ptr %lsr.iv32.i, i64 %18
   %scevgep44.i = getelementptr i8, ptr %lsr.iv43.i, i64 %18
   %.135.i = icmp sgt i64 %.134491.i, 1
-  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
   %lsr.iv43.i = phi ptr [ %17, %B126.lr.ph.i ], [ %scevgep44.i, %B124.loopexit.i ]
@@ -14013,7 +14013,7 @@ B90.endif.i:                                      ; preds = %B52.i, %0
   %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
   %.89.i = sub i64 %a5, %a4
   %.135490.not.i = icmp slt i64 %.89.i, 1
-  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
+  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
 
 B126.lr.ph.i:                                     ; preds = %B90.endif.i
   %.204.idx.i = shl i64 %.21.i, 4
@@ -14247,7 +14247,7 @@ B814.preheader.i:                                 ; preds = %B770.endif.i
   %invariant.gep1.i = getelementptr i8, ptr %other_order.3.1487.i, i64 -8
   br label %B814.i
 
-_ZN6nbgrad7kernels4sort7argsortB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
+_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -14275,7 +14275,7 @@ B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B
   %scevgep33.i = getelementptr i8, ptr %lsr.iv32.i, i64 %17
   %scevgep44.i = getelementptr i8, ptr %lsr.iv43.i, i64 %17
   %.135.i = icmp sgt i64 %.134491.i, 1
-  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
   %lsr.iv43.i = phi ptr [ %16, %B126.lr.ph.i ], [ %scevgep44.i, %B124.loopexit.i ]
@@ -14479,7 +14479,7 @@ B90.endif.i:                                      ; preds = %B52.i, %0
   %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
   %.89.i = sub i64 %a5, %a4
   %.135490.not.i = icmp slt i64 %.89.i, 1
-  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
+  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
 
 B126.lr.ph.i:                                     ; preds = %B90.endif.i
   %.204.idx.i = shl i64 %.21.i, 4
@@ -14712,7 +14712,7 @@ B814.preheader.i:                                 ; preds = %B770.endif.i
   %invariant.gep1.i = getelementptr i8, ptr %other_order.3.1487.i, i64 -8
   br label %B814.i
 
-_ZN6nbgrad7kernels4sort7argsortB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
+_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14756,7 +14756,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -14768,12 +14768,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.279.epil.i = load i32, ptr %.278.epil.i, align 4
   %.282.epil.i = add i32 %.279.epil.i, %.276.epil.i
   store i32 %.282.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -14783,7 +14783,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14826,7 +14826,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.150.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2388284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -14838,12 +14838,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.278.epil.i = load i64, ptr %.277.epil.i, align 8
   %.279.epil.i = add nsw i64 %.278.epil.i, %.275.epil.i
   store i64 %.279.epil.i, ptr %.274.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.150.i = load i64, ptr %a3, align 8
   %.23283.not.i = icmp slt i64 %.150.i, 1
-  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.150.i, 1
@@ -14853,7 +14853,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.150.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14897,7 +14897,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -14909,12 +14909,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.279.epil.i = load float, ptr %.278.epil.i, align 4
   %.280.epil.i = fadd float %.276.epil.i, %.279.epil.i
   store float %.280.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -14924,7 +14924,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14967,7 +14967,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -14979,12 +14979,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.279.epil.i = load double, ptr %.278.epil.i, align 8
   %.280.epil.i = fadd double %.276.epil.i, %.279.epil.i
   store double %.280.epil.i, ptr %.275.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -14994,7 +14994,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB3v50B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15018,7 +15018,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.151.i, -1
@@ -15105,9 +15105,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15131,7 +15131,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.238141.not.i = icmp slt i64 %.156.i, 1
   %.366130.not.i = icmp slt i64 %.150.i, 1
   %or.cond.i = select i1 %.238141.not.i, i1 true, i1 %.366130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.150.i, -1
@@ -15218,9 +15218,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.251.us.i, %.156.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15244,7 +15244,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.151.i, -1
@@ -15331,9 +15331,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15357,7 +15357,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.151.i, -1
@@ -15444,9 +15444,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_sums(*int64,*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15470,7 +15470,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.242141.not.i = icmp slt i64 %.160.i, 1
   %.370130.not.i = icmp slt i64 %.154.i, 1
   %or.cond.i = select i1 %.242141.not.i, i1 true, i1 %.370130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %unroll_iter.i = and i64 %.154.i, 9223372036854775806
@@ -15533,9 +15533,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %.255.us.i = add nuw nsw i64 %.248136142.us.i, 1
   %scevgep5.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.255.us.i, %.160.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_sumsB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_sumsB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_sums(*int64,*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15559,7 +15559,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.241141.not.i = icmp slt i64 %.159.i, 1
   %.369130.not.i = icmp slt i64 %.153.i, 1
   %or.cond.i = select i1 %.241141.not.i, i1 true, i1 %.369130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %unroll_iter.i = and i64 %.153.i, 9223372036854775806
@@ -15621,9 +15621,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %.254.us.i = add nuw nsw i64 %.247136142.us.i, 1
   %scevgep5.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.254.us.i, %.159.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_sumsB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_sumsB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_sums(*int64,*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15647,7 +15647,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.242141.not.i = icmp slt i64 %.160.i, 1
   %.370130.not.i = icmp slt i64 %.154.i, 1
   %or.cond.i = select i1 %.242141.not.i, i1 true, i1 %.370130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %unroll_iter.i = and i64 %.154.i, 9223372036854775806
@@ -15710,9 +15710,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %.255.us.i = add nuw nsw i64 %.248136142.us.i, 1
   %scevgep5.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.255.us.i, %.160.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_sumsB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_sumsB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_sums(*int64,*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15736,7 +15736,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.242141.not.i = icmp slt i64 %.160.i, 1
   %.370130.not.i = icmp slt i64 %.154.i, 1
   %or.cond.i = select i1 %.242141.not.i, i1 true, i1 %.370130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %unroll_iter.i = and i64 %.154.i, 9223372036854775806
@@ -15798,9 +15798,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %.255.us.i = add nuw nsw i64 %.248136142.us.i, 1
   %scevgep5.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.255.us.i, %.160.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_sumsB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_sumsB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_last(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15846,7 +15846,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B132.loopexit.unr-lcssa.i:                        ; preds = %B106.i, %B106.preheader.i
   %.2358284.unr.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B106.i ]
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B132.loopexit.unr-lcssa.i, %B106.epil.i
   %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B106.epil.i ], [ %xtraiter.i, %B132.loopexit.unr-lcssa.i ]
@@ -15859,12 +15859,12 @@ B106.epil.i:                                      ; preds = %B132.loopexit.unr-l
   store i64 %.2358284.epil.i, ptr %.271.epil.i, align 8
   %lsr.iv.next.i = add nsw i64 %lsr.iv.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.147.i = load i64, ptr %a2, align 8
   %.22983.not.i = icmp slt i64 %.147.i, 1
-  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.147.i, 3
@@ -15875,7 +15875,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.147.i, 9223372036854775804
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter12scatter_lastB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_lastB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.convolve(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -15935,7 +15935,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
 
 B522.loopexit.i:                                  ; preds = %B2010.B1802.loopexit_crit_edge.us.i, %B1804.endif.lr.ph.i, %B1756.endif.i, %B830.endif.endif.peel.i
   %.539.i = icmp sgt i64 %.53815611754.i, 1
-  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B524.i:                                           ; preds = %B524.lr.ph.i, %B522.loopexit.i
   %.53815611754.i = phi i64 [ %.493.i, %B524.lr.ph.i ], [ %.548.i, %B522.loopexit.i ]
@@ -15968,7 +15968,7 @@ B750.i:                                           ; preds = %296, %B736.i
   %.898.i = add i64 %.897.i, %.895.i
   %.900.i = mul i64 %.898.i, %.77.i
   %.902.i = add nsw i64 %.900.i, %.74.i
-  br i1 %214, label %_ZN6nbgrad7kernels11convolution8convolveB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B750.endif.i
+  br i1 %214, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B750.endif.i
 
 B830.i:                                           ; preds = %B830.endif.endif.i, %B830.preheader27.i
   %.98710351108.in.i = phi i64 [ %.98710351108.i, %B830.endif.endif.i ], [ %.966.i, %B830.preheader27.i ]
@@ -16707,7 +16707,7 @@ B0.endif.endif.endif.endif.endif.i:               ; preds = %193, %B0.endif.endi
   %.453.i = add nsw i64 %.443.i, %.451.i
   %.493.i = sub i64 %a6, %a5
   %.5391721.not.i = icmp slt i64 %.493.i, 1
-  br i1 %.5391721.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B524.lr.ph.i
+  br i1 %.5391721.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B524.lr.ph.i
 
 B524.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.i
   %.579.i = mul nsw i64 %quot.2.0.i, %.328.i
@@ -18184,7 +18184,7 @@ B1156.endif.us.i:                                 ; preds = %B1156.endif.lr.ph.u
   br i1 %230, label %B1468.us.i, label %B1190.endif.lr.ph.us.i
 
 B1468.us.i:                                       ; preds = %B1314.B1188.loopexit_crit_edge.us.us.i, %B1190.endif.lr.ph.us.i, %B1156.endif.us.i
-  br i1 %231, label %_ZN6nbgrad7kernels11convolution8convolveB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1468.endif.us.i
+  br i1 %231, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1468.endif.us.i
 
 B1468.endif.us.i:                                 ; preds = %B1468.us.i
   br i1 %.1883.i, label %B1154.loopexit.us.i, label %B1468.endif.endif.us.i
@@ -18457,7 +18457,7 @@ B966.us.us.i:                                     ; preds = %B830.endif.endif.us
   %lsr.iv779.i = phi ptr [ %scevgep780.i, %B1050.us.us.i ], [ %scevgep778.i, %B830.endif.endif.us.i ]
   %.1199.us.us.i = load i64, ptr %lsr.iv779.i, align 8
   %.1227.us.us.i = icmp eq i64 %.1199.us.us.i, 0
-  br i1 %.1227.us.us.i, label %B1050.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.1227.us.us.i, label %B1050.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B1050.us.us.i:                                    ; preds = %B966.us.us.i
   tail call void @nbgrad.clear.float32(ptr %.1235.us.us.i, i64 %.1211.i)
@@ -18742,7 +18742,7 @@ B2046.B2010.loopexit_crit_edge.split.us.split.us.us.us.us.us.i: ; preds = %B2248
   %exitcond2047.not.i = icmp eq i64 %.756.i, %.2374.us.us.us.us.i
   br i1 %exitcond2047.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us.us.us.i
 
-_ZN6nbgrad7kernels11convolution8convolveB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B750.i, %B522.loopexit.i, %B966.us.us.i, %B1468.us.i, %B0.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B750.i, %B522.loopexit.i, %B966.us.us.i, %B1468.us.i, %B0.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.convolve(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -18802,7 +18802,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
 
 B522.loopexit.i:                                  ; preds = %B2010.B1802.loopexit_crit_edge.us.i, %B1804.endif.lr.ph.i, %B1756.endif.i, %B830.endif.endif.peel.i
   %.539.i = icmp sgt i64 %.53815611754.i, 1
-  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B524.i:                                           ; preds = %B524.lr.ph.i, %B522.loopexit.i
   %.53815611754.i = phi i64 [ %.493.i, %B524.lr.ph.i ], [ %.548.i, %B522.loopexit.i ]
@@ -18835,7 +18835,7 @@ B750.i:                                           ; preds = %297, %B736.i
   %.898.i = add i64 %.897.i, %.895.i
   %.900.i = mul i64 %.898.i, %.77.i
   %.902.i = add nsw i64 %.900.i, %.74.i
-  br i1 %215, label %_ZN6nbgrad7kernels11convolution8convolveB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B750.endif.i
+  br i1 %215, label %_ZN6nbgrad7kernels11convolution8convolveB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B750.endif.i
 
 B830.i:                                           ; preds = %B830.endif.endif.i, %B830.preheader27.i
   %.98710351108.in.i = phi i64 [ %.98710351108.i, %B830.endif.endif.i ], [ %.966.i, %B830.preheader27.i ]
@@ -19574,7 +19574,7 @@ B0.endif.endif.endif.endif.endif.i:               ; preds = %193, %B0.endif.endi
   %.453.i = add nsw i64 %.443.i, %.451.i
   %.493.i = sub i64 %a6, %a5
   %.5391721.not.i = icmp slt i64 %.493.i, 1
-  br i1 %.5391721.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B524.lr.ph.i
+  br i1 %.5391721.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B524.lr.ph.i
 
 B524.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.i
   %.579.i = mul nsw i64 %quot.2.0.i, %.328.i
@@ -21052,7 +21052,7 @@ B1156.endif.us.i:                                 ; preds = %B1156.endif.lr.ph.u
   br i1 %231, label %B1468.us.i, label %B1190.endif.lr.ph.us.i
 
 B1468.us.i:                                       ; preds = %B1314.B1188.loopexit_crit_edge.us.us.i, %B1190.endif.lr.ph.us.i, %B1156.endif.us.i
-  br i1 %232, label %_ZN6nbgrad7kernels11convolution8convolveB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1468.endif.us.i
+  br i1 %232, label %_ZN6nbgrad7kernels11convolution8convolveB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1468.endif.us.i
 
 B1468.endif.us.i:                                 ; preds = %B1468.us.i
   br i1 %.1881.i, label %B1154.loopexit.us.i, label %B1468.endif.endif.us.i
@@ -21325,7 +21325,7 @@ B966.us.us.i:                                     ; preds = %B830.endif.endif.us
   %lsr.iv779.i = phi ptr [ %scevgep780.i, %B1050.us.us.i ], [ %scevgep778.i, %B830.endif.endif.us.i ]
   %.1199.us.us.i = load i64, ptr %lsr.iv779.i, align 8
   %.1227.us.us.i = icmp eq i64 %.1199.us.us.i, 0
-  br i1 %.1227.us.us.i, label %B1050.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.1227.us.us.i, label %B1050.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B1050.us.us.i:                                    ; preds = %B966.us.us.i
   tail call void @nbgrad.clear.float64(ptr %.1235.us.us.i, i64 %.1211.i)
@@ -21610,7 +21610,7 @@ B2046.B2010.loopexit_crit_edge.split.us.split.us.us.us.us.us.i: ; preds = %B2248
   %exitcond2047.not.i = icmp eq i64 %.756.i, %.2372.us.us.us.us.i
   br i1 %exitcond2047.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us.us.us.i
 
-_ZN6nbgrad7kernels11convolution8convolveB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B750.i, %B522.loopexit.i, %B966.us.us.i, %B1468.us.i, %B0.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution8convolveB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B750.i, %B522.loopexit.i, %B966.us.us.i, %B1468.us.i, %B0.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.correlate(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -21669,7 +21669,7 @@ define internal noundef i64 @special(ptr %a0, ptr %a1, ptr %a2, ptr nocapture wr
 
 B580.loopexit.i:                                  ; preds = %B1752.B1718.loopexit_crit_edge.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1720.endif.lr.ph.i, %B1688.endif.i
   %.613.i = icmp sgt i64 %.612694774.i, 1
-  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B582.i:                                           ; preds = %B582.lr.ph.i, %B580.loopexit.i
   %.612694774.i = phi i64 [ %.567.i, %B582.lr.ph.i ], [ %.622.i, %B580.loopexit.i ]
@@ -22257,7 +22257,7 @@ B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us
   br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
 
 B1392.i:                                          ; preds = %B1228.B1194.loopexit_crit_edge.us.i, %B998.endif.endif.endif.i
-  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1392.endif.i
+  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1392.endif.i
 
 B0.else.i:                                        ; preds = %0
   %.222.i = icmp ne i64 %.207.i, -9223372036854775808
@@ -22532,7 +22532,7 @@ B0.endif.endif.endif.endif.endif.endif.endif.i:   ; preds = %224, %B0.endif.endi
   %.527.i = mul nsw i64 %.526.i, %.523.i
   %.567.i = sub i64 %a6, %a5
   %.613760.not.i = icmp slt i64 %.567.i, 1
-  br i1 %.613760.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B582.lr.ph.i
+  br i1 %.613760.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B582.lr.ph.i
 
 B582.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.i
   %.653.i = mul nsw i64 %quot.3.0.i, %quot.2.0.i
@@ -23326,7 +23326,7 @@ B1752.B1718.loopexit_crit_edge.us.split.i:        ; preds = %B1754.us.epil.i, %4
   %exitcond891.not.i = icmp eq i64 %.789.i, %.2039.us.i
   br i1 %exitcond891.not.i, label %B580.loopexit.i, label %B1720.endif.us.i
 
-_ZN6nbgrad7kernels11convolution9correlateB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution9correlateB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.correlate(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -23385,7 +23385,7 @@ define internal noundef i64 @special(ptr %a0, ptr %a1, ptr %a2, ptr nocapture wr
 
 B580.loopexit.i:                                  ; preds = %B1752.B1718.loopexit_crit_edge.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1720.endif.lr.ph.i, %B1688.endif.i
   %.613.i = icmp sgt i64 %.612694774.i, 1
-  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B582.i:                                           ; preds = %B582.lr.ph.i, %B580.loopexit.i
   %.612694774.i = phi i64 [ %.567.i, %B582.lr.ph.i ], [ %.622.i, %B580.loopexit.i ]
@@ -23973,7 +23973,7 @@ B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us
   br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
 
 B1392.i:                                          ; preds = %B1228.B1194.loopexit_crit_edge.us.i, %B998.endif.endif.endif.i
-  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1392.endif.i
+  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1392.endif.i
 
 B0.else.i:                                        ; preds = %0
   %.222.i = icmp ne i64 %.207.i, -9223372036854775808
@@ -24248,7 +24248,7 @@ B0.endif.endif.endif.endif.endif.endif.endif.i:   ; preds = %224, %B0.endif.endi
   %.527.i = mul nsw i64 %.526.i, %.523.i
   %.567.i = sub i64 %a6, %a5
   %.613760.not.i = icmp slt i64 %.567.i, 1
-  br i1 %.613760.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B582.lr.ph.i
+  br i1 %.613760.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B582.lr.ph.i
 
 B582.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.i
   %.653.i = mul nsw i64 %quot.3.0.i, %quot.2.0.i
@@ -25042,7 +25042,7 @@ B1752.B1718.loopexit_crit_edge.us.split.i:        ; preds = %B1754.us.epil.i, %4
   %exitcond891.not.i = icmp eq i64 %.789.i, %.2039.us.i
   br i1 %exitcond891.not.i, label %B580.loopexit.i, label %B1720.endif.us.i
 
-_ZN6nbgrad7kernels11convolution9correlateB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution9correlateB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -25086,7 +25086,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2371182.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2371182.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2371182.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191058.not.i = icmp slt i64 %.58.i, 1
@@ -25096,7 +25096,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.711.i, i1 %.714.i, i1 false
   %.718.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.718.i, i1 false
-  br i1 %.4191058.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191058.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.541961.not.i = icmp slt i64 %.60.i, 1
@@ -25112,7 +25112,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %9 = shl nuw i64 %..148.i, 2
   %10 = add i64 %.106.i, %.18.i
   %.reass18.i = mul i64 %8, %6
-  br i1 %.541961.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader52.i
+  br i1 %.541961.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader52.i
 
 B282.us.preheader52.i:                            ; preds = %B282.us.preheader.i
   %11 = mul i64 %2, %.14.fr.i
@@ -25197,7 +25197,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23611401210.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv135.i = phi ptr [ %46, %B282.endif.endif.us.i ], [ %scevgep136.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -25714,7 +25714,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond1458.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond1458.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -25758,7 +25758,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2371182.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2371182.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2371182.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191058.not.i = icmp slt i64 %.58.i, 1
@@ -25768,7 +25768,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.711.i, i1 %.714.i, i1 false
   %.718.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.718.i, i1 false
-  br i1 %.4191058.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191058.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.541961.not.i = icmp slt i64 %.60.i, 1
@@ -25784,7 +25784,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %9 = shl nuw i64 %..148.i, 3
   %10 = add i64 %.106.i, %.18.i
   %.reass18.i = mul i64 %8, %6
-  br i1 %.541961.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader52.i
+  br i1 %.541961.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader52.i
 
 B282.us.preheader52.i:                            ; preds = %B282.us.preheader.i
   %11 = mul i64 %2, %.14.fr.i
@@ -25869,7 +25869,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23611401210.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv135.i = phi ptr [ %46, %B282.endif.endif.us.i ], [ %scevgep136.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -26386,7 +26386,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond1458.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond1458.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -26429,7 +26429,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237569.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237569.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237569.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -26485,7 +26485,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter41.i = and i64 %..191.i, 3
@@ -26518,7 +26518,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236549579.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243550578.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp slt i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader46.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader46.i
 
 B282.us.us.us.preheader46.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nsw i64 %.236549579.us.us.us.unr.i, -1
@@ -26550,7 +26550,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv69.i, i64 %44
   %.237.us.us.us.3.i = icmp ult i64 %lsr.iv.next68.i, -2
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv77.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next78.i, %B396.endif.us.us.i ]
@@ -26606,7 +26606,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next78.i = add i64 %lsr.iv77.i, -1
   %.250.us.us.i = add i64 %.243550578.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next78.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader50.i
   %.236549579.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader50.i ]
@@ -26679,7 +26679,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236549579.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv109.i = phi ptr [ %scevgep108.i, %B396.endif.us.i ], [ %scevgep110.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -26976,7 +26976,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %129, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.preheader.i
+  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.preheader.i
 
 B282.us617.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %131 = mul i64 %.340.i, %.16.i
@@ -27033,7 +27033,7 @@ B282.us617.us.i:                                  ; preds = %B282.us617.us.i, %B
   br i1 %niter.ncmp.7.i, label %B1026.loopexit.unr-lcssa.i, label %B282.us617.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us672.preheader.i
+  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us672.preheader.i
 
 B282.us672.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %153 = shl nuw i64 %..340.i, 2
@@ -27090,12 +27090,12 @@ B282.endif.endif.us688.i:                         ; preds = %168, %B282.us672.i
   %lsr.iv.next66.i = add i64 %lsr.iv65.i, -1
   %.250.us676.i = add i64 %.243550578.us674.i, 1
   %.237.us699.i = icmp samesign ugt i64 %lsr.iv.next66.i, 1
-  br i1 %.237.us699.i, label %B282.us672.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us699.i, label %B282.us672.i, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B1026.loopexit.unr-lcssa.i:                       ; preds = %B282.us617.us.i, %B282.us617.us.preheader.i
   %indvar.unr.i = phi i64 [ 0, %B282.us617.us.preheader.i ], [ %unroll_iter.i, %B282.us617.us.i ]
   %lcmp.mod44.not.i = icmp eq i64 %xtraiter43.i, 0
-  br i1 %lcmp.mod44.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.epil.preheader.i
+  br i1 %lcmp.mod44.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.epil.preheader.i
 
 B282.us617.us.epil.preheader.i:                   ; preds = %B1026.loopexit.unr-lcssa.i
   %174 = add i64 %indvar.unr.i, %a3
@@ -27110,9 +27110,9 @@ B282.us617.us.epil.i:                             ; preds = %B282.us617.us.epil.
   %scevgep53.i = getelementptr i8, ptr %lsr.iv.i, i64 %134
   %lsr.iv.next.i = add nsw i64 %lsr.iv54.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us688.i, %B282.us617.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %B1026.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us688.i, %B282.us617.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %B1026.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -27155,7 +27155,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237569.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237569.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237569.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -27211,7 +27211,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter41.i = and i64 %..191.i, 3
@@ -27244,7 +27244,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236549579.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243550578.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp slt i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader46.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader46.i
 
 B282.us.us.us.preheader46.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nsw i64 %.236549579.us.us.us.unr.i, -1
@@ -27276,7 +27276,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv69.i, i64 %44
   %.237.us.us.us.3.i = icmp ult i64 %lsr.iv.next68.i, -2
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv77.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next78.i, %B396.endif.us.us.i ]
@@ -27332,7 +27332,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next78.i = add i64 %lsr.iv77.i, -1
   %.250.us.us.i = add i64 %.243550578.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next78.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader50.i
   %.236549579.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader50.i ]
@@ -27405,7 +27405,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236549579.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv109.i = phi ptr [ %scevgep108.i, %B396.endif.us.i ], [ %scevgep110.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -27702,7 +27702,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %129, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.preheader.i
+  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.preheader.i
 
 B282.us617.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %131 = mul i64 %.340.i, %.16.i
@@ -27759,7 +27759,7 @@ B282.us617.us.i:                                  ; preds = %B282.us617.us.i, %B
   br i1 %niter.ncmp.7.i, label %B1026.loopexit.unr-lcssa.i, label %B282.us617.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us672.preheader.i
+  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us672.preheader.i
 
 B282.us672.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %153 = shl nuw i64 %..340.i, 3
@@ -27816,12 +27816,12 @@ B282.endif.endif.us688.i:                         ; preds = %168, %B282.us672.i
   %lsr.iv.next66.i = add i64 %lsr.iv65.i, -1
   %.250.us676.i = add i64 %.243550578.us674.i, 1
   %.237.us699.i = icmp samesign ugt i64 %lsr.iv.next66.i, 1
-  br i1 %.237.us699.i, label %B282.us672.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us699.i, label %B282.us672.i, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B1026.loopexit.unr-lcssa.i:                       ; preds = %B282.us617.us.i, %B282.us617.us.preheader.i
   %indvar.unr.i = phi i64 [ 0, %B282.us617.us.preheader.i ], [ %unroll_iter.i, %B282.us617.us.i ]
   %lcmp.mod44.not.i = icmp eq i64 %xtraiter43.i, 0
-  br i1 %lcmp.mod44.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.epil.preheader.i
+  br i1 %lcmp.mod44.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.epil.preheader.i
 
 B282.us617.us.epil.preheader.i:                   ; preds = %B1026.loopexit.unr-lcssa.i
   %174 = add i64 %indvar.unr.i, %a3
@@ -27836,9 +27836,9 @@ B282.us617.us.epil.i:                             ; preds = %B282.us617.us.epil.
   %scevgep53.i = getelementptr i8, ptr %lsr.iv.i, i64 %134
   %lsr.iv.next.i = add nsw i64 %lsr.iv54.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us688.i, %B282.us617.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %B1026.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us688.i, %B282.us617.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %B1026.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -27871,13 +27871,13 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v619B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v619B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -28190,9 +28190,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v619B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v619B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -28225,13 +28225,13 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -28544,9 +28544,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -28569,7 +28569,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %invariant.gep226.i = getelementptr float, ptr %a2, i64 %.20.i
   %invariant.gep228.i = getelementptr i8, ptr %invariant.gep226.i, i64 -4
   %.159263.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -28980,11 +28980,11 @@ B851.loopexit.us.loopexit.us.i:                   ; preds = %B364.us.us.3.i, %B3
   %scevgep92.i = getelementptr i8, ptr %lsr.iv91.i, i64 %26
   %scevgep97.i = getelementptr i8, ptr %lsr.iv96.i, i64 %29
   %.159.us.us.i = icmp sgt i64 %.158233269.us.us.i, 1
-  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.us.preheader.split.i:                  ; preds = %B138.endif.us.preheader.i
   %59 = icmp sgt i64 %invariant.op.i, 0
-  br i1 %59, label %B138.endif.us.us19.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %59, label %B138.endif.us.us19.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.us.us19.preheader.i:                   ; preds = %B138.endif.us.preheader.split.i
   %xtraiter55.i = and i64 %invariant.op.i, 3
@@ -29061,7 +29061,7 @@ B276.us.loopexit.us36.i:                          ; preds = %B226.us.us27.epil.i
   %scevgep137.i = getelementptr i8, ptr %lsr.iv136.i, i64 %66
   %scevgep142.i = getelementptr i8, ptr %lsr.iv141.i, i64 %63
   %.159.us.us35.i = icmp sgt i64 %.158233269.us.us20.i, 1
-  br i1 %.159.us.us35.i, label %B138.endif.us.us19.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us.us35.i, label %B138.endif.us.us19.i, label %_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.us294.i:                               ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B138.endif.us294.preheader.i
   %lsr.iv187.i = phi ptr [ %scevgep186.i, %B138.endif.us294.preheader.i ], [ %scevgep188.i, %B736.B851.loopexit199_crit_edge.us.i ]
@@ -29257,9 +29257,9 @@ B736.B851.loopexit199_crit_edge.us.i:             ; preds = %B738.us.epil.i, %B7
   %scevgep179.i = getelementptr i8, ptr %lsr.iv178.i, i64 %7
   %scevgep188.i = getelementptr i8, ptr %lsr.iv187.i, i64 %7
   %.159.us316.i = icmp sgt i64 %.158233269.us295.i, 1
-  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us36.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
+_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us36.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -29282,7 +29282,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %invariant.gep226.i = getelementptr double, ptr %a2, i64 %.20.i
   %invariant.gep228.i = getelementptr i8, ptr %invariant.gep226.i, i64 -8
   %.159263.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -29716,11 +29716,11 @@ B851.loopexit.us.loopexit.us.i:                   ; preds = %B364.us.us.3.i, %B3
   %scevgep95.i = getelementptr i8, ptr %lsr.iv94.i, i64 %30
   %scevgep110.i = getelementptr i8, ptr %lsr.iv109.i, i64 %30
   %.159.us.us.i = icmp sgt i64 %.158233269.us.us.i, 1
-  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.us.preheader.split.i:                  ; preds = %B138.endif.us.preheader.i
   %67 = icmp sgt i64 %invariant.op.i, 0
-  br i1 %67, label %B138.endif.us.us17.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %67, label %B138.endif.us.us17.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.us.us17.preheader.i:                   ; preds = %B138.endif.us.preheader.split.i
   %xtraiter53.i = and i64 %invariant.op.i, 3
@@ -29797,7 +29797,7 @@ B276.us.loopexit.us34.i:                          ; preds = %B226.us.us25.epil.i
   %scevgep147.i = getelementptr i8, ptr %lsr.iv146.i, i64 %74
   %scevgep152.i = getelementptr i8, ptr %lsr.iv151.i, i64 %71
   %.159.us.us33.i = icmp sgt i64 %.158233269.us.us18.i, 1
-  br i1 %.159.us.us33.i, label %B138.endif.us.us17.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us.us33.i, label %B138.endif.us.us17.i, label %_ZN6nbgrad7kernels6linalg2luB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.us294.i:                               ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B138.endif.us294.preheader.i
   %lsr.iv197.i = phi ptr [ %scevgep196.i, %B138.endif.us294.preheader.i ], [ %scevgep198.i, %B736.B851.loopexit199_crit_edge.us.i ]
@@ -29993,9 +29993,9 @@ B736.B851.loopexit199_crit_edge.us.i:             ; preds = %B738.us.epil.i, %B7
   %scevgep189.i = getelementptr i8, ptr %lsr.iv188.i, i64 %7
   %scevgep198.i = getelementptr i8, ptr %lsr.iv197.i, i64 %7
   %.159.us316.i = icmp sgt i64 %.158233269.us295.i, 1
-  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us34.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
+_ZN6nbgrad7kernels6linalg2luB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us34.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -30014,7 +30014,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %.31226.i = sub i64 %a5, %a4
   %.68.i = mul i64 %.26.i, %.31226.i
   %.114299.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.27.i = mul i64 %.26.i, %a4
@@ -30031,7 +30031,7 @@ B122.endif.preheader.i:                           ; preds = %B122.endif.lr.ph.i
   %scevgep.i = getelementptr i8, ptr %a1, i64 %5
   %6 = shl i64 %.68.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %6, i1 false)
-  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.us.i:                      ; preds = %B122.endif.lr.ph.i
   %.461.i = icmp samesign ult i64 %.20.fr.i, 5
@@ -30395,7 +30395,7 @@ B696.us.us.i:                                     ; preds = %B636.lr.ph.us.us.pr
   %scevgep85.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
   %scevgep91.i = getelementptr i8, ptr %lsr.iv90.i, i64 %19
   %.114.us.us.i = icmp sgt i64 %.113277307.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B318.endif.loopexit.us.us.i:                      ; preds = %B34.loopexit.i.us.us.i
   %sunkaddr163.i = shl i64 %.120278306.us.us.i, 3
@@ -30563,9 +30563,9 @@ B696.us.i:                                        ; preds = %B594.loopexit.us.i,
   %scevgep112.i = getelementptr i8, ptr %lsr.iv111.i, i64 %10
   %scevgep121.i = getelementptr i8, ptr %lsr.iv120.i, i64 %10
   %.114.us.i = icmp sgt i64 %.113277307.us.i, 1
-  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
+_ZN6nbgrad7kernels6linalg8choleskyB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -30584,7 +30584,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %.31226.i = sub i64 %a5, %a4
   %.68.i = mul i64 %.26.i, %.31226.i
   %.114299.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.27.i = mul i64 %.26.i, %a4
@@ -30601,7 +30601,7 @@ B122.endif.preheader.i:                           ; preds = %B122.endif.lr.ph.i
   %scevgep.i = getelementptr i8, ptr %a1, i64 %5
   %6 = shl i64 %.68.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %6, i1 false)
-  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.us.i:                      ; preds = %B122.endif.lr.ph.i
   %.459.i = icmp samesign ult i64 %.20.fr.i, 5
@@ -30965,7 +30965,7 @@ B696.us.us.i:                                     ; preds = %B636.lr.ph.us.us.pr
   %scevgep85.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
   %scevgep91.i = getelementptr i8, ptr %lsr.iv90.i, i64 %19
   %.114.us.us.i = icmp sgt i64 %.113277307.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B318.endif.loopexit.us.us.i:                      ; preds = %B34.loopexit.i.us.us.i
   %sunkaddr163.i = shl i64 %.120278306.us.us.i, 3
@@ -31133,9 +31133,9 @@ B696.us.i:                                        ; preds = %B594.loopexit.us.i,
   %scevgep112.i = getelementptr i8, ptr %lsr.iv111.i, i64 %10
   %scevgep121.i = getelementptr i8, ptr %lsr.iv120.i, i64 %10
   %.114.us.i = icmp sgt i64 %.113277307.us.i, 1
-  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
+_ZN6nbgrad7kernels6linalg8choleskyB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float32,*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -31157,7 +31157,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
   %.91.i = mul i64 %.49.i, %.54221.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137252.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -31184,7 +31184,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419195.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -31249,7 +31249,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
 
 B206.endif.us11.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -31330,7 +31330,7 @@ B296.loopexit.us31.i:                             ; preds = %B270.us19.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us30.i = icmp sgt i64 %.136240256.us12.i, 1
-  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -31435,7 +31435,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %52
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136240256.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -31448,7 +31448,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %47
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %48
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -31559,7 +31559,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136240256.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -31602,7 +31602,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 12
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float64,*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -31624,7 +31624,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
   %.91.i = mul i64 %.49.i, %.54221.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137252.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -31651,7 +31651,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419195.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -31716,7 +31716,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
 
 B206.endif.us11.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -31797,7 +31797,7 @@ B296.loopexit.us31.i:                             ; preds = %B270.us19.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us30.i = icmp sgt i64 %.136240256.us12.i, 1
-  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -31902,7 +31902,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %52
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136240256.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -31915,7 +31915,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %47
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %48
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -32026,7 +32026,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136240256.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -32069,7 +32069,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 24
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu_solve(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -32087,7 +32087,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.40852.i = sub i64 %a6, %a5
   %.77.i = mul i64 %.35.i, %.40852.i
   %.1231238.not.i = icmp slt i64 %.77.i, 1
-  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.36.i = mul i64 %.35.i, %a5
@@ -32416,7 +32416,7 @@ B1910.i:                                          ; preds = %B812.loopexit.i, %B
   %scevgep210.i = getelementptr i8, ptr %lsr.iv209.i, i64 %12
   %scevgep233.i = getelementptr i8, ptr %lsr.iv232.i, i64 %12
   %.123.i = icmp sgt i64 %.12211521274.i, 1
-  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
   %lsr.iv232.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep233.i, %B1910.i ]
@@ -32880,7 +32880,7 @@ B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
   %scevgep221.i = getelementptr i8, ptr %scevgep220.i, i64 %71
   br label %B1852.i
 
-_ZN6nbgrad7kernels6linalg8lu_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+_ZN6nbgrad7kernels6linalg8lu_solveB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1910.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu_solve(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -32898,7 +32898,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.40852.i = sub i64 %a6, %a5
   %.77.i = mul i64 %.35.i, %.40852.i
   %.1231238.not.i = icmp slt i64 %.77.i, 1
-  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v634B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.36.i = mul i64 %.35.i, %a5
@@ -33227,7 +33227,7 @@ B1910.i:                                          ; preds = %B812.loopexit.i, %B
   %scevgep210.i = getelementptr i8, ptr %lsr.iv209.i, i64 %12
   %scevgep233.i = getelementptr i8, ptr %lsr.iv232.i, i64 %12
   %.123.i = icmp sgt i64 %.12211521274.i, 1
-  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v634B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
   %lsr.iv232.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep233.i, %B1910.i ]
@@ -33691,7 +33691,7 @@ B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
   %scevgep221.i = getelementptr i8, ptr %scevgep220.i, i64 %71
   br label %B1852.i
 
-_ZN6nbgrad7kernels6linalg8lu_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+_ZN6nbgrad7kernels6linalg8lu_solveB4v634B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1910.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.jacobi.symmetric_eigen(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.jacobi -
@@ -33719,7 +33719,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.6758.i = sub i64 %a5, %a4
   %.106.i = mul i64 %.58.i, %.6758.i
   %.15161.not.i = icmp slt i64 %.106.i, 1
-  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v635B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
 
 B138.lr.ph.i:                                     ; preds = %0
   %.60.i = mul i64 %.58.i, %a4
@@ -34535,9 +34535,9 @@ B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i,
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %16
   %scevgep95.i = getelementptr i8, ptr %lsr.iv94.i, i64 %16
   %.151.i = icmp sgt i64 %.1505963.i, 1
-  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v635B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v635B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.jacobi.symmetric_eigen(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.jacobi -
@@ -34563,7 +34563,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.6758.i = sub i64 %a5, %a4
   %.106.i = mul i64 %.58.i, %.6758.i
   %.15161.not.i = icmp slt i64 %.106.i, 1
-  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
 
 B138.lr.ph.i:                                     ; preds = %0
   %.60.i = mul i64 %.58.i, %a4
@@ -35442,9 +35442,9 @@ B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i,
   %lsr.iv.next111.i = add i64 %lsr.iv110.i, %"$phi66.0.2.0.i"
   %scevgep116.i = getelementptr i8, ptr %lsr.iv115.i, i64 %20
   %.151.i = icmp sgt i64 %.1505963.i, 1
-  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -35990,7 +35990,7 @@ B268.endif.i:                                     ; preds = %B148.i, %B266.us.i,
   %.233.i = load i64, ptr %.39.i, align 8
   %.283.i = mul i64 %.233.i, %.47155.i
   %.326185.not.i = icmp slt i64 %.283.i, 1
-  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
+  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v642B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
 
 B358.lr.ph.i:                                     ; preds = %B268.endif.i
   %.235.i = mul i64 %.233.i, %a4
@@ -36007,7 +36007,7 @@ B358.lr.ph.i:                                     ; preds = %B268.endif.i
   br i1 %.458171.i, label %B358.us.preheader.i, label %B358.preheader.i
 
 B358.preheader.i:                                 ; preds = %B358.lr.ph.i
-  br i1 %81, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %81, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v642B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B358.us329.preheader.i:                           ; preds = %B358.preheader.i
   %.971.epil.i219.us.i = mul nuw nsw i64 %unroll_iter6.i.i, %.24.fr.i
@@ -36500,7 +36500,7 @@ B546.us340.i:                                     ; preds = %B1044.i236.us.i, %B
   %scevgep619.i = getelementptr i8, ptr %lsr.iv618.i, i64 %95
   %scevgep627.i = getelementptr i8, ptr %lsr.iv626.i, i64 %95
   %.326.us341.i = icmp samesign ugt i64 %.325177189.us330.i, 1
-  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v642B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B358.us.preheader.i:                              ; preds = %B358.lr.ph.i
   br i1 %81, label %B358.us.us.preheader.i, label %B358.us.preheader379.i
@@ -37072,7 +37072,7 @@ B546.us.us.i:                                     ; preds = %B1044.i.us.i, %B94.
   %scevgep502.i = getelementptr i8, ptr %lsr.iv501.i, i64 %160
   %scevgep510.i = getelementptr i8, ptr %lsr.iv509.i, i64 %160
   %.326.us.us.i = icmp sgt i64 %.325177189.us.us.i, 1
-  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v642B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B358.us.i:                                        ; preds = %B546.us.i, %B358.us.preheader379.i
   %lsr.iv553.i = phi ptr [ %139, %B358.us.preheader379.i ], [ %scevgep554.i, %B546.us.i ]
@@ -37109,7 +37109,7 @@ B546.us.i:                                        ; preds = %B434.us.epil.i, %B5
   %scevgep549.i = getelementptr i8, ptr %lsr.iv548.i, i64 %145
   %scevgep554.i = getelementptr i8, ptr %lsr.iv553.i, i64 %140
   %.326.us.i = icmp sgt i64 %.325177189.us.i, 1
-  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v642B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B434.us.i:                                        ; preds = %B396.endif.us.i, %B434.us.i
   %.464170172.us.i = phi i64 [ %.471.us.3.i, %B434.us.i ], [ 0, %B396.endif.us.i ]
@@ -37134,7 +37134,7 @@ B434.us.i:                                        ; preds = %B396.endif.us.i, %B
   %niter396.ncmp.3.i = icmp eq i64 %unroll_iter395.i, %.471.us.3.i
   br i1 %niter396.ncmp.3.i, label %B546.us.loopexit.unr-lcssa.i, label %B434.us.i
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v642B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float64,*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -37672,7 +37672,7 @@ B268.endif.i:                                     ; preds = %B148.i, %B266.us.i,
   %.233.i = load i64, ptr %.39.i, align 8
   %.283.i = mul i64 %.233.i, %.47155.i
   %.326185.not.i = icmp slt i64 %.283.i, 1
-  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
+  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
 
 B358.lr.ph.i:                                     ; preds = %B268.endif.i
   %.235.i = mul i64 %.233.i, %a4
@@ -37689,7 +37689,7 @@ B358.lr.ph.i:                                     ; preds = %B268.endif.i
   br i1 %.458171.i, label %B358.us.preheader.i, label %B358.preheader.i
 
 B358.preheader.i:                                 ; preds = %B358.lr.ph.i
-  br i1 %80, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %80, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B358.us329.preheader.i:                           ; preds = %B358.preheader.i
   %.971.epil.i219.us.i = mul nuw nsw i64 %unroll_iter6.i.i, %.24.fr.i
@@ -38182,7 +38182,7 @@ B546.us340.i:                                     ; preds = %B1044.i236.us.i, %B
   %scevgep619.i = getelementptr i8, ptr %lsr.iv618.i, i64 %93
   %scevgep627.i = getelementptr i8, ptr %lsr.iv626.i, i64 %93
   %.326.us341.i = icmp samesign ugt i64 %.325177189.us330.i, 1
-  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B358.us.preheader.i:                              ; preds = %B358.lr.ph.i
   br i1 %80, label %B358.us.us.preheader.i, label %B358.us.preheader379.i
@@ -38754,7 +38754,7 @@ B546.us.us.i:                                     ; preds = %B1044.i.us.i, %B94.
   %scevgep502.i = getelementptr i8, ptr %lsr.iv501.i, i64 %159
   %scevgep510.i = getelementptr i8, ptr %lsr.iv509.i, i64 %159
   %.326.us.us.i = icmp sgt i64 %.325177189.us.us.i, 1
-  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B358.us.i:                                        ; preds = %B546.us.i, %B358.us.preheader379.i
   %lsr.iv553.i = phi ptr [ %138, %B358.us.preheader379.i ], [ %scevgep554.i, %B546.us.i ]
@@ -38791,7 +38791,7 @@ B546.us.i:                                        ; preds = %B434.us.epil.i, %B5
   %scevgep549.i = getelementptr i8, ptr %lsr.iv548.i, i64 %144
   %scevgep554.i = getelementptr i8, ptr %lsr.iv553.i, i64 %139
   %.326.us.i = icmp sgt i64 %.325177189.us.i, 1
-  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B434.us.i:                                        ; preds = %B396.endif.us.i, %B434.us.i
   %.464170172.us.i = phi i64 [ %.471.us.3.i, %B434.us.i ], [ 0, %B396.endif.us.i ]
@@ -38816,8 +38816,4214 @@ B434.us.i:                                        ; preds = %B396.endif.us.i, %B
   %niter396.ncmp.3.i = icmp eq i64 %unroll_iter395.i, %.471.us.3.i
   br i1 %niter396.ncmp.3.i, label %B546.us.loopexit.unr-lcssa.i, label %B434.us.i
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
   ret i64 0
+}
+;; nbgrad.kernels.linalg.eigh(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal range(i64 0, 2) i64 @special(ptr readonly %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.20.fr.i = freeze i64 %.20.i
+  %.25.i = getelementptr i8, ptr %a3, i64 40
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.26.fr.i = freeze i64 %.26.i
+  %.27.i = icmp eq i64 %.26.fr.i, 86
+  %.35187.i = add i64 %.20.fr.i, 1
+  %.37.i = select i1 %.27.i, i64 %.35187.i, i64 1
+  %"$phi76.0.2.0.i" = mul i64 %.37.i, %.20.fr.i
+  %.55.i = getelementptr i8, ptr %a3, i64 56
+  %.56.i = load i64, ptr %.55.i, align 8
+  %.59.i = getelementptr i8, ptr %a3, i64 64
+  %.60.i = load i64, ptr %.59.i, align 8
+  %.72.i = getelementptr i8, ptr %a3, i64 16
+  %.73.i = load i64, ptr %.72.i, align 8
+  %..73.i = tail call i64 @llvm.smax.i64(i64 %.73.i, i64 0)
+  %invariant.gep.i = getelementptr float, ptr %a2, i64 %.20.fr.i
+  %invariant.gep246.i = getelementptr i8, ptr %a1, i64 32
+  %.209.i = mul i64 %.20.fr.i, %.20.fr.i
+  %.312.i = icmp sgt i64 %.20.fr.i, 0
+  %1 = getelementptr float, ptr %a1, i64 %.56.i
+  %2 = getelementptr i8, ptr %1, i64 32
+  %3 = getelementptr float, ptr %2, i64 %.60.i
+  %.623.i = getelementptr i8, ptr %a3, i64 48
+  %.625.i = getelementptr i8, ptr %a3, i64 24
+  br i1 %.312.i, label %B218.us.us.preheader.i, label %B0.split.i
+
+B218.us.us.preheader.i:                           ; preds = %0
+  %invariant.gep251.i = getelementptr i8, ptr %a0, i64 12
+  %4 = add nsw i64 %.209.i, -1
+  %xtraiter.i = and i64 %.20.fr.i, 3
+  %unroll_iter.i = and i64 %.20.fr.i, 9223372036854775804
+  %5 = shl i64 %.209.i, 2
+  %6 = shl i64 %.20.fr.i, 2
+  %7 = mul i64 %.20.fr.i, 12
+  %8 = add i64 %.60.i, %.56.i
+  %9 = shl i64 %8, 2
+  %scevgep296.i = getelementptr i8, ptr %a1, i64 %9
+  %10 = shl i64 %.20.fr.i, 4
+  %scevgep325.i = getelementptr i8, ptr %a2, i64 %10
+  %11 = shl i64 %"$phi76.0.2.0.i", 2
+  %scevgep332.i = getelementptr i8, ptr %a2, i64 %7
+  %12 = shl i64 %.20.fr.i, 3
+  %scevgep334.i = getelementptr i8, ptr %a2, i64 %12
+  %13 = icmp slt i64 %.209.i, 1
+  %14 = and i64 %.209.i, 1
+  %15 = icmp eq i64 %14, 0
+  %16 = icmp samesign ult i64 %.209.i, 4
+  %17 = icmp samesign ult i64 %.20.fr.i, 4
+  %18 = icmp eq i64 %xtraiter.i, 0
+  %sunkaddr354.i = getelementptr i8, ptr %a3, i64 32
+  br label %B218.us.us.i
+
+B218.us.us.i:                                     ; preds = %B324.B494_crit_edge.split.us.us.us.i, %B218.us.us.preheader.i
+  %lsr.iv337.i = phi ptr [ %invariant.gep.i, %B218.us.us.preheader.i ], [ %scevgep338.i, %B324.B494_crit_edge.split.us.us.us.i ]
+  %lsr.iv326.i = phi i64 [ 0, %B218.us.us.preheader.i ], [ %lsr.iv.next.i, %B324.B494_crit_edge.split.us.us.us.i ]
+  %lsr.iv310.i = phi ptr [ %a0, %B218.us.us.preheader.i ], [ %scevgep311.i, %B324.B494_crit_edge.split.us.us.us.i ]
+  %lsr.iv.i = phi ptr [ %invariant.gep251.i, %B218.us.us.preheader.i ], [ %scevgep.i, %B324.B494_crit_edge.split.us.us.us.i ]
+  %.162251.us.us.i = phi i64 [ 0, %B218.us.us.preheader.i ], [ %.169.us.us.i, %B324.B494_crit_edge.split.us.us.us.i ]
+  %exitcond491.not.i = icmp eq i64 %.162251.us.us.i, %..73.i
+  br i1 %exitcond491.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.us.us.i
+
+B220.us.us.i:                                     ; preds = %B218.us.us.i
+  %.169.us.us.i = add nuw i64 %.162251.us.us.i, 1
+  %.197.us.us.i = mul i64 %.162251.us.us.i, %.209.i
+  %.199.us.us.i = mul nsw i64 %.162251.us.us.i, %"$phi76.0.2.0.i"
+  br i1 %13, label %B294.endif.us.us.i, label %B48.preheader.i.i
+
+B48.preheader.i.i:                                ; preds = %B220.us.us.i
+  br i1 %15, label %B48.prol.loopexit.i.i, label %B48.prol.loopexit.loopexit.i.i
+
+B48.prol.loopexit.loopexit.i.i:                   ; preds = %B48.preheader.i.i
+  %19 = shl i64 %.197.us.us.i, 2
+  %scevgep10.i.i = getelementptr i8, ptr %a0, i64 %19
+  %.134.prol.i.i = load float, ptr %scevgep10.i.i, align 4
+  %.135.prol.i.i = fpext float %.134.prol.i.i to double
+  %.137.prol.i.i = fmul double %.135.prol.i.i, 0.000000e+00
+  %.139.prol.i.i = fadd double %.137.prol.i.i, 0.000000e+00
+  %20 = add i64 %.197.us.us.i, 1
+  br label %B48.prol.loopexit.i.i
+
+B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.loopexit.i.i, %B48.preheader.i.i
+  %lost.2.043.unr.i.i = phi double [ 0.000000e+00, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
+  %.933842.unr.i.i = phi i64 [ %.209.i, %B48.preheader.i.i ], [ %4, %B48.prol.loopexit.loopexit.i.i ]
+  %.1003941.unr.i.i = phi i64 [ %.197.us.us.i, %B48.preheader.i.i ], [ %20, %B48.prol.loopexit.loopexit.i.i ]
+  %.139.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
+  br i1 %16, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
+
+B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
+  %21 = add nsw i64 %.933842.unr.i.i, -1
+  %22 = shl i64 %.1003941.unr.i.i, 2
+  %gep252.i = getelementptr i8, ptr %invariant.gep251.i, i64 %22
+  br label %B48.i.i
+
+B48.i.i:                                          ; preds = %B48.i.i, %B48.preheader.new.i.i
+  %lsr.iv5.i.i = phi ptr [ %scevgep6.i.i, %B48.i.i ], [ %gep252.i, %B48.preheader.new.i.i ]
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B48.i.i ], [ %21, %B48.preheader.new.i.i ]
+  %lost.2.043.i.i = phi double [ %.139.3.i.i, %B48.i.i ], [ %lost.2.043.unr.i.i, %B48.preheader.new.i.i ]
+  %scevgep9.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -12
+  %.134.i.i = load float, ptr %scevgep9.i.i, align 4
+  %.135.i.i = fpext float %.134.i.i to double
+  %.137.i.i = fmul double %.135.i.i, 0.000000e+00
+  %.139.i.i = fadd double %lost.2.043.i.i, %.137.i.i
+  %scevgep8.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -8
+  %.134.1.i.i = load float, ptr %scevgep8.i.i, align 4
+  %.135.1.i.i = fpext float %.134.1.i.i to double
+  %.137.1.i.i = fmul double %.135.1.i.i, 0.000000e+00
+  %.139.1.i.i = fadd double %.139.i.i, %.137.1.i.i
+  %scevgep7.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -4
+  %.134.2.i.i = load float, ptr %scevgep7.i.i, align 4
+  %.135.2.i.i = fpext float %.134.2.i.i to double
+  %.137.2.i.i = fmul double %.135.2.i.i, 0.000000e+00
+  %.139.2.i.i = fadd double %.139.1.i.i, %.137.2.i.i
+  %.134.3.i.i = load float, ptr %lsr.iv5.i.i, align 4
+  %.135.3.i.i = fpext float %.134.3.i.i to double
+  %.137.3.i.i = fmul double %.135.3.i.i, 0.000000e+00
+  %.139.3.i.i = fadd double %.139.2.i.i, %.137.3.i.i
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
+  %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 16
+  %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
+
+_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+  %.139.lcssa.i.i = phi double [ %.139.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.139.3.i.i, %B48.i.i ]
+  %23 = fcmp une double %.139.lcssa.i.i, 0.000000e+00
+  br i1 %23, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.us.us.i
+
+B294.endif.us.us.i:                               ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B220.us.us.i
+  %gep.us274.us.i = getelementptr float, ptr %invariant.gep.i, i64 %.199.us.us.i
+  br i1 %.27.i, label %B326.endif.us.us.us.us.i, label %B326.endif.us.us279.us.i
+
+B326.endif.us.us279.us.i:                         ; preds = %B294.endif.us.us.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i
+  %lsr.iv312.i = phi ptr [ %scevgep313.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ %lsr.iv310.i, %B294.endif.us.us.i ]
+  %lsr.iv305.i = phi ptr [ %scevgep306.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ %3, %B294.endif.us.us.i ]
+  %lsr.iv297.i = phi ptr [ %scevgep298.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ %scevgep296.i, %B294.endif.us.us.i ]
+  %lsr.iv287.i = phi ptr [ %scevgep288.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ %lsr.iv.i, %B294.endif.us.us.i ]
+  %.360209215.us.us281.us.i = phi i64 [ %.367.us.us283.us.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ 0, %B294.endif.us.us.i ]
+  br i1 %17, label %B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i, label %B360.us221.us.us.i
+
+B360.us221.us.us.i:                               ; preds = %B326.endif.us.us279.us.i, %B360.us221.us.us.i
+  %lsr.iv299.i = phi ptr [ %scevgep300.i, %B360.us221.us.us.i ], [ %lsr.iv297.i, %B326.endif.us.us279.us.i ]
+  %.481200202.us223.us.us.i = phi i64 [ %.488.us225.us.us.3.i, %B360.us221.us.us.i ], [ 0, %B326.endif.us.us279.us.i ]
+  %24 = shl i64 %.481200202.us223.us.us.i, 2
+  %scevgep294.i = getelementptr i8, ptr %lsr.iv287.i, i64 %24
+  %scevgep295.i = getelementptr i8, ptr %scevgep294.i, i64 -12
+  %.552.us.us.us.i = load float, ptr %scevgep295.i, align 4
+  %scevgep304.i = getelementptr i8, ptr %lsr.iv299.i, i64 32
+  store float %.552.us.us.us.i, ptr %scevgep304.i, align 4
+  %scevgep293.i = getelementptr i8, ptr %scevgep294.i, i64 -8
+  %.552.us.us.us.1.i = load float, ptr %scevgep293.i, align 4
+  %sunkaddr360.i = getelementptr i8, ptr %lsr.iv299.i, i64 %6
+  %sunkaddr361.i = getelementptr i8, ptr %sunkaddr360.i, i64 32
+  store float %.552.us.us.us.1.i, ptr %sunkaddr361.i, align 4
+  %scevgep291.i = getelementptr i8, ptr %scevgep294.i, i64 -4
+  %.552.us.us.us.2.i = load float, ptr %scevgep291.i, align 4
+  %sunkaddr350.i = getelementptr i8, ptr %lsr.iv299.i, i64 %12
+  %sunkaddr351.i = getelementptr i8, ptr %sunkaddr350.i, i64 32
+  store float %.552.us.us.us.2.i, ptr %sunkaddr351.i, align 4
+  %.488.us225.us.us.3.i = add nuw nsw i64 %.481200202.us223.us.us.i, 4
+  %.552.us.us.us.3.i = load float, ptr %scevgep294.i, align 4
+  %sunkaddr352.i = getelementptr i8, ptr %lsr.iv299.i, i64 %7
+  %sunkaddr353.i = getelementptr i8, ptr %sunkaddr352.i, i64 32
+  store float %.552.us.us.us.3.i, ptr %sunkaddr353.i, align 4
+  %scevgep300.i = getelementptr i8, ptr %lsr.iv299.i, i64 %10
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.488.us225.us.us.3.i
+  br i1 %niter.ncmp.3.i, label %B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i, label %B360.us221.us.us.i
+
+B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i: ; preds = %B360.us221.us.us.i, %B326.endif.us.us279.us.i
+  %.481200202.us223.us.us.unr.i = phi i64 [ 0, %B326.endif.us.us279.us.i ], [ %unroll_iter.i, %B360.us221.us.us.i ]
+  br i1 %18, label %B358.B324.loopexit_crit_edge.split.us227.us.us.i, label %B360.us221.us.us.epil.preheader.i
+
+B360.us221.us.us.epil.preheader.i:                ; preds = %B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i
+  %25 = mul i64 %.481200202.us223.us.us.unr.i, %6
+  %scevgep307.i = getelementptr i8, ptr %lsr.iv305.i, i64 %25
+  %26 = shl i64 %.481200202.us223.us.us.unr.i, 2
+  %scevgep314.i = getelementptr i8, ptr %lsr.iv312.i, i64 %26
+  br label %B360.us221.us.us.epil.i
+
+B360.us221.us.us.epil.i:                          ; preds = %B360.us221.us.us.epil.i, %B360.us221.us.us.epil.preheader.i
+  %lsr.iv308.i = phi ptr [ %scevgep307.i, %B360.us221.us.us.epil.preheader.i ], [ %scevgep309.i, %B360.us221.us.us.epil.i ]
+  %epil.iter.i = phi i64 [ 0, %B360.us221.us.us.epil.preheader.i ], [ %epil.iter.next.i, %B360.us221.us.us.epil.i ]
+  %27 = shl nuw nsw i64 %epil.iter.i, 2
+  %scevgep315.i = getelementptr i8, ptr %scevgep314.i, i64 %27
+  %.552.us.us.us.epil.i = load float, ptr %scevgep315.i, align 4
+  store float %.552.us.us.us.epil.i, ptr %lsr.iv308.i, align 4
+  %epil.iter.next.i = add nuw nsw i64 %epil.iter.i, 1
+  %scevgep309.i = getelementptr i8, ptr %lsr.iv308.i, i64 %6
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B358.B324.loopexit_crit_edge.split.us227.us.us.i, label %B360.us221.us.us.epil.i
+
+B358.B324.loopexit_crit_edge.split.us227.us.us.i: ; preds = %B360.us221.us.us.epil.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i
+  %.367.us.us283.us.i = add nuw nsw i64 %.360209215.us.us281.us.i, 1
+  %scevgep288.i = getelementptr i8, ptr %lsr.iv287.i, i64 %6
+  %scevgep298.i = getelementptr i8, ptr %lsr.iv297.i, i64 4
+  %scevgep306.i = getelementptr i8, ptr %lsr.iv305.i, i64 4
+  %scevgep313.i = getelementptr i8, ptr %lsr.iv312.i, i64 %6
+  %exitcond488.not.i = icmp eq i64 %.20.fr.i, %.367.us.us283.us.i
+  br i1 %exitcond488.not.i, label %B324.B494_crit_edge.split.us.us.us.i, label %B326.endif.us.us279.us.i
+
+B324.B494_crit_edge.split.us.us.us.i:             ; preds = %B358.B324.loopexit_crit_edge.split.us227.us.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i
+  %"$phi566.1.2.1.us.us.i" = phi ptr [ %gep.us274.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %3, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ]
+  %.606.us.us.i = load i64, ptr %.55.i, align 8
+  %gep247.us.us.i = getelementptr float, ptr %invariant.gep246.i, i64 %.606.us.us.i
+  %.619.us.us.i = load i64, ptr %sunkaddr354.i, align 8
+  %.628.us.us.i = getelementptr float, ptr %a2, i64 %.199.us.us.i
+  %.707.us.us.i = inttoptr i64 %.619.us.us.i to ptr
+  tail call void %.707.us.us.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %"$phi566.1.2.1.us.us.i", ptr %.625.i, ptr %.628.us.us.i, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.us.us.i, ptr nonnull %.59.i, ptr %a1)
+  %.712.us.us.i = load i32, ptr %a1, align 4
+  %.714.not.us.us.i = icmp eq i32 %.712.us.us.i, 0
+  %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %5
+  %scevgep311.i = getelementptr i8, ptr %lsr.iv310.i, i64 %5
+  %lsr.iv.next.i = add i64 %lsr.iv326.i, %11
+  %scevgep338.i = getelementptr i8, ptr %lsr.iv337.i, i64 %11
+  br i1 %.714.not.us.us.i, label %B218.us.us.i, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B326.endif.us.us.us.us.i:                         ; preds = %B294.endif.us.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i
+  %lsr.iv344.i = phi ptr [ %scevgep345.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv310.i, %B294.endif.us.us.i ]
+  %lsr.iv339.i = phi ptr [ %scevgep340.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv337.i, %B294.endif.us.us.i ]
+  %lsr.iv327.i = phi i64 [ %lsr.iv.next328.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv326.i, %B294.endif.us.us.i ]
+  %lsr.iv316.i = phi ptr [ %scevgep317.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv.i, %B294.endif.us.us.i ]
+  %.360209215.us.us.us.us.i = phi i64 [ %.367.us.us.us.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ 0, %B294.endif.us.us.i ]
+  br i1 %17, label %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i, label %B360.us.us.us.us.us.i
+
+B360.us.us.us.us.us.i:                            ; preds = %B326.endif.us.us.us.us.i, %B360.us.us.us.us.us.i
+  %lsr.iv329.i = phi i64 [ %lsr.iv.next330.i, %B360.us.us.us.us.us.i ], [ %lsr.iv327.i, %B326.endif.us.us.us.us.i ]
+  %.481200202.us.us.us.us.us.i = phi i64 [ %.488.us.us.us.us.us.3.i, %B360.us.us.us.us.us.i ], [ 0, %B326.endif.us.us.us.us.i ]
+  %28 = shl i64 %.481200202.us.us.us.us.us.i, 2
+  %scevgep323.i = getelementptr i8, ptr %lsr.iv316.i, i64 %28
+  %scevgep324.i = getelementptr i8, ptr %scevgep323.i, i64 -12
+  %.527.us.us.us.us.us.i = load float, ptr %scevgep324.i, align 4
+  %scevgep336.i = getelementptr i8, ptr %invariant.gep.i, i64 %lsr.iv329.i
+  store float %.527.us.us.us.us.us.i, ptr %scevgep336.i, align 4
+  %scevgep322.i = getelementptr i8, ptr %scevgep323.i, i64 -8
+  %.527.us.us.us.us.us.1.i = load float, ptr %scevgep322.i, align 4
+  %scevgep335.i = getelementptr i8, ptr %scevgep334.i, i64 %lsr.iv329.i
+  store float %.527.us.us.us.us.us.1.i, ptr %scevgep335.i, align 4
+  %scevgep320.i = getelementptr i8, ptr %scevgep323.i, i64 -4
+  %.527.us.us.us.us.us.2.i = load float, ptr %scevgep320.i, align 4
+  %scevgep333.i = getelementptr i8, ptr %scevgep332.i, i64 %lsr.iv329.i
+  store float %.527.us.us.us.us.us.2.i, ptr %scevgep333.i, align 4
+  %.488.us.us.us.us.us.3.i = add nuw nsw i64 %.481200202.us.us.us.us.us.i, 4
+  %.527.us.us.us.us.us.3.i = load float, ptr %scevgep323.i, align 4
+  %scevgep331.i = getelementptr i8, ptr %scevgep325.i, i64 %lsr.iv329.i
+  store float %.527.us.us.us.us.us.3.i, ptr %scevgep331.i, align 4
+  %lsr.iv.next330.i = add i64 %lsr.iv329.i, %10
+  %niter281.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.488.us.us.us.us.us.3.i
+  br i1 %niter281.ncmp.3.i, label %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i, label %B360.us.us.us.us.us.i
+
+B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i: ; preds = %B360.us.us.us.us.us.i, %B326.endif.us.us.us.us.i
+  %.481200202.us.us.us.us.us.unr.i = phi i64 [ 0, %B326.endif.us.us.us.us.i ], [ %unroll_iter.i, %B360.us.us.us.us.us.i ]
+  br i1 %18, label %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i, label %B360.us.us.us.us.us.epil.preheader.i
+
+B360.us.us.us.us.us.epil.preheader.i:             ; preds = %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i
+  %29 = mul i64 %.481200202.us.us.us.us.us.unr.i, %6
+  %scevgep341.i = getelementptr i8, ptr %lsr.iv339.i, i64 %29
+  %30 = shl i64 %.481200202.us.us.us.us.us.unr.i, 2
+  %scevgep346.i = getelementptr i8, ptr %lsr.iv344.i, i64 %30
+  br label %B360.us.us.us.us.us.epil.i
+
+B360.us.us.us.us.us.epil.i:                       ; preds = %B360.us.us.us.us.us.epil.i, %B360.us.us.us.us.us.epil.preheader.i
+  %lsr.iv342.i = phi ptr [ %scevgep341.i, %B360.us.us.us.us.us.epil.preheader.i ], [ %scevgep343.i, %B360.us.us.us.us.us.epil.i ]
+  %epil.iter278.i = phi i64 [ 0, %B360.us.us.us.us.us.epil.preheader.i ], [ %epil.iter278.next.i, %B360.us.us.us.us.us.epil.i ]
+  %31 = shl nuw nsw i64 %epil.iter278.i, 2
+  %scevgep347.i = getelementptr i8, ptr %scevgep346.i, i64 %31
+  %.527.us.us.us.us.us.epil.i = load float, ptr %scevgep347.i, align 4
+  store float %.527.us.us.us.us.us.epil.i, ptr %lsr.iv342.i, align 4
+  %epil.iter278.next.i = add nuw nsw i64 %epil.iter278.i, 1
+  %scevgep343.i = getelementptr i8, ptr %lsr.iv342.i, i64 %6
+  %epil.iter278.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter278.next.i
+  br i1 %epil.iter278.cmp.not.i, label %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i, label %B360.us.us.us.us.us.epil.i
+
+B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i: ; preds = %B360.us.us.us.us.us.epil.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i
+  %.367.us.us.us.us.i = add nuw nsw i64 %.360209215.us.us.us.us.i, 1
+  %scevgep317.i = getelementptr i8, ptr %lsr.iv316.i, i64 %6
+  %lsr.iv.next328.i = add i64 %lsr.iv327.i, 4
+  %scevgep340.i = getelementptr i8, ptr %lsr.iv339.i, i64 4
+  %scevgep345.i = getelementptr i8, ptr %lsr.iv344.i, i64 %6
+  %exitcond490.not.i = icmp eq i64 %.20.fr.i, %.367.us.us.us.us.i
+  br i1 %exitcond490.not.i, label %B324.B494_crit_edge.split.us.us.us.i, label %B326.endif.us.us.us.us.i
+
+B0.split.i:                                       ; preds = %0
+  %32 = icmp slt i64 %.73.i, 1
+  br i1 %.27.i, label %B218.us321.preheader.i, label %B218.preheader.i
+
+B218.preheader.i:                                 ; preds = %B0.split.i
+  br i1 %32, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.peel.i
+
+B220.peel.i:                                      ; preds = %B218.preheader.i
+  %.9440.not.i1.i = icmp slt i64 %.209.i, 1
+  br i1 %.9440.not.i1.i, label %B294.endif.peel.i, label %B48.preheader.i2.i
+
+B48.preheader.i2.i:                               ; preds = %B220.peel.i
+  %xtraiter.i3.i = and i64 %.209.i, 1
+  %lcmp.mod.not.i4.i = icmp eq i64 %xtraiter.i3.i, 0
+  br i1 %lcmp.mod.not.i4.i, label %B48.prol.loopexit.i18.i, label %B48.prol.i7.preheader.i
+
+B48.prol.i7.preheader.i:                          ; preds = %B48.preheader.i2.i
+  %.134.prol.i11.i = load float, ptr %a0, align 4
+  %.135.prol.i12.i = fpext float %.134.prol.i11.i to double
+  %.137.prol.i13.i = fmul double %.135.prol.i12.i, 0.000000e+00
+  %.139.prol.i14.i = fadd double %.137.prol.i13.i, 0.000000e+00
+  %33 = add nsw i64 %.209.i, -1
+  br label %B48.prol.loopexit.i18.i
+
+B48.prol.loopexit.i18.i:                          ; preds = %B48.prol.i7.preheader.i, %B48.preheader.i2.i
+  %lost.2.043.unr.i19.i = phi double [ 0.000000e+00, %B48.preheader.i2.i ], [ %.139.prol.i14.i, %B48.prol.i7.preheader.i ]
+  %.933842.unr.i20.i = phi i64 [ %.209.i, %B48.preheader.i2.i ], [ %33, %B48.prol.i7.preheader.i ]
+  %.1003941.unr.i21.i = phi i64 [ 12, %B48.preheader.i2.i ], [ 16, %B48.prol.i7.preheader.i ]
+  %.139.lcssa.unr.i22.i = phi double [ poison, %B48.preheader.i2.i ], [ %.139.prol.i14.i, %B48.prol.i7.preheader.i ]
+  %34 = icmp samesign ult i64 %.209.i, 4
+  br i1 %34, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, label %B48.preheader.new.i23.i
+
+B48.preheader.new.i23.i:                          ; preds = %B48.prol.loopexit.i18.i
+  %35 = add nsw i64 %.933842.unr.i20.i, -1
+  %scevgep.i24.i = getelementptr i8, ptr %a0, i64 %.1003941.unr.i21.i
+  br label %B48.i25.i
+
+B48.i25.i:                                        ; preds = %B48.i25.i, %B48.preheader.new.i23.i
+  %lsr.iv5.i26.i = phi ptr [ %scevgep6.i49.i, %B48.i25.i ], [ %scevgep.i24.i, %B48.preheader.new.i23.i ]
+  %lsr.iv.i27.i = phi i64 [ %lsr.iv.next.i48.i, %B48.i25.i ], [ %35, %B48.preheader.new.i23.i ]
+  %lost.2.043.i28.i = phi double [ %.139.3.i47.i, %B48.i25.i ], [ %lost.2.043.unr.i19.i, %B48.preheader.new.i23.i ]
+  %scevgep9.i29.i = getelementptr i8, ptr %lsr.iv5.i26.i, i64 -12
+  %.134.i30.i = load float, ptr %scevgep9.i29.i, align 4
+  %.135.i31.i = fpext float %.134.i30.i to double
+  %.137.i32.i = fmul double %.135.i31.i, 0.000000e+00
+  %.139.i33.i = fadd double %lost.2.043.i28.i, %.137.i32.i
+  %scevgep8.i34.i = getelementptr i8, ptr %lsr.iv5.i26.i, i64 -8
+  %.134.1.i35.i = load float, ptr %scevgep8.i34.i, align 4
+  %.135.1.i36.i = fpext float %.134.1.i35.i to double
+  %.137.1.i37.i = fmul double %.135.1.i36.i, 0.000000e+00
+  %.139.1.i38.i = fadd double %.139.i33.i, %.137.1.i37.i
+  %scevgep7.i39.i = getelementptr i8, ptr %lsr.iv5.i26.i, i64 -4
+  %.134.2.i40.i = load float, ptr %scevgep7.i39.i, align 4
+  %.135.2.i41.i = fpext float %.134.2.i40.i to double
+  %.137.2.i42.i = fmul double %.135.2.i41.i, 0.000000e+00
+  %.139.2.i43.i = fadd double %.139.1.i38.i, %.137.2.i42.i
+  %.134.3.i44.i = load float, ptr %lsr.iv5.i26.i, align 4
+  %.135.3.i45.i = fpext float %.134.3.i44.i to double
+  %.137.3.i46.i = fmul double %.135.3.i45.i, 0.000000e+00
+  %.139.3.i47.i = fadd double %.139.2.i43.i, %.137.3.i46.i
+  %lsr.iv.next.i48.i = add i64 %lsr.iv.i27.i, -4
+  %scevgep6.i49.i = getelementptr i8, ptr %lsr.iv5.i26.i, i64 16
+  %.94.3.i50.i = icmp ult i64 %lsr.iv.next.i48.i, -2
+  br i1 %.94.3.i50.i, label %B48.i25.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i
+
+_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i: ; preds = %B48.i25.i, %B48.prol.loopexit.i18.i
+  %.139.lcssa.i52.i = phi double [ %.139.lcssa.unr.i22.i, %B48.prol.loopexit.i18.i ], [ %.139.3.i47.i, %B48.i25.i ]
+  %36 = fcmp une double %.139.lcssa.i52.i, 0.000000e+00
+  br i1 %36, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.peel.i
+
+B294.endif.peel.i:                                ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, %B220.peel.i
+  %gep247.peel.i = getelementptr float, ptr %invariant.gep246.i, i64 %.56.i
+  %sunkaddr355.i = getelementptr i8, ptr %a3, i64 32
+  %.619.peel.i = load i64, ptr %sunkaddr355.i, align 8
+  %.707.peel.i = inttoptr i64 %.619.peel.i to ptr
+  tail call void %.707.peel.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %3, ptr %.625.i, ptr %a2, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.peel.i, ptr nonnull %.59.i, ptr %a1)
+  %.712.peel.i = load i32, ptr %a1, align 4
+  %.714.not.peel.i = icmp eq i32 %.712.peel.i, 0
+  br i1 %.714.not.peel.i, label %B218.preheader244.i, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B218.preheader244.i:                              ; preds = %B294.endif.peel.i
+  %invariant.gep248.i = getelementptr i8, ptr %a0, i64 12
+  %37 = add nsw i64 %.209.i, -1
+  %38 = and i64 %.209.i, 1
+  %39 = icmp eq i64 %38, 0
+  %40 = icmp samesign ult i64 %.209.i, 4
+  br label %B218.i
+
+B218.us321.preheader.i:                           ; preds = %B0.split.i
+  br i1 %32, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.us327.peel.i
+
+B220.us327.peel.i:                                ; preds = %B218.us321.preheader.i
+  %.9440.not.i55.i = icmp slt i64 %.209.i, 1
+  br i1 %.9440.not.i55.i, label %B294.endif.us336.peel.i, label %B48.preheader.i56.i
+
+B48.preheader.i56.i:                              ; preds = %B220.us327.peel.i
+  %xtraiter.i57.i = and i64 %.209.i, 1
+  %lcmp.mod.not.i58.i = icmp eq i64 %xtraiter.i57.i, 0
+  br i1 %lcmp.mod.not.i58.i, label %B48.prol.loopexit.i72.i, label %B48.prol.i61.preheader.i
+
+B48.prol.i61.preheader.i:                         ; preds = %B48.preheader.i56.i
+  %.134.prol.i65.i = load float, ptr %a0, align 4
+  %.135.prol.i66.i = fpext float %.134.prol.i65.i to double
+  %.137.prol.i67.i = fmul double %.135.prol.i66.i, 0.000000e+00
+  %.139.prol.i68.i = fadd double %.137.prol.i67.i, 0.000000e+00
+  %41 = add nsw i64 %.209.i, -1
+  br label %B48.prol.loopexit.i72.i
+
+B48.prol.loopexit.i72.i:                          ; preds = %B48.prol.i61.preheader.i, %B48.preheader.i56.i
+  %lost.2.043.unr.i73.i = phi double [ 0.000000e+00, %B48.preheader.i56.i ], [ %.139.prol.i68.i, %B48.prol.i61.preheader.i ]
+  %.933842.unr.i74.i = phi i64 [ %.209.i, %B48.preheader.i56.i ], [ %41, %B48.prol.i61.preheader.i ]
+  %.1003941.unr.i75.i = phi i64 [ 12, %B48.preheader.i56.i ], [ 16, %B48.prol.i61.preheader.i ]
+  %.139.lcssa.unr.i76.i = phi double [ poison, %B48.preheader.i56.i ], [ %.139.prol.i68.i, %B48.prol.i61.preheader.i ]
+  %42 = icmp samesign ult i64 %.209.i, 4
+  br i1 %42, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i, label %B48.preheader.new.i77.i
+
+B48.preheader.new.i77.i:                          ; preds = %B48.prol.loopexit.i72.i
+  %43 = add nsw i64 %.933842.unr.i74.i, -1
+  %scevgep.i78.i = getelementptr i8, ptr %a0, i64 %.1003941.unr.i75.i
+  br label %B48.i79.i
+
+B48.i79.i:                                        ; preds = %B48.i79.i, %B48.preheader.new.i77.i
+  %lsr.iv5.i80.i = phi ptr [ %scevgep6.i103.i, %B48.i79.i ], [ %scevgep.i78.i, %B48.preheader.new.i77.i ]
+  %lsr.iv.i81.i = phi i64 [ %lsr.iv.next.i102.i, %B48.i79.i ], [ %43, %B48.preheader.new.i77.i ]
+  %lost.2.043.i82.i = phi double [ %.139.3.i101.i, %B48.i79.i ], [ %lost.2.043.unr.i73.i, %B48.preheader.new.i77.i ]
+  %scevgep9.i83.i = getelementptr i8, ptr %lsr.iv5.i80.i, i64 -12
+  %.134.i84.i = load float, ptr %scevgep9.i83.i, align 4
+  %.135.i85.i = fpext float %.134.i84.i to double
+  %.137.i86.i = fmul double %.135.i85.i, 0.000000e+00
+  %.139.i87.i = fadd double %lost.2.043.i82.i, %.137.i86.i
+  %scevgep8.i88.i = getelementptr i8, ptr %lsr.iv5.i80.i, i64 -8
+  %.134.1.i89.i = load float, ptr %scevgep8.i88.i, align 4
+  %.135.1.i90.i = fpext float %.134.1.i89.i to double
+  %.137.1.i91.i = fmul double %.135.1.i90.i, 0.000000e+00
+  %.139.1.i92.i = fadd double %.139.i87.i, %.137.1.i91.i
+  %scevgep7.i93.i = getelementptr i8, ptr %lsr.iv5.i80.i, i64 -4
+  %.134.2.i94.i = load float, ptr %scevgep7.i93.i, align 4
+  %.135.2.i95.i = fpext float %.134.2.i94.i to double
+  %.137.2.i96.i = fmul double %.135.2.i95.i, 0.000000e+00
+  %.139.2.i97.i = fadd double %.139.1.i92.i, %.137.2.i96.i
+  %.134.3.i98.i = load float, ptr %lsr.iv5.i80.i, align 4
+  %.135.3.i99.i = fpext float %.134.3.i98.i to double
+  %.137.3.i100.i = fmul double %.135.3.i99.i, 0.000000e+00
+  %.139.3.i101.i = fadd double %.139.2.i97.i, %.137.3.i100.i
+  %lsr.iv.next.i102.i = add i64 %lsr.iv.i81.i, -4
+  %scevgep6.i103.i = getelementptr i8, ptr %lsr.iv5.i80.i, i64 16
+  %.94.3.i104.i = icmp ult i64 %lsr.iv.next.i102.i, -2
+  br i1 %.94.3.i104.i, label %B48.i79.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i
+
+_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i: ; preds = %B48.i79.i, %B48.prol.loopexit.i72.i
+  %.139.lcssa.i106.i = phi double [ %.139.lcssa.unr.i76.i, %B48.prol.loopexit.i72.i ], [ %.139.3.i101.i, %B48.i79.i ]
+  %44 = fcmp une double %.139.lcssa.i106.i, 0.000000e+00
+  br i1 %44, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.us336.peel.i
+
+B294.endif.us336.peel.i:                          ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i, %B220.us327.peel.i
+  %gep247.us339.peel.i = getelementptr float, ptr %invariant.gep246.i, i64 %.56.i
+  %sunkaddr356.i = getelementptr i8, ptr %a3, i64 32
+  %.619.us340.peel.i = load i64, ptr %sunkaddr356.i, align 8
+  %.707.us342.peel.i = inttoptr i64 %.619.us340.peel.i to ptr
+  tail call void %.707.us342.peel.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %invariant.gep.i, ptr %.625.i, ptr %a2, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.us339.peel.i, ptr nonnull %.59.i, ptr %a1)
+  %.712.us343.peel.i = load i32, ptr %a1, align 4
+  %.714.not.us344.peel.i = icmp eq i32 %.712.us343.peel.i, 0
+  br i1 %.714.not.us344.peel.i, label %B218.us321.preheader240.i, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B218.us321.preheader240.i:                        ; preds = %B294.endif.us336.peel.i
+  %invariant.gep249.i = getelementptr i8, ptr %a0, i64 12
+  %45 = add nsw i64 %.209.i, -1
+  %46 = and i64 %.209.i, 1
+  %47 = icmp eq i64 %46, 0
+  %48 = icmp samesign ult i64 %.209.i, 4
+  br label %B218.us321.i
+
+B218.us321.i:                                     ; preds = %B294.endif.us336.i, %B218.us321.preheader240.i
+  %.162251.us324.i = phi i64 [ %.169.us329.i, %B294.endif.us336.i ], [ 1, %B218.us321.preheader240.i ]
+  %exitcond485.not.i = icmp eq i64 %.162251.us324.i, %..73.i
+  br i1 %exitcond485.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.us327.i
+
+B220.us327.i:                                     ; preds = %B218.us321.i
+  %.169.us329.i = add nuw i64 %.162251.us324.i, 1
+  %.195.reass.us.i = mul i64 %.162251.us324.i, %.209.i
+  %.199.us330.i = mul nsw i64 %.162251.us324.i, %"$phi76.0.2.0.i"
+  br i1 %.9440.not.i55.i, label %B294.endif.us336.i, label %B48.preheader.i110.i
+
+B48.preheader.i110.i:                             ; preds = %B220.us327.i
+  br i1 %47, label %B48.prol.loopexit.i126.i, label %B48.prol.loopexit.loopexit.i125.i
+
+B48.prol.loopexit.loopexit.i125.i:                ; preds = %B48.preheader.i110.i
+  %49 = shl i64 %.195.reass.us.i, 2
+  %scevgep10.i114.i = getelementptr i8, ptr %a0, i64 %49
+  %.134.prol.i119.i = load float, ptr %scevgep10.i114.i, align 4
+  %.135.prol.i120.i = fpext float %.134.prol.i119.i to double
+  %.137.prol.i121.i = fmul double %.135.prol.i120.i, 0.000000e+00
+  %.139.prol.i122.i = fadd double %.137.prol.i121.i, 0.000000e+00
+  %50 = add i64 %.195.reass.us.i, 1
+  br label %B48.prol.loopexit.i126.i
+
+B48.prol.loopexit.i126.i:                         ; preds = %B48.prol.loopexit.loopexit.i125.i, %B48.preheader.i110.i
+  %lost.2.043.unr.i127.i = phi double [ 0.000000e+00, %B48.preheader.i110.i ], [ %.139.prol.i122.i, %B48.prol.loopexit.loopexit.i125.i ]
+  %.933842.unr.i128.i = phi i64 [ %.209.i, %B48.preheader.i110.i ], [ %45, %B48.prol.loopexit.loopexit.i125.i ]
+  %.1003941.unr.i129.i = phi i64 [ %.195.reass.us.i, %B48.preheader.i110.i ], [ %50, %B48.prol.loopexit.loopexit.i125.i ]
+  %.139.lcssa.unr.i130.i = phi double [ poison, %B48.preheader.i110.i ], [ %.139.prol.i122.i, %B48.prol.loopexit.loopexit.i125.i ]
+  br i1 %48, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i, label %B48.preheader.new.i131.i
+
+B48.preheader.new.i131.i:                         ; preds = %B48.prol.loopexit.i126.i
+  %51 = add nsw i64 %.933842.unr.i128.i, -1
+  %52 = shl i64 %.1003941.unr.i129.i, 2
+  %gep250.i = getelementptr i8, ptr %invariant.gep249.i, i64 %52
+  br label %B48.i133.i
+
+B48.i133.i:                                       ; preds = %B48.i133.i, %B48.preheader.new.i131.i
+  %lsr.iv5.i134.i = phi ptr [ %scevgep6.i157.i, %B48.i133.i ], [ %gep250.i, %B48.preheader.new.i131.i ]
+  %lsr.iv.i135.i = phi i64 [ %lsr.iv.next.i156.i, %B48.i133.i ], [ %51, %B48.preheader.new.i131.i ]
+  %lost.2.043.i136.i = phi double [ %.139.3.i155.i, %B48.i133.i ], [ %lost.2.043.unr.i127.i, %B48.preheader.new.i131.i ]
+  %scevgep9.i137.i = getelementptr i8, ptr %lsr.iv5.i134.i, i64 -12
+  %.134.i138.i = load float, ptr %scevgep9.i137.i, align 4
+  %.135.i139.i = fpext float %.134.i138.i to double
+  %.137.i140.i = fmul double %.135.i139.i, 0.000000e+00
+  %.139.i141.i = fadd double %lost.2.043.i136.i, %.137.i140.i
+  %scevgep8.i142.i = getelementptr i8, ptr %lsr.iv5.i134.i, i64 -8
+  %.134.1.i143.i = load float, ptr %scevgep8.i142.i, align 4
+  %.135.1.i144.i = fpext float %.134.1.i143.i to double
+  %.137.1.i145.i = fmul double %.135.1.i144.i, 0.000000e+00
+  %.139.1.i146.i = fadd double %.139.i141.i, %.137.1.i145.i
+  %scevgep7.i147.i = getelementptr i8, ptr %lsr.iv5.i134.i, i64 -4
+  %.134.2.i148.i = load float, ptr %scevgep7.i147.i, align 4
+  %.135.2.i149.i = fpext float %.134.2.i148.i to double
+  %.137.2.i150.i = fmul double %.135.2.i149.i, 0.000000e+00
+  %.139.2.i151.i = fadd double %.139.1.i146.i, %.137.2.i150.i
+  %.134.3.i152.i = load float, ptr %lsr.iv5.i134.i, align 4
+  %.135.3.i153.i = fpext float %.134.3.i152.i to double
+  %.137.3.i154.i = fmul double %.135.3.i153.i, 0.000000e+00
+  %.139.3.i155.i = fadd double %.139.2.i151.i, %.137.3.i154.i
+  %lsr.iv.next.i156.i = add i64 %lsr.iv.i135.i, -4
+  %scevgep6.i157.i = getelementptr i8, ptr %lsr.iv5.i134.i, i64 16
+  %.94.3.i158.i = icmp ult i64 %lsr.iv.next.i156.i, -2
+  br i1 %.94.3.i158.i, label %B48.i133.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i
+
+_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i: ; preds = %B48.i133.i, %B48.prol.loopexit.i126.i
+  %.139.lcssa.i160.i = phi double [ %.139.lcssa.unr.i130.i, %B48.prol.loopexit.i126.i ], [ %.139.3.i155.i, %B48.i133.i ]
+  %53 = fcmp une double %.139.lcssa.i160.i, 0.000000e+00
+  br i1 %53, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.us336.i
+
+B294.endif.us336.i:                               ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i, %B220.us327.i
+  %gep245.us337.i = getelementptr float, ptr %invariant.gep.i, i64 %.199.us330.i
+  %.606.us338.i = load i64, ptr %.55.i, align 8
+  %gep247.us339.i = getelementptr float, ptr %invariant.gep246.i, i64 %.606.us338.i
+  %.619.us340.i = load i64, ptr %sunkaddr356.i, align 8
+  %.628.us341.i = getelementptr float, ptr %a2, i64 %.199.us330.i
+  %.707.us342.i = inttoptr i64 %.619.us340.i to ptr
+  tail call void %.707.us342.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %gep245.us337.i, ptr %.625.i, ptr %.628.us341.i, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.us339.i, ptr nonnull %.59.i, ptr nonnull %a1)
+  %.712.us343.i = load i32, ptr %a1, align 4
+  %.714.not.us344.i = icmp eq i32 %.712.us343.i, 0
+  br i1 %.714.not.us344.i, label %B218.us321.i, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B218.i:                                           ; preds = %B294.endif.i, %B218.preheader244.i
+  %.162251.i = phi i64 [ %.169.i, %B294.endif.i ], [ 1, %B218.preheader244.i ]
+  %exitcond.not.i = icmp eq i64 %.162251.i, %..73.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.i
+
+B220.i:                                           ; preds = %B218.i
+  %.169.i = add nuw i64 %.162251.i, 1
+  %.195.reass.i = mul i64 %.162251.i, %.209.i
+  %.199.i = mul nsw i64 %.162251.i, %"$phi76.0.2.0.i"
+  br i1 %.9440.not.i1.i, label %B294.endif.i, label %B48.preheader.i164.i
+
+B48.preheader.i164.i:                             ; preds = %B220.i
+  br i1 %39, label %B48.prol.loopexit.i180.i, label %B48.prol.loopexit.loopexit.i179.i
+
+B48.prol.loopexit.loopexit.i179.i:                ; preds = %B48.preheader.i164.i
+  %54 = shl i64 %.195.reass.i, 2
+  %scevgep10.i168.i = getelementptr i8, ptr %a0, i64 %54
+  %.134.prol.i173.i = load float, ptr %scevgep10.i168.i, align 4
+  %.135.prol.i174.i = fpext float %.134.prol.i173.i to double
+  %.137.prol.i175.i = fmul double %.135.prol.i174.i, 0.000000e+00
+  %.139.prol.i176.i = fadd double %.137.prol.i175.i, 0.000000e+00
+  %55 = add i64 %.195.reass.i, 1
+  br label %B48.prol.loopexit.i180.i
+
+B48.prol.loopexit.i180.i:                         ; preds = %B48.prol.loopexit.loopexit.i179.i, %B48.preheader.i164.i
+  %lost.2.043.unr.i181.i = phi double [ 0.000000e+00, %B48.preheader.i164.i ], [ %.139.prol.i176.i, %B48.prol.loopexit.loopexit.i179.i ]
+  %.933842.unr.i182.i = phi i64 [ %.209.i, %B48.preheader.i164.i ], [ %37, %B48.prol.loopexit.loopexit.i179.i ]
+  %.1003941.unr.i183.i = phi i64 [ %.195.reass.i, %B48.preheader.i164.i ], [ %55, %B48.prol.loopexit.loopexit.i179.i ]
+  %.139.lcssa.unr.i184.i = phi double [ poison, %B48.preheader.i164.i ], [ %.139.prol.i176.i, %B48.prol.loopexit.loopexit.i179.i ]
+  br i1 %40, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i, label %B48.preheader.new.i185.i
+
+B48.preheader.new.i185.i:                         ; preds = %B48.prol.loopexit.i180.i
+  %56 = add nsw i64 %.933842.unr.i182.i, -1
+  %57 = shl i64 %.1003941.unr.i183.i, 2
+  %gep.i = getelementptr i8, ptr %invariant.gep248.i, i64 %57
+  br label %B48.i187.i
+
+B48.i187.i:                                       ; preds = %B48.i187.i, %B48.preheader.new.i185.i
+  %lsr.iv5.i188.i = phi ptr [ %scevgep6.i211.i, %B48.i187.i ], [ %gep.i, %B48.preheader.new.i185.i ]
+  %lsr.iv.i189.i = phi i64 [ %lsr.iv.next.i210.i, %B48.i187.i ], [ %56, %B48.preheader.new.i185.i ]
+  %lost.2.043.i190.i = phi double [ %.139.3.i209.i, %B48.i187.i ], [ %lost.2.043.unr.i181.i, %B48.preheader.new.i185.i ]
+  %scevgep9.i191.i = getelementptr i8, ptr %lsr.iv5.i188.i, i64 -12
+  %.134.i192.i = load float, ptr %scevgep9.i191.i, align 4
+  %.135.i193.i = fpext float %.134.i192.i to double
+  %.137.i194.i = fmul double %.135.i193.i, 0.000000e+00
+  %.139.i195.i = fadd double %lost.2.043.i190.i, %.137.i194.i
+  %scevgep8.i196.i = getelementptr i8, ptr %lsr.iv5.i188.i, i64 -8
+  %.134.1.i197.i = load float, ptr %scevgep8.i196.i, align 4
+  %.135.1.i198.i = fpext float %.134.1.i197.i to double
+  %.137.1.i199.i = fmul double %.135.1.i198.i, 0.000000e+00
+  %.139.1.i200.i = fadd double %.139.i195.i, %.137.1.i199.i
+  %scevgep7.i201.i = getelementptr i8, ptr %lsr.iv5.i188.i, i64 -4
+  %.134.2.i202.i = load float, ptr %scevgep7.i201.i, align 4
+  %.135.2.i203.i = fpext float %.134.2.i202.i to double
+  %.137.2.i204.i = fmul double %.135.2.i203.i, 0.000000e+00
+  %.139.2.i205.i = fadd double %.139.1.i200.i, %.137.2.i204.i
+  %.134.3.i206.i = load float, ptr %lsr.iv5.i188.i, align 4
+  %.135.3.i207.i = fpext float %.134.3.i206.i to double
+  %.137.3.i208.i = fmul double %.135.3.i207.i, 0.000000e+00
+  %.139.3.i209.i = fadd double %.139.2.i205.i, %.137.3.i208.i
+  %lsr.iv.next.i210.i = add i64 %lsr.iv.i189.i, -4
+  %scevgep6.i211.i = getelementptr i8, ptr %lsr.iv5.i188.i, i64 16
+  %.94.3.i212.i = icmp ult i64 %lsr.iv.next.i210.i, -2
+  br i1 %.94.3.i212.i, label %B48.i187.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i
+
+_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i: ; preds = %B48.i187.i, %B48.prol.loopexit.i180.i
+  %.139.lcssa.i214.i = phi double [ %.139.lcssa.unr.i184.i, %B48.prol.loopexit.i180.i ], [ %.139.3.i209.i, %B48.i187.i ]
+  %58 = fcmp une double %.139.lcssa.i214.i, 0.000000e+00
+  br i1 %58, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.i
+
+B294.endif.i:                                     ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i, %B220.i
+  %.606.i = load i64, ptr %.55.i, align 8
+  %gep247.i = getelementptr float, ptr %invariant.gep246.i, i64 %.606.i
+  %.619.i = load i64, ptr %sunkaddr355.i, align 8
+  %.628.i = getelementptr float, ptr %a2, i64 %.199.i
+  %.707.i = inttoptr i64 %.619.i to ptr
+  tail call void %.707.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %3, ptr %.625.i, ptr %.628.i, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.i, ptr nonnull %.59.i, ptr nonnull %a1)
+  %.712.i = load i32, ptr %a1, align 4
+  %.714.not.i = icmp eq i32 %.712.i, 0
+  br i1 %.714.not.i, label %B218.i, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B218.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i, %B294.endif.i, %B218.us321.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i, %B294.endif.us336.i, %B218.us.us.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B324.B494_crit_edge.split.us.us.us.i, %B218.preheader.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, %B294.endif.peel.i, %B218.us321.preheader.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i, %B294.endif.us336.peel.i
+  %.sink.i = phi i64 [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i ], [ 1, %B294.endif.peel.i ], [ 1, %B294.endif.us336.peel.i ], [ 0, %B218.preheader.i ], [ 0, %B218.us321.preheader.i ], [ 0, %B218.us.us.i ], [ 1, %B324.B494_crit_edge.split.us.us.us.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ], [ 0, %B218.us321.i ], [ 1, %B294.endif.us336.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i ], [ 0, %B218.i ], [ 1, %B294.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i ]
+  ret i64 %.sink.i
+}
+;; nbgrad.kernels.linalg.eigh(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal range(i64 0, 2) i64 @special(ptr readonly %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.20.fr.i = freeze i64 %.20.i
+  %.25.i = getelementptr i8, ptr %a3, i64 40
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.26.fr.i = freeze i64 %.26.i
+  %.27.i = icmp eq i64 %.26.fr.i, 86
+  %.35187.i = add i64 %.20.fr.i, 1
+  %.37.i = select i1 %.27.i, i64 %.35187.i, i64 1
+  %"$phi76.0.2.0.i" = mul i64 %.37.i, %.20.fr.i
+  %.55.i = getelementptr i8, ptr %a3, i64 56
+  %.56.i = load i64, ptr %.55.i, align 8
+  %.59.i = getelementptr i8, ptr %a3, i64 64
+  %.60.i = load i64, ptr %.59.i, align 8
+  %.72.i = getelementptr i8, ptr %a3, i64 16
+  %.73.i = load i64, ptr %.72.i, align 8
+  %..73.i = tail call i64 @llvm.smax.i64(i64 %.73.i, i64 0)
+  %invariant.gep.i = getelementptr double, ptr %a2, i64 %.20.fr.i
+  %invariant.gep246.i = getelementptr i8, ptr %a1, i64 64
+  %.209.i = mul i64 %.20.fr.i, %.20.fr.i
+  %.312.i = icmp sgt i64 %.20.fr.i, 0
+  %1 = getelementptr double, ptr %a1, i64 %.56.i
+  %2 = getelementptr i8, ptr %1, i64 64
+  %3 = getelementptr double, ptr %2, i64 %.60.i
+  %.623.i = getelementptr i8, ptr %a3, i64 48
+  %.625.i = getelementptr i8, ptr %a3, i64 24
+  br i1 %.312.i, label %B218.us.us.preheader.i, label %B0.split.i
+
+B218.us.us.preheader.i:                           ; preds = %0
+  %invariant.gep231.i = getelementptr i8, ptr %a0, i64 24
+  %4 = add nsw i64 %.209.i, -1
+  %xtraiter.i = and i64 %.20.fr.i, 3
+  %unroll_iter.i = and i64 %.20.fr.i, 9223372036854775804
+  %5 = shl i64 %.209.i, 3
+  %6 = shl i64 %.20.fr.i, 3
+  %7 = mul i64 %.20.fr.i, 24
+  %8 = add i64 %.60.i, %.56.i
+  %9 = shl i64 %8, 3
+  %scevgep276.i = getelementptr i8, ptr %a1, i64 %9
+  %10 = shl i64 %.20.fr.i, 5
+  %11 = shl i64 %.20.fr.i, 4
+  %scevgep305.i = getelementptr i8, ptr %a2, i64 %10
+  %12 = shl i64 %"$phi76.0.2.0.i", 3
+  %scevgep312.i = getelementptr i8, ptr %a2, i64 %7
+  %scevgep314.i = getelementptr i8, ptr %a2, i64 %11
+  %13 = icmp slt i64 %.209.i, 1
+  %14 = and i64 %.209.i, 1
+  %15 = icmp eq i64 %14, 0
+  %16 = icmp samesign ult i64 %.209.i, 4
+  %17 = icmp samesign ult i64 %.20.fr.i, 4
+  %18 = icmp eq i64 %xtraiter.i, 0
+  %sunkaddr333.i = getelementptr i8, ptr %a3, i64 32
+  br label %B218.us.us.i
+
+B218.us.us.i:                                     ; preds = %B324.B494_crit_edge.split.us.us.us.i, %B218.us.us.preheader.i
+  %lsr.iv317.i = phi ptr [ %invariant.gep.i, %B218.us.us.preheader.i ], [ %scevgep318.i, %B324.B494_crit_edge.split.us.us.us.i ]
+  %lsr.iv306.i = phi i64 [ 0, %B218.us.us.preheader.i ], [ %lsr.iv.next.i, %B324.B494_crit_edge.split.us.us.us.i ]
+  %lsr.iv290.i = phi ptr [ %a0, %B218.us.us.preheader.i ], [ %scevgep291.i, %B324.B494_crit_edge.split.us.us.us.i ]
+  %lsr.iv.i = phi ptr [ %invariant.gep231.i, %B218.us.us.preheader.i ], [ %scevgep.i, %B324.B494_crit_edge.split.us.us.us.i ]
+  %.162251.us.us.i = phi i64 [ 0, %B218.us.us.preheader.i ], [ %.169.us.us.i, %B324.B494_crit_edge.split.us.us.us.i ]
+  %exitcond491.not.i = icmp eq i64 %.162251.us.us.i, %..73.i
+  br i1 %exitcond491.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.us.us.i
+
+B220.us.us.i:                                     ; preds = %B218.us.us.i
+  %.169.us.us.i = add nuw i64 %.162251.us.us.i, 1
+  %.197.us.us.i = mul i64 %.162251.us.us.i, %.209.i
+  %.199.us.us.i = mul nsw i64 %.162251.us.us.i, %"$phi76.0.2.0.i"
+  br i1 %13, label %B294.endif.us.us.i, label %B48.preheader.i.i
+
+B48.preheader.i.i:                                ; preds = %B220.us.us.i
+  br i1 %15, label %B48.prol.loopexit.i.i, label %B48.prol.loopexit.loopexit.i.i
+
+B48.prol.loopexit.loopexit.i.i:                   ; preds = %B48.preheader.i.i
+  %19 = shl i64 %.197.us.us.i, 3
+  %scevgep10.i.i = getelementptr i8, ptr %a0, i64 %19
+  %.134.prol.i.i = load double, ptr %scevgep10.i.i, align 8
+  %.136.prol.i.i = fmul double %.134.prol.i.i, 0.000000e+00
+  %.138.prol.i.i = fadd double %.136.prol.i.i, 0.000000e+00
+  %20 = add i64 %.197.us.us.i, 1
+  br label %B48.prol.loopexit.i.i
+
+B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.loopexit.i.i, %B48.preheader.i.i
+  %lost.2.043.unr.i.i = phi double [ 0.000000e+00, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
+  %.933842.unr.i.i = phi i64 [ %.209.i, %B48.preheader.i.i ], [ %4, %B48.prol.loopexit.loopexit.i.i ]
+  %.1003941.unr.i.i = phi i64 [ %.197.us.us.i, %B48.preheader.i.i ], [ %20, %B48.prol.loopexit.loopexit.i.i ]
+  %.138.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
+  br i1 %16, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
+
+B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
+  %21 = add nsw i64 %.933842.unr.i.i, -1
+  %22 = shl i64 %.1003941.unr.i.i, 3
+  %gep232.i = getelementptr i8, ptr %invariant.gep231.i, i64 %22
+  br label %B48.i.i
+
+B48.i.i:                                          ; preds = %B48.i.i, %B48.preheader.new.i.i
+  %lsr.iv5.i.i = phi ptr [ %scevgep6.i.i, %B48.i.i ], [ %gep232.i, %B48.preheader.new.i.i ]
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B48.i.i ], [ %21, %B48.preheader.new.i.i ]
+  %lost.2.043.i.i = phi double [ %.138.3.i.i, %B48.i.i ], [ %lost.2.043.unr.i.i, %B48.preheader.new.i.i ]
+  %scevgep9.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -24
+  %.134.i.i = load double, ptr %scevgep9.i.i, align 8
+  %.136.i.i = fmul double %.134.i.i, 0.000000e+00
+  %.138.i.i = fadd double %lost.2.043.i.i, %.136.i.i
+  %scevgep8.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -16
+  %.134.1.i.i = load double, ptr %scevgep8.i.i, align 8
+  %.136.1.i.i = fmul double %.134.1.i.i, 0.000000e+00
+  %.138.1.i.i = fadd double %.138.i.i, %.136.1.i.i
+  %scevgep7.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -8
+  %.134.2.i.i = load double, ptr %scevgep7.i.i, align 8
+  %.136.2.i.i = fmul double %.134.2.i.i, 0.000000e+00
+  %.138.2.i.i = fadd double %.138.1.i.i, %.136.2.i.i
+  %.134.3.i.i = load double, ptr %lsr.iv5.i.i, align 8
+  %.136.3.i.i = fmul double %.134.3.i.i, 0.000000e+00
+  %.138.3.i.i = fadd double %.138.2.i.i, %.136.3.i.i
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
+  %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 32
+  %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
+
+_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+  %.138.lcssa.i.i = phi double [ %.138.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.138.3.i.i, %B48.i.i ]
+  %23 = fcmp une double %.138.lcssa.i.i, 0.000000e+00
+  br i1 %23, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.us.us.i
+
+B294.endif.us.us.i:                               ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B220.us.us.i
+  %gep.us274.us.i = getelementptr double, ptr %invariant.gep.i, i64 %.199.us.us.i
+  br i1 %.27.i, label %B326.endif.us.us.us.us.i, label %B326.endif.us.us279.us.i
+
+B326.endif.us.us279.us.i:                         ; preds = %B294.endif.us.us.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i
+  %lsr.iv292.i = phi ptr [ %scevgep293.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ %lsr.iv290.i, %B294.endif.us.us.i ]
+  %lsr.iv285.i = phi ptr [ %scevgep286.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ %3, %B294.endif.us.us.i ]
+  %lsr.iv277.i = phi ptr [ %scevgep278.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ %scevgep276.i, %B294.endif.us.us.i ]
+  %lsr.iv267.i = phi ptr [ %scevgep268.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ %lsr.iv.i, %B294.endif.us.us.i ]
+  %.360209215.us.us281.us.i = phi i64 [ %.367.us.us283.us.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ 0, %B294.endif.us.us.i ]
+  br i1 %17, label %B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i, label %B360.us221.us.us.i
+
+B360.us221.us.us.i:                               ; preds = %B326.endif.us.us279.us.i, %B360.us221.us.us.i
+  %lsr.iv279.i = phi ptr [ %scevgep280.i, %B360.us221.us.us.i ], [ %lsr.iv277.i, %B326.endif.us.us279.us.i ]
+  %.481200202.us223.us.us.i = phi i64 [ %.488.us225.us.us.3.i, %B360.us221.us.us.i ], [ 0, %B326.endif.us.us279.us.i ]
+  %24 = shl i64 %.481200202.us223.us.us.i, 3
+  %scevgep274.i = getelementptr i8, ptr %lsr.iv267.i, i64 %24
+  %scevgep275.i = getelementptr i8, ptr %scevgep274.i, i64 -24
+  %.552.us.us.us.i = load double, ptr %scevgep275.i, align 8
+  %scevgep284.i = getelementptr i8, ptr %lsr.iv279.i, i64 64
+  store double %.552.us.us.us.i, ptr %scevgep284.i, align 8
+  %scevgep273.i = getelementptr i8, ptr %scevgep274.i, i64 -16
+  %.552.us.us.us.1.i = load double, ptr %scevgep273.i, align 8
+  %sunkaddr.i = getelementptr i8, ptr %lsr.iv279.i, i64 %6
+  %sunkaddr328.i = getelementptr i8, ptr %sunkaddr.i, i64 64
+  store double %.552.us.us.us.1.i, ptr %sunkaddr328.i, align 8
+  %scevgep271.i = getelementptr i8, ptr %scevgep274.i, i64 -8
+  %.552.us.us.us.2.i = load double, ptr %scevgep271.i, align 8
+  %sunkaddr329.i = getelementptr i8, ptr %lsr.iv279.i, i64 %11
+  %sunkaddr330.i = getelementptr i8, ptr %sunkaddr329.i, i64 64
+  store double %.552.us.us.us.2.i, ptr %sunkaddr330.i, align 8
+  %.488.us225.us.us.3.i = add nuw nsw i64 %.481200202.us223.us.us.i, 4
+  %.552.us.us.us.3.i = load double, ptr %scevgep274.i, align 8
+  %sunkaddr331.i = getelementptr i8, ptr %lsr.iv279.i, i64 %7
+  %sunkaddr332.i = getelementptr i8, ptr %sunkaddr331.i, i64 64
+  store double %.552.us.us.us.3.i, ptr %sunkaddr332.i, align 8
+  %scevgep280.i = getelementptr i8, ptr %lsr.iv279.i, i64 %10
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.488.us225.us.us.3.i
+  br i1 %niter.ncmp.3.i, label %B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i, label %B360.us221.us.us.i
+
+B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i: ; preds = %B360.us221.us.us.i, %B326.endif.us.us279.us.i
+  %.481200202.us223.us.us.unr.i = phi i64 [ 0, %B326.endif.us.us279.us.i ], [ %unroll_iter.i, %B360.us221.us.us.i ]
+  br i1 %18, label %B358.B324.loopexit_crit_edge.split.us227.us.us.i, label %B360.us221.us.us.epil.preheader.i
+
+B360.us221.us.us.epil.preheader.i:                ; preds = %B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i
+  %25 = mul i64 %.481200202.us223.us.us.unr.i, %6
+  %scevgep287.i = getelementptr i8, ptr %lsr.iv285.i, i64 %25
+  %26 = shl i64 %.481200202.us223.us.us.unr.i, 3
+  %scevgep294.i = getelementptr i8, ptr %lsr.iv292.i, i64 %26
+  br label %B360.us221.us.us.epil.i
+
+B360.us221.us.us.epil.i:                          ; preds = %B360.us221.us.us.epil.i, %B360.us221.us.us.epil.preheader.i
+  %lsr.iv288.i = phi ptr [ %scevgep287.i, %B360.us221.us.us.epil.preheader.i ], [ %scevgep289.i, %B360.us221.us.us.epil.i ]
+  %epil.iter.i = phi i64 [ 0, %B360.us221.us.us.epil.preheader.i ], [ %epil.iter.next.i, %B360.us221.us.us.epil.i ]
+  %27 = shl nuw nsw i64 %epil.iter.i, 3
+  %scevgep295.i = getelementptr i8, ptr %scevgep294.i, i64 %27
+  %.552.us.us.us.epil.i = load double, ptr %scevgep295.i, align 8
+  store double %.552.us.us.us.epil.i, ptr %lsr.iv288.i, align 8
+  %epil.iter.next.i = add nuw nsw i64 %epil.iter.i, 1
+  %scevgep289.i = getelementptr i8, ptr %lsr.iv288.i, i64 %6
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B358.B324.loopexit_crit_edge.split.us227.us.us.i, label %B360.us221.us.us.epil.i
+
+B358.B324.loopexit_crit_edge.split.us227.us.us.i: ; preds = %B360.us221.us.us.epil.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i
+  %.367.us.us283.us.i = add nuw nsw i64 %.360209215.us.us281.us.i, 1
+  %scevgep268.i = getelementptr i8, ptr %lsr.iv267.i, i64 %6
+  %scevgep278.i = getelementptr i8, ptr %lsr.iv277.i, i64 8
+  %scevgep286.i = getelementptr i8, ptr %lsr.iv285.i, i64 8
+  %scevgep293.i = getelementptr i8, ptr %lsr.iv292.i, i64 %6
+  %exitcond488.not.i = icmp eq i64 %.20.fr.i, %.367.us.us283.us.i
+  br i1 %exitcond488.not.i, label %B324.B494_crit_edge.split.us.us.us.i, label %B326.endif.us.us279.us.i
+
+B324.B494_crit_edge.split.us.us.us.i:             ; preds = %B358.B324.loopexit_crit_edge.split.us227.us.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i
+  %"$phi566.1.2.1.us.us.i" = phi ptr [ %gep.us274.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %3, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ]
+  %.606.us.us.i = load i64, ptr %.55.i, align 8
+  %gep247.us.us.i = getelementptr double, ptr %invariant.gep246.i, i64 %.606.us.us.i
+  %.619.us.us.i = load i64, ptr %sunkaddr333.i, align 8
+  %.628.us.us.i = getelementptr double, ptr %a2, i64 %.199.us.us.i
+  %.707.us.us.i = inttoptr i64 %.619.us.us.i to ptr
+  tail call void %.707.us.us.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %"$phi566.1.2.1.us.us.i", ptr %.625.i, ptr %.628.us.us.i, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.us.us.i, ptr nonnull %.59.i, ptr %a1)
+  %.712.us.us.i = load i32, ptr %a1, align 4
+  %.714.not.us.us.i = icmp eq i32 %.712.us.us.i, 0
+  %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %5
+  %scevgep291.i = getelementptr i8, ptr %lsr.iv290.i, i64 %5
+  %lsr.iv.next.i = add i64 %lsr.iv306.i, %12
+  %scevgep318.i = getelementptr i8, ptr %lsr.iv317.i, i64 %12
+  br i1 %.714.not.us.us.i, label %B218.us.us.i, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B326.endif.us.us.us.us.i:                         ; preds = %B294.endif.us.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i
+  %lsr.iv324.i = phi ptr [ %scevgep325.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv290.i, %B294.endif.us.us.i ]
+  %lsr.iv319.i = phi ptr [ %scevgep320.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv317.i, %B294.endif.us.us.i ]
+  %lsr.iv307.i = phi i64 [ %lsr.iv.next308.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv306.i, %B294.endif.us.us.i ]
+  %lsr.iv296.i = phi ptr [ %scevgep297.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv.i, %B294.endif.us.us.i ]
+  %.360209215.us.us.us.us.i = phi i64 [ %.367.us.us.us.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ 0, %B294.endif.us.us.i ]
+  br i1 %17, label %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i, label %B360.us.us.us.us.us.i
+
+B360.us.us.us.us.us.i:                            ; preds = %B326.endif.us.us.us.us.i, %B360.us.us.us.us.us.i
+  %lsr.iv309.i = phi i64 [ %lsr.iv.next310.i, %B360.us.us.us.us.us.i ], [ %lsr.iv307.i, %B326.endif.us.us.us.us.i ]
+  %.481200202.us.us.us.us.us.i = phi i64 [ %.488.us.us.us.us.us.3.i, %B360.us.us.us.us.us.i ], [ 0, %B326.endif.us.us.us.us.i ]
+  %28 = shl i64 %.481200202.us.us.us.us.us.i, 3
+  %scevgep303.i = getelementptr i8, ptr %lsr.iv296.i, i64 %28
+  %scevgep304.i = getelementptr i8, ptr %scevgep303.i, i64 -24
+  %.527.us.us.us.us.us.i = load double, ptr %scevgep304.i, align 8
+  %scevgep316.i = getelementptr i8, ptr %invariant.gep.i, i64 %lsr.iv309.i
+  store double %.527.us.us.us.us.us.i, ptr %scevgep316.i, align 8
+  %scevgep302.i = getelementptr i8, ptr %scevgep303.i, i64 -16
+  %.527.us.us.us.us.us.1.i = load double, ptr %scevgep302.i, align 8
+  %scevgep315.i = getelementptr i8, ptr %scevgep314.i, i64 %lsr.iv309.i
+  store double %.527.us.us.us.us.us.1.i, ptr %scevgep315.i, align 8
+  %scevgep300.i = getelementptr i8, ptr %scevgep303.i, i64 -8
+  %.527.us.us.us.us.us.2.i = load double, ptr %scevgep300.i, align 8
+  %scevgep313.i = getelementptr i8, ptr %scevgep312.i, i64 %lsr.iv309.i
+  store double %.527.us.us.us.us.us.2.i, ptr %scevgep313.i, align 8
+  %.488.us.us.us.us.us.3.i = add nuw nsw i64 %.481200202.us.us.us.us.us.i, 4
+  %.527.us.us.us.us.us.3.i = load double, ptr %scevgep303.i, align 8
+  %scevgep311.i = getelementptr i8, ptr %scevgep305.i, i64 %lsr.iv309.i
+  store double %.527.us.us.us.us.us.3.i, ptr %scevgep311.i, align 8
+  %lsr.iv.next310.i = add i64 %lsr.iv309.i, %10
+  %niter261.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.488.us.us.us.us.us.3.i
+  br i1 %niter261.ncmp.3.i, label %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i, label %B360.us.us.us.us.us.i
+
+B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i: ; preds = %B360.us.us.us.us.us.i, %B326.endif.us.us.us.us.i
+  %.481200202.us.us.us.us.us.unr.i = phi i64 [ 0, %B326.endif.us.us.us.us.i ], [ %unroll_iter.i, %B360.us.us.us.us.us.i ]
+  br i1 %18, label %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i, label %B360.us.us.us.us.us.epil.preheader.i
+
+B360.us.us.us.us.us.epil.preheader.i:             ; preds = %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i
+  %29 = mul i64 %.481200202.us.us.us.us.us.unr.i, %6
+  %scevgep321.i = getelementptr i8, ptr %lsr.iv319.i, i64 %29
+  %30 = shl i64 %.481200202.us.us.us.us.us.unr.i, 3
+  %scevgep326.i = getelementptr i8, ptr %lsr.iv324.i, i64 %30
+  br label %B360.us.us.us.us.us.epil.i
+
+B360.us.us.us.us.us.epil.i:                       ; preds = %B360.us.us.us.us.us.epil.i, %B360.us.us.us.us.us.epil.preheader.i
+  %lsr.iv322.i = phi ptr [ %scevgep321.i, %B360.us.us.us.us.us.epil.preheader.i ], [ %scevgep323.i, %B360.us.us.us.us.us.epil.i ]
+  %epil.iter258.i = phi i64 [ 0, %B360.us.us.us.us.us.epil.preheader.i ], [ %epil.iter258.next.i, %B360.us.us.us.us.us.epil.i ]
+  %31 = shl nuw nsw i64 %epil.iter258.i, 3
+  %scevgep327.i = getelementptr i8, ptr %scevgep326.i, i64 %31
+  %.527.us.us.us.us.us.epil.i = load double, ptr %scevgep327.i, align 8
+  store double %.527.us.us.us.us.us.epil.i, ptr %lsr.iv322.i, align 8
+  %epil.iter258.next.i = add nuw nsw i64 %epil.iter258.i, 1
+  %scevgep323.i = getelementptr i8, ptr %lsr.iv322.i, i64 %6
+  %epil.iter258.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter258.next.i
+  br i1 %epil.iter258.cmp.not.i, label %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i, label %B360.us.us.us.us.us.epil.i
+
+B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i: ; preds = %B360.us.us.us.us.us.epil.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i
+  %.367.us.us.us.us.i = add nuw nsw i64 %.360209215.us.us.us.us.i, 1
+  %scevgep297.i = getelementptr i8, ptr %lsr.iv296.i, i64 %6
+  %lsr.iv.next308.i = add i64 %lsr.iv307.i, 8
+  %scevgep320.i = getelementptr i8, ptr %lsr.iv319.i, i64 8
+  %scevgep325.i = getelementptr i8, ptr %lsr.iv324.i, i64 %6
+  %exitcond490.not.i = icmp eq i64 %.20.fr.i, %.367.us.us.us.us.i
+  br i1 %exitcond490.not.i, label %B324.B494_crit_edge.split.us.us.us.i, label %B326.endif.us.us.us.us.i
+
+B0.split.i:                                       ; preds = %0
+  %32 = icmp slt i64 %.73.i, 1
+  br i1 %.27.i, label %B218.us321.preheader.i, label %B218.preheader.i
+
+B218.preheader.i:                                 ; preds = %B0.split.i
+  br i1 %32, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.peel.i
+
+B220.peel.i:                                      ; preds = %B218.preheader.i
+  %.9440.not.i1.i = icmp slt i64 %.209.i, 1
+  br i1 %.9440.not.i1.i, label %B294.endif.peel.i, label %B48.preheader.i2.i
+
+B48.preheader.i2.i:                               ; preds = %B220.peel.i
+  %xtraiter.i3.i = and i64 %.209.i, 1
+  %lcmp.mod.not.i4.i = icmp eq i64 %xtraiter.i3.i, 0
+  br i1 %lcmp.mod.not.i4.i, label %B48.prol.loopexit.i17.i, label %B48.prol.i7.preheader.i
+
+B48.prol.i7.preheader.i:                          ; preds = %B48.preheader.i2.i
+  %.134.prol.i11.i = load double, ptr %a0, align 8
+  %.136.prol.i12.i = fmul double %.134.prol.i11.i, 0.000000e+00
+  %.138.prol.i13.i = fadd double %.136.prol.i12.i, 0.000000e+00
+  %33 = add nsw i64 %.209.i, -1
+  br label %B48.prol.loopexit.i17.i
+
+B48.prol.loopexit.i17.i:                          ; preds = %B48.prol.i7.preheader.i, %B48.preheader.i2.i
+  %lost.2.043.unr.i18.i = phi double [ 0.000000e+00, %B48.preheader.i2.i ], [ %.138.prol.i13.i, %B48.prol.i7.preheader.i ]
+  %.933842.unr.i19.i = phi i64 [ %.209.i, %B48.preheader.i2.i ], [ %33, %B48.prol.i7.preheader.i ]
+  %.1003941.unr.i20.i = phi i64 [ 24, %B48.preheader.i2.i ], [ 32, %B48.prol.i7.preheader.i ]
+  %.138.lcssa.unr.i21.i = phi double [ poison, %B48.preheader.i2.i ], [ %.138.prol.i13.i, %B48.prol.i7.preheader.i ]
+  %34 = icmp samesign ult i64 %.209.i, 4
+  br i1 %34, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, label %B48.preheader.new.i22.i
+
+B48.preheader.new.i22.i:                          ; preds = %B48.prol.loopexit.i17.i
+  %35 = add nsw i64 %.933842.unr.i19.i, -1
+  %scevgep.i23.i = getelementptr i8, ptr %a0, i64 %.1003941.unr.i20.i
+  br label %B48.i24.i
+
+B48.i24.i:                                        ; preds = %B48.i24.i, %B48.preheader.new.i22.i
+  %lsr.iv5.i25.i = phi ptr [ %scevgep6.i44.i, %B48.i24.i ], [ %scevgep.i23.i, %B48.preheader.new.i22.i ]
+  %lsr.iv.i26.i = phi i64 [ %lsr.iv.next.i43.i, %B48.i24.i ], [ %35, %B48.preheader.new.i22.i ]
+  %lost.2.043.i27.i = phi double [ %.138.3.i42.i, %B48.i24.i ], [ %lost.2.043.unr.i18.i, %B48.preheader.new.i22.i ]
+  %scevgep9.i28.i = getelementptr i8, ptr %lsr.iv5.i25.i, i64 -24
+  %.134.i29.i = load double, ptr %scevgep9.i28.i, align 8
+  %.136.i30.i = fmul double %.134.i29.i, 0.000000e+00
+  %.138.i31.i = fadd double %lost.2.043.i27.i, %.136.i30.i
+  %scevgep8.i32.i = getelementptr i8, ptr %lsr.iv5.i25.i, i64 -16
+  %.134.1.i33.i = load double, ptr %scevgep8.i32.i, align 8
+  %.136.1.i34.i = fmul double %.134.1.i33.i, 0.000000e+00
+  %.138.1.i35.i = fadd double %.138.i31.i, %.136.1.i34.i
+  %scevgep7.i36.i = getelementptr i8, ptr %lsr.iv5.i25.i, i64 -8
+  %.134.2.i37.i = load double, ptr %scevgep7.i36.i, align 8
+  %.136.2.i38.i = fmul double %.134.2.i37.i, 0.000000e+00
+  %.138.2.i39.i = fadd double %.138.1.i35.i, %.136.2.i38.i
+  %.134.3.i40.i = load double, ptr %lsr.iv5.i25.i, align 8
+  %.136.3.i41.i = fmul double %.134.3.i40.i, 0.000000e+00
+  %.138.3.i42.i = fadd double %.138.2.i39.i, %.136.3.i41.i
+  %lsr.iv.next.i43.i = add i64 %lsr.iv.i26.i, -4
+  %scevgep6.i44.i = getelementptr i8, ptr %lsr.iv5.i25.i, i64 32
+  %.94.3.i45.i = icmp ult i64 %lsr.iv.next.i43.i, -2
+  br i1 %.94.3.i45.i, label %B48.i24.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i
+
+_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i: ; preds = %B48.i24.i, %B48.prol.loopexit.i17.i
+  %.138.lcssa.i47.i = phi double [ %.138.lcssa.unr.i21.i, %B48.prol.loopexit.i17.i ], [ %.138.3.i42.i, %B48.i24.i ]
+  %36 = fcmp une double %.138.lcssa.i47.i, 0.000000e+00
+  br i1 %36, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.peel.i
+
+B294.endif.peel.i:                                ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, %B220.peel.i
+  %gep247.peel.i = getelementptr double, ptr %invariant.gep246.i, i64 %.56.i
+  %sunkaddr334.i = getelementptr i8, ptr %a3, i64 32
+  %.619.peel.i = load i64, ptr %sunkaddr334.i, align 8
+  %.707.peel.i = inttoptr i64 %.619.peel.i to ptr
+  tail call void %.707.peel.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %3, ptr %.625.i, ptr %a2, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.peel.i, ptr nonnull %.59.i, ptr %a1)
+  %.712.peel.i = load i32, ptr %a1, align 4
+  %.714.not.peel.i = icmp eq i32 %.712.peel.i, 0
+  br i1 %.714.not.peel.i, label %B218.preheader224.i, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B218.preheader224.i:                              ; preds = %B294.endif.peel.i
+  %invariant.gep228.i = getelementptr i8, ptr %a0, i64 24
+  %37 = add nsw i64 %.209.i, -1
+  %38 = and i64 %.209.i, 1
+  %39 = icmp eq i64 %38, 0
+  %40 = icmp samesign ult i64 %.209.i, 4
+  br label %B218.i
+
+B218.us321.preheader.i:                           ; preds = %B0.split.i
+  br i1 %32, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.us327.peel.i
+
+B220.us327.peel.i:                                ; preds = %B218.us321.preheader.i
+  %.9440.not.i50.i = icmp slt i64 %.209.i, 1
+  br i1 %.9440.not.i50.i, label %B294.endif.us336.peel.i, label %B48.preheader.i51.i
+
+B48.preheader.i51.i:                              ; preds = %B220.us327.peel.i
+  %xtraiter.i52.i = and i64 %.209.i, 1
+  %lcmp.mod.not.i53.i = icmp eq i64 %xtraiter.i52.i, 0
+  br i1 %lcmp.mod.not.i53.i, label %B48.prol.loopexit.i66.i, label %B48.prol.i56.preheader.i
+
+B48.prol.i56.preheader.i:                         ; preds = %B48.preheader.i51.i
+  %.134.prol.i60.i = load double, ptr %a0, align 8
+  %.136.prol.i61.i = fmul double %.134.prol.i60.i, 0.000000e+00
+  %.138.prol.i62.i = fadd double %.136.prol.i61.i, 0.000000e+00
+  %41 = add nsw i64 %.209.i, -1
+  br label %B48.prol.loopexit.i66.i
+
+B48.prol.loopexit.i66.i:                          ; preds = %B48.prol.i56.preheader.i, %B48.preheader.i51.i
+  %lost.2.043.unr.i67.i = phi double [ 0.000000e+00, %B48.preheader.i51.i ], [ %.138.prol.i62.i, %B48.prol.i56.preheader.i ]
+  %.933842.unr.i68.i = phi i64 [ %.209.i, %B48.preheader.i51.i ], [ %41, %B48.prol.i56.preheader.i ]
+  %.1003941.unr.i69.i = phi i64 [ 24, %B48.preheader.i51.i ], [ 32, %B48.prol.i56.preheader.i ]
+  %.138.lcssa.unr.i70.i = phi double [ poison, %B48.preheader.i51.i ], [ %.138.prol.i62.i, %B48.prol.i56.preheader.i ]
+  %42 = icmp samesign ult i64 %.209.i, 4
+  br i1 %42, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i, label %B48.preheader.new.i71.i
+
+B48.preheader.new.i71.i:                          ; preds = %B48.prol.loopexit.i66.i
+  %43 = add nsw i64 %.933842.unr.i68.i, -1
+  %scevgep.i72.i = getelementptr i8, ptr %a0, i64 %.1003941.unr.i69.i
+  br label %B48.i73.i
+
+B48.i73.i:                                        ; preds = %B48.i73.i, %B48.preheader.new.i71.i
+  %lsr.iv5.i74.i = phi ptr [ %scevgep6.i93.i, %B48.i73.i ], [ %scevgep.i72.i, %B48.preheader.new.i71.i ]
+  %lsr.iv.i75.i = phi i64 [ %lsr.iv.next.i92.i, %B48.i73.i ], [ %43, %B48.preheader.new.i71.i ]
+  %lost.2.043.i76.i = phi double [ %.138.3.i91.i, %B48.i73.i ], [ %lost.2.043.unr.i67.i, %B48.preheader.new.i71.i ]
+  %scevgep9.i77.i = getelementptr i8, ptr %lsr.iv5.i74.i, i64 -24
+  %.134.i78.i = load double, ptr %scevgep9.i77.i, align 8
+  %.136.i79.i = fmul double %.134.i78.i, 0.000000e+00
+  %.138.i80.i = fadd double %lost.2.043.i76.i, %.136.i79.i
+  %scevgep8.i81.i = getelementptr i8, ptr %lsr.iv5.i74.i, i64 -16
+  %.134.1.i82.i = load double, ptr %scevgep8.i81.i, align 8
+  %.136.1.i83.i = fmul double %.134.1.i82.i, 0.000000e+00
+  %.138.1.i84.i = fadd double %.138.i80.i, %.136.1.i83.i
+  %scevgep7.i85.i = getelementptr i8, ptr %lsr.iv5.i74.i, i64 -8
+  %.134.2.i86.i = load double, ptr %scevgep7.i85.i, align 8
+  %.136.2.i87.i = fmul double %.134.2.i86.i, 0.000000e+00
+  %.138.2.i88.i = fadd double %.138.1.i84.i, %.136.2.i87.i
+  %.134.3.i89.i = load double, ptr %lsr.iv5.i74.i, align 8
+  %.136.3.i90.i = fmul double %.134.3.i89.i, 0.000000e+00
+  %.138.3.i91.i = fadd double %.138.2.i88.i, %.136.3.i90.i
+  %lsr.iv.next.i92.i = add i64 %lsr.iv.i75.i, -4
+  %scevgep6.i93.i = getelementptr i8, ptr %lsr.iv5.i74.i, i64 32
+  %.94.3.i94.i = icmp ult i64 %lsr.iv.next.i92.i, -2
+  br i1 %.94.3.i94.i, label %B48.i73.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i
+
+_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i: ; preds = %B48.i73.i, %B48.prol.loopexit.i66.i
+  %.138.lcssa.i96.i = phi double [ %.138.lcssa.unr.i70.i, %B48.prol.loopexit.i66.i ], [ %.138.3.i91.i, %B48.i73.i ]
+  %44 = fcmp une double %.138.lcssa.i96.i, 0.000000e+00
+  br i1 %44, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.us336.peel.i
+
+B294.endif.us336.peel.i:                          ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i, %B220.us327.peel.i
+  %gep247.us339.peel.i = getelementptr double, ptr %invariant.gep246.i, i64 %.56.i
+  %sunkaddr335.i = getelementptr i8, ptr %a3, i64 32
+  %.619.us340.peel.i = load i64, ptr %sunkaddr335.i, align 8
+  %.707.us342.peel.i = inttoptr i64 %.619.us340.peel.i to ptr
+  tail call void %.707.us342.peel.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %invariant.gep.i, ptr %.625.i, ptr %a2, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.us339.peel.i, ptr nonnull %.59.i, ptr %a1)
+  %.712.us343.peel.i = load i32, ptr %a1, align 4
+  %.714.not.us344.peel.i = icmp eq i32 %.712.us343.peel.i, 0
+  br i1 %.714.not.us344.peel.i, label %B218.us321.preheader220.i, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B218.us321.preheader220.i:                        ; preds = %B294.endif.us336.peel.i
+  %invariant.gep229.i = getelementptr i8, ptr %a0, i64 24
+  %45 = add nsw i64 %.209.i, -1
+  %46 = and i64 %.209.i, 1
+  %47 = icmp eq i64 %46, 0
+  %48 = icmp samesign ult i64 %.209.i, 4
+  br label %B218.us321.i
+
+B218.us321.i:                                     ; preds = %B294.endif.us336.i, %B218.us321.preheader220.i
+  %.162251.us324.i = phi i64 [ %.169.us329.i, %B294.endif.us336.i ], [ 1, %B218.us321.preheader220.i ]
+  %exitcond485.not.i = icmp eq i64 %.162251.us324.i, %..73.i
+  br i1 %exitcond485.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.us327.i
+
+B220.us327.i:                                     ; preds = %B218.us321.i
+  %.169.us329.i = add nuw i64 %.162251.us324.i, 1
+  %.195.reass.us.i = mul i64 %.162251.us324.i, %.209.i
+  %.199.us330.i = mul nsw i64 %.162251.us324.i, %"$phi76.0.2.0.i"
+  br i1 %.9440.not.i50.i, label %B294.endif.us336.i, label %B48.preheader.i100.i
+
+B48.preheader.i100.i:                             ; preds = %B220.us327.i
+  br i1 %47, label %B48.prol.loopexit.i115.i, label %B48.prol.loopexit.loopexit.i114.i
+
+B48.prol.loopexit.loopexit.i114.i:                ; preds = %B48.preheader.i100.i
+  %49 = shl i64 %.195.reass.us.i, 3
+  %scevgep10.i104.i = getelementptr i8, ptr %a0, i64 %49
+  %.134.prol.i109.i = load double, ptr %scevgep10.i104.i, align 8
+  %.136.prol.i110.i = fmul double %.134.prol.i109.i, 0.000000e+00
+  %.138.prol.i111.i = fadd double %.136.prol.i110.i, 0.000000e+00
+  %50 = add i64 %.195.reass.us.i, 1
+  br label %B48.prol.loopexit.i115.i
+
+B48.prol.loopexit.i115.i:                         ; preds = %B48.prol.loopexit.loopexit.i114.i, %B48.preheader.i100.i
+  %lost.2.043.unr.i116.i = phi double [ 0.000000e+00, %B48.preheader.i100.i ], [ %.138.prol.i111.i, %B48.prol.loopexit.loopexit.i114.i ]
+  %.933842.unr.i117.i = phi i64 [ %.209.i, %B48.preheader.i100.i ], [ %45, %B48.prol.loopexit.loopexit.i114.i ]
+  %.1003941.unr.i118.i = phi i64 [ %.195.reass.us.i, %B48.preheader.i100.i ], [ %50, %B48.prol.loopexit.loopexit.i114.i ]
+  %.138.lcssa.unr.i119.i = phi double [ poison, %B48.preheader.i100.i ], [ %.138.prol.i111.i, %B48.prol.loopexit.loopexit.i114.i ]
+  br i1 %48, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i, label %B48.preheader.new.i120.i
+
+B48.preheader.new.i120.i:                         ; preds = %B48.prol.loopexit.i115.i
+  %51 = add nsw i64 %.933842.unr.i117.i, -1
+  %52 = shl i64 %.1003941.unr.i118.i, 3
+  %gep230.i = getelementptr i8, ptr %invariant.gep229.i, i64 %52
+  br label %B48.i122.i
+
+B48.i122.i:                                       ; preds = %B48.i122.i, %B48.preheader.new.i120.i
+  %lsr.iv5.i123.i = phi ptr [ %scevgep6.i142.i, %B48.i122.i ], [ %gep230.i, %B48.preheader.new.i120.i ]
+  %lsr.iv.i124.i = phi i64 [ %lsr.iv.next.i141.i, %B48.i122.i ], [ %51, %B48.preheader.new.i120.i ]
+  %lost.2.043.i125.i = phi double [ %.138.3.i140.i, %B48.i122.i ], [ %lost.2.043.unr.i116.i, %B48.preheader.new.i120.i ]
+  %scevgep9.i126.i = getelementptr i8, ptr %lsr.iv5.i123.i, i64 -24
+  %.134.i127.i = load double, ptr %scevgep9.i126.i, align 8
+  %.136.i128.i = fmul double %.134.i127.i, 0.000000e+00
+  %.138.i129.i = fadd double %lost.2.043.i125.i, %.136.i128.i
+  %scevgep8.i130.i = getelementptr i8, ptr %lsr.iv5.i123.i, i64 -16
+  %.134.1.i131.i = load double, ptr %scevgep8.i130.i, align 8
+  %.136.1.i132.i = fmul double %.134.1.i131.i, 0.000000e+00
+  %.138.1.i133.i = fadd double %.138.i129.i, %.136.1.i132.i
+  %scevgep7.i134.i = getelementptr i8, ptr %lsr.iv5.i123.i, i64 -8
+  %.134.2.i135.i = load double, ptr %scevgep7.i134.i, align 8
+  %.136.2.i136.i = fmul double %.134.2.i135.i, 0.000000e+00
+  %.138.2.i137.i = fadd double %.138.1.i133.i, %.136.2.i136.i
+  %.134.3.i138.i = load double, ptr %lsr.iv5.i123.i, align 8
+  %.136.3.i139.i = fmul double %.134.3.i138.i, 0.000000e+00
+  %.138.3.i140.i = fadd double %.138.2.i137.i, %.136.3.i139.i
+  %lsr.iv.next.i141.i = add i64 %lsr.iv.i124.i, -4
+  %scevgep6.i142.i = getelementptr i8, ptr %lsr.iv5.i123.i, i64 32
+  %.94.3.i143.i = icmp ult i64 %lsr.iv.next.i141.i, -2
+  br i1 %.94.3.i143.i, label %B48.i122.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i
+
+_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i: ; preds = %B48.i122.i, %B48.prol.loopexit.i115.i
+  %.138.lcssa.i145.i = phi double [ %.138.lcssa.unr.i119.i, %B48.prol.loopexit.i115.i ], [ %.138.3.i140.i, %B48.i122.i ]
+  %53 = fcmp une double %.138.lcssa.i145.i, 0.000000e+00
+  br i1 %53, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.us336.i
+
+B294.endif.us336.i:                               ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i, %B220.us327.i
+  %gep245.us337.i = getelementptr double, ptr %invariant.gep.i, i64 %.199.us330.i
+  %.606.us338.i = load i64, ptr %.55.i, align 8
+  %gep247.us339.i = getelementptr double, ptr %invariant.gep246.i, i64 %.606.us338.i
+  %.619.us340.i = load i64, ptr %sunkaddr335.i, align 8
+  %.628.us341.i = getelementptr double, ptr %a2, i64 %.199.us330.i
+  %.707.us342.i = inttoptr i64 %.619.us340.i to ptr
+  tail call void %.707.us342.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %gep245.us337.i, ptr %.625.i, ptr %.628.us341.i, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.us339.i, ptr nonnull %.59.i, ptr nonnull %a1)
+  %.712.us343.i = load i32, ptr %a1, align 4
+  %.714.not.us344.i = icmp eq i32 %.712.us343.i, 0
+  br i1 %.714.not.us344.i, label %B218.us321.i, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B218.i:                                           ; preds = %B294.endif.i, %B218.preheader224.i
+  %.162251.i = phi i64 [ %.169.i, %B294.endif.i ], [ 1, %B218.preheader224.i ]
+  %exitcond.not.i = icmp eq i64 %.162251.i, %..73.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.i
+
+B220.i:                                           ; preds = %B218.i
+  %.169.i = add nuw i64 %.162251.i, 1
+  %.195.reass.i = mul i64 %.162251.i, %.209.i
+  %.199.i = mul nsw i64 %.162251.i, %"$phi76.0.2.0.i"
+  br i1 %.9440.not.i1.i, label %B294.endif.i, label %B48.preheader.i149.i
+
+B48.preheader.i149.i:                             ; preds = %B220.i
+  br i1 %39, label %B48.prol.loopexit.i164.i, label %B48.prol.loopexit.loopexit.i163.i
+
+B48.prol.loopexit.loopexit.i163.i:                ; preds = %B48.preheader.i149.i
+  %54 = shl i64 %.195.reass.i, 3
+  %scevgep10.i153.i = getelementptr i8, ptr %a0, i64 %54
+  %.134.prol.i158.i = load double, ptr %scevgep10.i153.i, align 8
+  %.136.prol.i159.i = fmul double %.134.prol.i158.i, 0.000000e+00
+  %.138.prol.i160.i = fadd double %.136.prol.i159.i, 0.000000e+00
+  %55 = add i64 %.195.reass.i, 1
+  br label %B48.prol.loopexit.i164.i
+
+B48.prol.loopexit.i164.i:                         ; preds = %B48.prol.loopexit.loopexit.i163.i, %B48.preheader.i149.i
+  %lost.2.043.unr.i165.i = phi double [ 0.000000e+00, %B48.preheader.i149.i ], [ %.138.prol.i160.i, %B48.prol.loopexit.loopexit.i163.i ]
+  %.933842.unr.i166.i = phi i64 [ %.209.i, %B48.preheader.i149.i ], [ %37, %B48.prol.loopexit.loopexit.i163.i ]
+  %.1003941.unr.i167.i = phi i64 [ %.195.reass.i, %B48.preheader.i149.i ], [ %55, %B48.prol.loopexit.loopexit.i163.i ]
+  %.138.lcssa.unr.i168.i = phi double [ poison, %B48.preheader.i149.i ], [ %.138.prol.i160.i, %B48.prol.loopexit.loopexit.i163.i ]
+  br i1 %40, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i, label %B48.preheader.new.i169.i
+
+B48.preheader.new.i169.i:                         ; preds = %B48.prol.loopexit.i164.i
+  %56 = add nsw i64 %.933842.unr.i166.i, -1
+  %57 = shl i64 %.1003941.unr.i167.i, 3
+  %gep.i = getelementptr i8, ptr %invariant.gep228.i, i64 %57
+  br label %B48.i171.i
+
+B48.i171.i:                                       ; preds = %B48.i171.i, %B48.preheader.new.i169.i
+  %lsr.iv5.i172.i = phi ptr [ %scevgep6.i191.i, %B48.i171.i ], [ %gep.i, %B48.preheader.new.i169.i ]
+  %lsr.iv.i173.i = phi i64 [ %lsr.iv.next.i190.i, %B48.i171.i ], [ %56, %B48.preheader.new.i169.i ]
+  %lost.2.043.i174.i = phi double [ %.138.3.i189.i, %B48.i171.i ], [ %lost.2.043.unr.i165.i, %B48.preheader.new.i169.i ]
+  %scevgep9.i175.i = getelementptr i8, ptr %lsr.iv5.i172.i, i64 -24
+  %.134.i176.i = load double, ptr %scevgep9.i175.i, align 8
+  %.136.i177.i = fmul double %.134.i176.i, 0.000000e+00
+  %.138.i178.i = fadd double %lost.2.043.i174.i, %.136.i177.i
+  %scevgep8.i179.i = getelementptr i8, ptr %lsr.iv5.i172.i, i64 -16
+  %.134.1.i180.i = load double, ptr %scevgep8.i179.i, align 8
+  %.136.1.i181.i = fmul double %.134.1.i180.i, 0.000000e+00
+  %.138.1.i182.i = fadd double %.138.i178.i, %.136.1.i181.i
+  %scevgep7.i183.i = getelementptr i8, ptr %lsr.iv5.i172.i, i64 -8
+  %.134.2.i184.i = load double, ptr %scevgep7.i183.i, align 8
+  %.136.2.i185.i = fmul double %.134.2.i184.i, 0.000000e+00
+  %.138.2.i186.i = fadd double %.138.1.i182.i, %.136.2.i185.i
+  %.134.3.i187.i = load double, ptr %lsr.iv5.i172.i, align 8
+  %.136.3.i188.i = fmul double %.134.3.i187.i, 0.000000e+00
+  %.138.3.i189.i = fadd double %.138.2.i186.i, %.136.3.i188.i
+  %lsr.iv.next.i190.i = add i64 %lsr.iv.i173.i, -4
+  %scevgep6.i191.i = getelementptr i8, ptr %lsr.iv5.i172.i, i64 32
+  %.94.3.i192.i = icmp ult i64 %lsr.iv.next.i190.i, -2
+  br i1 %.94.3.i192.i, label %B48.i171.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i
+
+_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i: ; preds = %B48.i171.i, %B48.prol.loopexit.i164.i
+  %.138.lcssa.i194.i = phi double [ %.138.lcssa.unr.i168.i, %B48.prol.loopexit.i164.i ], [ %.138.3.i189.i, %B48.i171.i ]
+  %58 = fcmp une double %.138.lcssa.i194.i, 0.000000e+00
+  br i1 %58, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.i
+
+B294.endif.i:                                     ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i, %B220.i
+  %.606.i = load i64, ptr %.55.i, align 8
+  %gep247.i = getelementptr double, ptr %invariant.gep246.i, i64 %.606.i
+  %.619.i = load i64, ptr %sunkaddr334.i, align 8
+  %.628.i = getelementptr double, ptr %a2, i64 %.199.i
+  %.707.i = inttoptr i64 %.619.i to ptr
+  tail call void %.707.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %3, ptr %.625.i, ptr %.628.i, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.i, ptr nonnull %.59.i, ptr nonnull %a1)
+  %.712.i = load i32, ptr %a1, align 4
+  %.714.not.i = icmp eq i32 %.712.i, 0
+  br i1 %.714.not.i, label %B218.i, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B218.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i, %B294.endif.i, %B218.us321.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i, %B294.endif.us336.i, %B218.us.us.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B324.B494_crit_edge.split.us.us.us.i, %B218.preheader.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, %B294.endif.peel.i, %B218.us321.preheader.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i, %B294.endif.us336.peel.i
+  %.sink.i = phi i64 [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i ], [ 1, %B294.endif.peel.i ], [ 1, %B294.endif.us336.peel.i ], [ 0, %B218.preheader.i ], [ 0, %B218.us321.preheader.i ], [ 0, %B218.us.us.i ], [ 1, %B324.B494_crit_edge.split.us.us.us.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ], [ 0, %B218.us321.i ], [ 1, %B294.endif.us336.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i ], [ 0, %B218.i ], [ 1, %B294.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i ]
+  ret i64 %.sink.i
+}
+;; nbgrad.kernels.linalg.eig(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr nocapture writeonly %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.25.i = getelementptr i8, ptr %a3, i64 40
+  %.55.i = getelementptr i8, ptr %a3, i64 56
+  %.56.i = load i64, ptr %.55.i, align 8
+  %.57.i = add nsw i64 %.56.i, 8
+  %.65.i = shl i64 %.20.i, 1
+  %.67.i = add nsw i64 %.57.i, %.65.i
+  %.74.i = mul i64 %.20.i, %.20.i
+  %.88.i = getelementptr i8, ptr %a3, i64 24
+  %.90.i = getelementptr i8, ptr %a3, i64 48
+  %.101.i = getelementptr i8, ptr %a3, i64 16
+  %.102.i = load i64, ptr %.101.i, align 8
+  %.185338.not.i = icmp slt i64 %.102.i, 1
+  br i1 %.185338.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B318.lr.ph.i
+
+B318.lr.ph.i:                                     ; preds = %0
+  %.26.i = load i64, ptr %.25.i, align 8
+  %1 = icmp eq i64 %.26.i, 86
+  %.35240.i = add i64 %.20.i, 1
+  %.37.i = select i1 %1, i64 %.35240.i, i64 1
+  %.351.i = getelementptr float, ptr %a1, i64 %.57.i
+  %.354.i = getelementptr float, ptr %.351.i, i64 %.20.i
+  %.357.i = getelementptr float, ptr %a1, i64 %.67.i
+  %.370.i = getelementptr i8, ptr %a1, i64 32
+  %.385.i = getelementptr float, ptr %.357.i, i64 %.74.i
+  %invariant.gep.i = getelementptr float, ptr %a1, i64 %.20.i
+  %"$phi88.0.2.0.i" = mul i64 %.37.i, %.65.i
+  %invariant.gep18.i = getelementptr i8, ptr %a0, i64 12
+  %xtraiter.i.i = and i64 %.74.i, 3
+  %xtraiter.i1.i = and i64 %.20.i, 3
+  %unroll_iter.i.i = and i64 %.20.i, 9223372036854775804
+  %2 = shl i64 %.20.i, 2
+  %3 = mul i64 %.20.i, 12
+  %4 = shl i64 %.20.i, 4
+  %sunkaddr24.i.i = shl i64 %.20.i, 3
+  %5 = and i64 %.74.i, 9223372036854775804
+  %6 = add nsw i64 %unroll_iter.i.i, -4
+  %7 = lshr exact i64 %6, 2
+  %8 = add nuw nsw i64 %7, 1
+  %unroll_iter.i = and i64 %8, 9223372036854775806
+  %unroll_iter32.i = and i64 %.20.i, 9223372036854775806
+  %9 = shl i64 %.74.i, 2
+  %10 = shl i64 %.56.i, 2
+  %11 = getelementptr i8, ptr %a1, i64 %10
+  %scevgep63.i = getelementptr i8, ptr %11, i64 36
+  %scevgep67.i = getelementptr i8, ptr %a2, i64 12
+  %12 = mul i64 %.37.i, %sunkaddr24.i.i
+  %13 = getelementptr i8, ptr %11, i64 %2
+  %scevgep77.i = getelementptr i8, ptr %13, i64 36
+  %14 = or disjoint i64 %sunkaddr24.i.i, 4
+  %scevgep81.i = getelementptr i8, ptr %a2, i64 %14
+  %15 = getelementptr i8, ptr %a1, i64 %sunkaddr24.i.i
+  %16 = getelementptr i8, ptr %15, i64 %10
+  %scevgep91.i = getelementptr i8, ptr %16, i64 36
+  %17 = or disjoint i64 %4, 4
+  %scevgep97.i = getelementptr i8, ptr %a2, i64 %17
+  %18 = icmp slt i64 %.74.i, 1
+  %19 = icmp eq i64 %xtraiter.i.i, 0
+  %20 = icmp ult i64 %.74.i, 4
+  %21 = icmp slt i64 %.20.i, 1
+  %22 = icmp ult i64 %.20.i, 4
+  %23 = icmp eq i64 %xtraiter.i1.i, 0
+  %24 = icmp eq i64 %6, 0
+  %25 = and i64 %6, 4
+  %26 = icmp eq i64 %25, 0
+  %sunkaddr.i = getelementptr i8, ptr %a3, i64 32
+  %27 = icmp sgt i64 %.20.i, 0
+  %28 = icmp eq i64 %.20.i, 1
+  %29 = and i64 %.20.i, 1
+  %30 = icmp eq i64 %29, 0
+  %.640.epil.i = getelementptr float, ptr %.351.i, i64 %unroll_iter32.i
+  %.643.epil.i = shl nuw nsw i64 %unroll_iter32.i, 1
+  %.653.epil.i = getelementptr float, ptr %.354.i, i64 %unroll_iter32.i
+  %.828.us.us.epil.i = or i64 %.20.i, 1
+  %.860.us.us.epil.i = mul i64 %.828.us.us.epil.i, %.20.i
+  %invariant.gep13.i = getelementptr float, ptr %.357.i, i64 %unroll_iter32.i
+  br label %B318.i
+
+B316.loopexit.loopexit29.unr-lcssa.i:             ; preds = %B880.i
+  br i1 %30, label %B316.loopexit.i, label %B880.epil.i
+
+B880.epil.i:                                      ; preds = %B880.preheader.i, %B316.loopexit.loopexit29.unr-lcssa.i
+  %.641.epil.i = load float, ptr %.640.epil.i, align 4
+  %.645.epil.i = add nsw i64 %.228.i, %.643.epil.i
+  %.647.epil.i = getelementptr float, ptr %a2, i64 %.645.epil.i
+  store float %.641.epil.i, ptr %.647.epil.i, align 4
+  %.654.epil.i = load float, ptr %.653.epil.i, align 4
+  %.659.epil.i = or disjoint i64 %.645.epil.i, 1
+  %.661.epil.i = getelementptr float, ptr %a2, i64 %.659.epil.i
+  store float %.654.epil.i, ptr %.661.epil.i, align 4
+  br label %B316.loopexit.i
+
+B316.loopexit.i:                                  ; preds = %B1228.loopexit.us.i, %B848.endif.i, %B880.epil.i, %B316.loopexit.loopexit29.unr-lcssa.i
+  %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %9
+  %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %12
+  %scevgep83.i = getelementptr i8, ptr %lsr.iv82.i, i64 %12
+  %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %12
+  %exitcond382.not.i = icmp eq i64 %.198.i, %.102.i
+  br i1 %exitcond382.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B318.i
+
+B318.i:                                           ; preds = %B316.loopexit.i, %B318.lr.ph.i
+  %lsr.iv98.i = phi ptr [ %scevgep97.i, %B318.lr.ph.i ], [ %scevgep99.i, %B316.loopexit.i ]
+  %lsr.iv82.i = phi ptr [ %scevgep81.i, %B318.lr.ph.i ], [ %scevgep83.i, %B316.loopexit.i ]
+  %lsr.iv68.i = phi ptr [ %scevgep67.i, %B318.lr.ph.i ], [ %scevgep69.i, %B316.loopexit.i ]
+  %lsr.iv.i = phi ptr [ %a0, %B318.lr.ph.i ], [ %scevgep.i, %B316.loopexit.i ]
+  %.191312343.i = phi i64 [ 0, %B318.lr.ph.i ], [ %.198.i, %B316.loopexit.i ]
+  %.198.i = add nuw nsw i64 %.191312343.i, 1
+  %.228.i = mul nsw i64 %"$phi88.0.2.0.i", %.191312343.i
+  %.237.i = mul i64 %.191312343.i, %.74.i
+  br i1 %18, label %B388.i, label %B48.preheader.i.i
+
+B48.preheader.i.i:                                ; preds = %B318.i
+  br i1 %19, label %B48.prol.loopexit.i.i, label %B48.prol.i.i
+
+B48.prol.i.i:                                     ; preds = %B48.preheader.i.i, %B48.prol.i.i
+  %lost.2.043.prol.i.i = phi double [ %.139.prol.i.i, %B48.prol.i.i ], [ 0.000000e+00, %B48.preheader.i.i ]
+  %prol.iter.i.i = phi i64 [ %prol.iter.next.i.i, %B48.prol.i.i ], [ 0, %B48.preheader.i.i ]
+  %31 = shl nuw nsw i64 %prol.iter.i.i, 2
+  %scevgep40.i = getelementptr i8, ptr %lsr.iv.i, i64 %31
+  %.134.prol.i.i = load float, ptr %scevgep40.i, align 4
+  %.135.prol.i.i = fpext float %.134.prol.i.i to double
+  %.137.prol.i.i = fmul double %.135.prol.i.i, 0.000000e+00
+  %.139.prol.i.i = fadd double %lost.2.043.prol.i.i, %.137.prol.i.i
+  %prol.iter.next.i.i = add nuw nsw i64 %prol.iter.i.i, 1
+  %prol.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i.i, %prol.iter.next.i.i
+  br i1 %prol.iter.cmp.not.i.i, label %B48.prol.loopexit.loopexit.i.i, label %B48.prol.i.i
+
+B48.prol.loopexit.loopexit.i.i:                   ; preds = %B48.prol.i.i
+  %32 = add i64 %.237.i, %xtraiter.i.i
+  br label %B48.prol.loopexit.i.i
+
+B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.loopexit.i.i, %B48.preheader.i.i
+  %lost.2.043.unr.i.i = phi double [ 0.000000e+00, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
+  %.933842.unr.i.i = phi i64 [ %.74.i, %B48.preheader.i.i ], [ %5, %B48.prol.loopexit.loopexit.i.i ]
+  %.1003941.unr.i.i = phi i64 [ %.237.i, %B48.preheader.i.i ], [ %32, %B48.prol.loopexit.loopexit.i.i ]
+  %.139.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
+  br i1 %20, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
+
+B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
+  %33 = add nsw i64 %.933842.unr.i.i, -1
+  %34 = shl i64 %.1003941.unr.i.i, 2
+  %gep19.i = getelementptr i8, ptr %invariant.gep18.i, i64 %34
+  br label %B48.i.i
+
+B48.i.i:                                          ; preds = %B48.i.i, %B48.preheader.new.i.i
+  %lsr.iv5.i.i = phi ptr [ %scevgep6.i.i, %B48.i.i ], [ %gep19.i, %B48.preheader.new.i.i ]
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B48.i.i ], [ %33, %B48.preheader.new.i.i ]
+  %lost.2.043.i.i = phi double [ %.139.3.i.i, %B48.i.i ], [ %lost.2.043.unr.i.i, %B48.preheader.new.i.i ]
+  %scevgep9.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -12
+  %.134.i.i = load float, ptr %scevgep9.i.i, align 4
+  %.135.i.i = fpext float %.134.i.i to double
+  %.137.i.i = fmul double %.135.i.i, 0.000000e+00
+  %.139.i.i = fadd double %lost.2.043.i.i, %.137.i.i
+  %scevgep8.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -8
+  %.134.1.i.i = load float, ptr %scevgep8.i.i, align 4
+  %.135.1.i.i = fpext float %.134.1.i.i to double
+  %.137.1.i.i = fmul double %.135.1.i.i, 0.000000e+00
+  %.139.1.i.i = fadd double %.139.i.i, %.137.1.i.i
+  %scevgep7.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -4
+  %.134.2.i.i = load float, ptr %scevgep7.i.i, align 4
+  %.135.2.i.i = fpext float %.134.2.i.i to double
+  %.137.2.i.i = fmul double %.135.2.i.i, 0.000000e+00
+  %.139.2.i.i = fadd double %.139.1.i.i, %.137.2.i.i
+  %.134.3.i.i = load float, ptr %lsr.iv5.i.i, align 4
+  %.135.3.i.i = fpext float %.134.3.i.i to double
+  %.137.3.i.i = fmul double %.135.3.i.i, 0.000000e+00
+  %.139.3.i.i = fadd double %.139.2.i.i, %.137.3.i.i
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
+  %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 16
+  %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
+
+_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+  %.139.lcssa.i.i = phi double [ %.139.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.139.3.i.i, %B48.i.i ]
+  %35 = fcmp une double %.139.lcssa.i.i, 0.000000e+00
+  br i1 %35, label %_ZN6nbgrad7kernels6linalg3eigB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B388.i
+
+B388.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B318.i
+  br i1 %21, label %B388.endif.i, label %B36.endif.lr.ph.i.i
+
+B36.endif.lr.ph.i.i:                              ; preds = %B388.i
+  %36 = getelementptr float, ptr %a0, i64 %.237.i
+  %37 = shl i64 %.237.i, 2
+  %gep21.i = getelementptr i8, ptr %invariant.gep18.i, i64 %37
+  br label %B36.endif.us.i.i
+
+B36.endif.us.i.i:                                 ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B36.endif.lr.ph.i.i
+  %lsr.iv19.i.i = phi ptr [ %36, %B36.endif.lr.ph.i.i ], [ %scevgep20.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv9.i.i = phi ptr [ %.385.i, %B36.endif.lr.ph.i.i ], [ %scevgep10.i7.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv.i3.i = phi ptr [ %gep21.i, %B36.endif.lr.ph.i.i ], [ %scevgep1.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %.1109399.us.i.i = phi i64 [ 0, %B36.endif.lr.ph.i.i ], [ %.117.us.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  br i1 %22, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i, label %B70.us.i.preheader.i
+
+B70.us.i.preheader.i:                             ; preds = %B36.endif.us.i.i
+  br i1 %24, label %B70.us.i.epil.i, label %B70.us.i.i
+
+B70.us.i.i:                                       ; preds = %B70.us.i.preheader.i, %B70.us.i.i
+  %lsr.iv53.i = phi i64 [ %lsr.iv.next54.i, %B70.us.i.i ], [ %unroll_iter.i, %B70.us.i.preheader.i ]
+  %lsr.iv41.i = phi i64 [ %lsr.iv.next.i, %B70.us.i.i ], [ 0, %B70.us.i.preheader.i ]
+  %lsr.iv11.i.i = phi ptr [ %scevgep61.i, %B70.us.i.i ], [ %lsr.iv9.i.i, %B70.us.i.preheader.i ]
+  %scevgep48.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %lsr.iv41.i
+  %scevgep49.i = getelementptr i8, ptr %scevgep48.i, i64 12
+  %.271.us.i.i = load float, ptr %scevgep48.i, align 4
+  store float %.271.us.i.i, ptr %lsr.iv11.i.i, align 4
+  %scevgep52.i = getelementptr i8, ptr %scevgep48.i, i64 4
+  %.271.us.1.i.i = load float, ptr %scevgep52.i, align 4
+  %sunkaddr23.i.i = getelementptr i8, ptr %lsr.iv11.i.i, i64 %2
+  store float %.271.us.1.i.i, ptr %sunkaddr23.i.i, align 4
+  %scevgep51.i = getelementptr i8, ptr %scevgep48.i, i64 8
+  %.271.us.2.i.i = load float, ptr %scevgep51.i, align 4
+  %scevgep55.i = getelementptr i8, ptr %sunkaddr23.i.i, i64 %2
+  store float %.271.us.2.i.i, ptr %scevgep55.i, align 4
+  %.271.us.3.i.i = load float, ptr %scevgep49.i, align 4
+  %scevgep56.i = getelementptr i8, ptr %scevgep55.i, i64 %2
+  store float %.271.us.3.i.i, ptr %scevgep56.i, align 4
+  %scevgep43.i = getelementptr i8, ptr %scevgep48.i, i64 28
+  %scevgep47.i = getelementptr i8, ptr %scevgep48.i, i64 16
+  %.271.us.i.1.i = load float, ptr %scevgep47.i, align 4
+  %scevgep57.i = getelementptr i8, ptr %scevgep56.i, i64 %2
+  store float %.271.us.i.1.i, ptr %scevgep57.i, align 4
+  %scevgep46.i = getelementptr i8, ptr %scevgep48.i, i64 20
+  %.271.us.1.i.1.i = load float, ptr %scevgep46.i, align 4
+  %scevgep58.i = getelementptr i8, ptr %scevgep57.i, i64 %2
+  store float %.271.us.1.i.1.i, ptr %scevgep58.i, align 4
+  %scevgep45.i = getelementptr i8, ptr %scevgep48.i, i64 24
+  %.271.us.2.i.1.i = load float, ptr %scevgep45.i, align 4
+  %scevgep59.i = getelementptr i8, ptr %scevgep58.i, i64 %2
+  store float %.271.us.2.i.1.i, ptr %scevgep59.i, align 4
+  %.271.us.3.i.1.i = load float, ptr %scevgep43.i, align 4
+  %scevgep60.i = getelementptr i8, ptr %scevgep59.i, i64 %2
+  store float %.271.us.3.i.1.i, ptr %scevgep60.i, align 4
+  %lsr.iv.next.i = add i64 %lsr.iv41.i, 32
+  %lsr.iv.next54.i = add i64 %lsr.iv53.i, -2
+  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next54.i, 0
+  %scevgep61.i = getelementptr i8, ptr %scevgep60.i, i64 %2
+  br i1 %niter.ncmp.1.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, label %B70.us.i.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i: ; preds = %B70.us.i.i
+  %scevgep12.i.i = getelementptr i8, ptr %lsr.iv11.i.i, i64 %4
+  %scevgep12.i.1.i = getelementptr i8, ptr %scevgep12.i.i, i64 %4
+  br i1 %26, label %B70.us.i.epil.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+
+B70.us.i.epil.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, %B70.us.i.preheader.i
+  %.2318789.us.i.unr6.i = phi i64 [ %lsr.iv.next.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ 0, %B70.us.i.preheader.i ]
+  %lsr.iv11.i.unr5.i = phi ptr [ %scevgep12.i.1.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ %lsr.iv9.i.i, %B70.us.i.preheader.i ]
+  %scevgep7.i4.epil.i = getelementptr i8, ptr %lsr.iv.i3.i, i64 %.2318789.us.i.unr6.i
+  %scevgep8.i5.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -12
+  %.271.us.i.epil.i = load float, ptr %scevgep8.i5.epil.i, align 4
+  store float %.271.us.i.epil.i, ptr %lsr.iv11.i.unr5.i, align 4
+  %scevgep6.i6.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -8
+  %.271.us.1.i.epil.i = load float, ptr %scevgep6.i6.epil.i, align 4
+  %sunkaddr23.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr5.i, i64 %2
+  store float %.271.us.1.i.epil.i, ptr %sunkaddr23.i.epil.i, align 4
+  %scevgep4.i.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -4
+  %.271.us.2.i.epil.i = load float, ptr %scevgep4.i.epil.i, align 4
+  %sunkaddr25.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr5.i, i64 %sunkaddr24.i.i
+  store float %.271.us.2.i.epil.i, ptr %sunkaddr25.i.epil.i, align 4
+  %.271.us.3.i.epil.i = load float, ptr %scevgep7.i4.epil.i, align 4
+  %scevgep13.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr5.i, i64 %3
+  store float %.271.us.3.i.epil.i, ptr %scevgep13.i.epil.i, align 4
+  br label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i:      ; preds = %B70.us.i.epil.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, %B36.endif.us.i.i
+  %.2318789.us.unr.i.i = phi i64 [ 0, %B36.endif.us.i.i ], [ %unroll_iter.i.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ %unroll_iter.i.i, %B70.us.i.epil.i ]
+  br i1 %23, label %B68.B34.loopexit_crit_edge.us.i.i, label %B70.us.epil.preheader.i.i
+
+B70.us.epil.preheader.i.i:                        ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+  %38 = mul i64 %.2318789.us.unr.i.i, %2
+  %scevgep16.i.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 %38
+  %39 = shl i64 %.2318789.us.unr.i.i, 2
+  %scevgep21.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %39
+  br label %B70.us.epil.i.i
+
+B70.us.epil.i.i:                                  ; preds = %B70.us.epil.i.i, %B70.us.epil.preheader.i.i
+  %lsr.iv17.i.i = phi ptr [ %scevgep16.i.i, %B70.us.epil.preheader.i.i ], [ %scevgep18.i.i, %B70.us.epil.i.i ]
+  %epil.iter.i.i = phi i64 [ 0, %B70.us.epil.preheader.i.i ], [ %epil.iter.next.i.i, %B70.us.epil.i.i ]
+  %40 = shl nuw nsw i64 %epil.iter.i.i, 2
+  %scevgep62.i = getelementptr i8, ptr %scevgep21.i.i, i64 %40
+  %.271.us.epil.i.i = load float, ptr %scevgep62.i, align 4
+  store float %.271.us.epil.i.i, ptr %lsr.iv17.i.i, align 4
+  %epil.iter.next.i.i = add nuw nsw i64 %epil.iter.i.i, 1
+  %scevgep18.i.i = getelementptr i8, ptr %lsr.iv17.i.i, i64 %2
+  %epil.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i1.i, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B68.B34.loopexit_crit_edge.us.i.i, label %B70.us.epil.i.i
+
+B68.B34.loopexit_crit_edge.us.i.i:                ; preds = %B70.us.epil.i.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+  %.117.us.i.i = add nuw nsw i64 %.1109399.us.i.i, 1
+  %scevgep1.i.i = getelementptr i8, ptr %lsr.iv.i3.i, i64 %2
+  %scevgep10.i7.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 4
+  %scevgep20.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %2
+  %exitcond109.not.i.i = icmp eq i64 %.117.us.i.i, %.20.i
+  br i1 %exitcond109.not.i.i, label %B388.endif.i, label %B36.endif.us.i.i
+
+B880.i:                                           ; preds = %B880.preheader.i, %B880.i
+  %.601262272.i = phi i64 [ %.608.1.i, %B880.i ], [ 0, %B880.preheader.i ]
+  %41 = shl i64 %.601262272.i, 2
+  %scevgep65.i = getelementptr i8, ptr %scevgep63.i, i64 %41
+  %scevgep66.i = getelementptr i8, ptr %scevgep65.i, i64 -4
+  %.641.i = load float, ptr %scevgep66.i, align 4
+  %42 = shl i64 %.601262272.i, 3
+  %scevgep75.i = getelementptr i8, ptr %lsr.iv68.i, i64 %42
+  %scevgep76.i = getelementptr i8, ptr %scevgep75.i, i64 -12
+  store float %.641.i, ptr %scevgep76.i, align 4
+  %scevgep79.i = getelementptr i8, ptr %scevgep77.i, i64 %41
+  %scevgep80.i = getelementptr i8, ptr %scevgep79.i, i64 -4
+  %.654.i = load float, ptr %scevgep80.i, align 4
+  %scevgep74.i = getelementptr i8, ptr %scevgep75.i, i64 -8
+  store float %.654.i, ptr %scevgep74.i, align 4
+  %.608.1.i = add nuw i64 %.601262272.i, 2
+  %.641.1.i = load float, ptr %scevgep65.i, align 4
+  %scevgep72.i = getelementptr i8, ptr %scevgep75.i, i64 -4
+  store float %.641.1.i, ptr %scevgep72.i, align 4
+  %.654.1.i = load float, ptr %scevgep79.i, align 4
+  store float %.654.1.i, ptr %scevgep75.i, align 4
+  %niter33.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.608.1.i
+  br i1 %niter33.ncmp.1.i, label %B316.loopexit.loopexit29.unr-lcssa.i, label %B880.i
+
+B388.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B388.i
+  %.380.i = load i64, ptr %sunkaddr.i, align 8
+  %.472.i = inttoptr i64 %.380.i to ptr
+  tail call void %.472.i(ptr %.90.i, ptr nonnull %.25.i, ptr nonnull %.19.i, ptr %.385.i, ptr %.88.i, ptr %.351.i, ptr %.354.i, ptr %.357.i, ptr %.88.i, ptr %.357.i, ptr %.88.i, ptr %.370.i, ptr nonnull %.55.i, ptr %a1)
+  %.477.i = load i32, ptr %a1, align 4
+  %.479.not.i = icmp eq i32 %.477.i, 0
+  br i1 %.479.not.i, label %B848.endif.i, label %_ZN6nbgrad7kernels6linalg3eigB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B848.endif.i:                                     ; preds = %B388.endif.i
+  br i1 %27, label %B880.lr.ph.i, label %B316.loopexit.i
+
+B880.lr.ph.i:                                     ; preds = %B848.endif.i
+  br i1 %1, label %B880.us.i, label %B880.preheader.i
+
+B880.preheader.i:                                 ; preds = %B880.lr.ph.i
+  br i1 %28, label %B880.epil.i, label %B880.i
+
+B880.us.i:                                        ; preds = %B880.lr.ph.i, %B1228.loopexit.us.i
+  %lsr.iv100.i = phi ptr [ %scevgep101.i, %B1228.loopexit.us.i ], [ %lsr.iv98.i, %B880.lr.ph.i ]
+  %lsr.iv92.i = phi ptr [ %scevgep93.i, %B1228.loopexit.us.i ], [ %scevgep91.i, %B880.lr.ph.i ]
+  %lsr.iv84.i = phi ptr [ %scevgep85.i, %B1228.loopexit.us.i ], [ %lsr.iv82.i, %B880.lr.ph.i ]
+  %.601262272.us.i = phi i64 [ %.608.us.i, %B1228.loopexit.us.i ], [ 0, %B880.lr.ph.i ]
+  %.608.us.i = add nuw nsw i64 %.601262272.us.i, 1
+  %.640.us.i = getelementptr float, ptr %.351.i, i64 %.601262272.us.i
+  %.641.us.i = load float, ptr %.640.us.i, align 4
+  %.643.us.i = shl nuw nsw i64 %.601262272.us.i, 1
+  %.645.us.i = add nsw i64 %.643.us.i, %.228.i
+  %.647.us.i = getelementptr float, ptr %a2, i64 %.645.us.i
+  store float %.641.us.i, ptr %.647.us.i, align 4
+  %.653.us.i = getelementptr float, ptr %.354.i, i64 %.601262272.us.i
+  %.654.us.i = load float, ptr %.653.us.i, align 4
+  %.659.us.i = or disjoint i64 %.645.us.i, 1
+  %.661.us.i = getelementptr float, ptr %a2, i64 %.659.us.i
+  store float %.654.us.i, ptr %.661.us.i, align 4
+  %.677.us.i = fcmp olt float %.654.us.i, 0.000000e+00
+  br i1 %.677.us.i, label %B1048.us.i, label %B1020.thread.us.i
+
+B1020.thread.us.i:                                ; preds = %B880.us.i
+  %.708220.us.i = fcmp ogt float %.654.us.i, 0.000000e+00
+  br i1 %.708220.us.i, label %B1066.endif.us.i, label %B1066.endif.us.thread.i
+
+B1048.us.i:                                       ; preds = %B880.us.i
+  %.684.us.i = add nsw i64 %.601262272.us.i, -1
+  br label %B1066.endif.us.i
+
+B1066.endif.us.i:                                 ; preds = %B1048.us.i, %B1020.thread.us.i
+  %.601262272.us.pn.i = phi i64 [ %.601262272.us.i, %B1020.thread.us.i ], [ %.684.us.i, %B1048.us.i ]
+  %"$phi1066.2.3.3.us.i" = phi double [ 1.000000e+00, %B1020.thread.us.i ], [ -1.000000e+00, %B1048.us.i ]
+  %.695218.us.pn.i = mul nsw i64 %.601262272.us.pn.i, %.20.i
+  %.699222.us.i = add nsw i64 %.695218.us.pn.i, %.67.i
+  %43 = getelementptr float, ptr %a1, i64 %.699222.us.i
+  %gep.us.i = getelementptr float, ptr %invariant.gep.i, i64 %.699222.us.i
+  br label %B1100.us278.i
+
+B1066.endif.us.thread.i:                          ; preds = %B1020.thread.us.i
+  %.695218.us.pn392.i = mul nuw nsw i64 %.601262272.us.i, %.20.i
+  br i1 %28, label %B1100.us.us.epil.i, label %B1100.us.us.i
+
+B1100.us278.i:                                    ; preds = %B1100.us278.i, %B1066.endif.us.i
+  %lsr.iv107.i = phi ptr [ %lsr.iv84.i, %B1066.endif.us.i ], [ %scevgep108.i, %B1100.us278.i ]
+  %.821255257.us280.i = phi i64 [ 0, %B1066.endif.us.i ], [ %.828.us282.i, %B1100.us278.i ]
+  %.828.us282.i = add nuw nsw i64 %.821255257.us280.i, 1
+  %44 = shl i64 %.821255257.us280.i, 2
+  %scevgep106.i = getelementptr i8, ptr %43, i64 %44
+  %.874.us289.i = load float, ptr %scevgep106.i, align 4
+  %scevgep109.i = getelementptr i8, ptr %lsr.iv107.i, i64 -4
+  store float %.874.us289.i, ptr %scevgep109.i, align 4
+  %scevgep105.i = getelementptr i8, ptr %gep.us.i, i64 %44
+  %.891.us.i = load float, ptr %scevgep105.i, align 4
+  %.894.us.i = fpext float %.891.us.i to double
+  %.895.us.i = fmul double %"$phi1066.2.3.3.us.i", %.894.us.i
+  %45 = fptrunc double %.895.us.i to float
+  store float %45, ptr %lsr.iv107.i, align 4
+  %scevgep108.i = getelementptr i8, ptr %lsr.iv107.i, i64 %sunkaddr24.i.i
+  %exitcond379.not.i = icmp eq i64 %.20.i, %.828.us282.i
+  br i1 %exitcond379.not.i, label %B1228.loopexit.us.i, label %B1100.us278.i
+
+B1228.loopexit.us.loopexit28.unr-lcssa.i:         ; preds = %B1100.us.us.i
+  br i1 %30, label %B1228.loopexit.us.i, label %B1100.us.us.epil.i
+
+B1100.us.us.epil.i:                               ; preds = %B1228.loopexit.us.loopexit28.unr-lcssa.i, %B1066.endif.us.thread.i
+  %.862.us.us.epil.i = add nsw i64 %.601262272.us.i, %.860.us.us.epil.i
+  %.863.us.us.epil.i = shl nsw i64 %.862.us.us.epil.i, 1
+  %.865.us.us.epil.i = add nsw i64 %.863.us.us.epil.i, %.228.i
+  %gep14.i = getelementptr float, ptr %invariant.gep13.i, i64 %.695218.us.pn392.i
+  %.874.us.us.epil.i = load float, ptr %gep14.i, align 4
+  %.877.us.us.epil.i = getelementptr float, ptr %a2, i64 %.865.us.us.epil.i
+  store float %.874.us.us.epil.i, ptr %.877.us.us.epil.i, align 4
+  %.907.us.us.epil.i = or disjoint i64 %.865.us.us.epil.i, 1
+  %.913.us.us.epil.i = getelementptr float, ptr %a2, i64 %.907.us.us.epil.i
+  store float 0.000000e+00, ptr %.913.us.us.epil.i, align 4
+  br label %B1228.loopexit.us.i
+
+B1228.loopexit.us.i:                              ; preds = %B1100.us278.i, %B1100.us.us.epil.i, %B1228.loopexit.us.loopexit28.unr-lcssa.i
+  %scevgep85.i = getelementptr i8, ptr %lsr.iv84.i, i64 8
+  %scevgep93.i = getelementptr i8, ptr %lsr.iv92.i, i64 %2
+  %scevgep101.i = getelementptr i8, ptr %lsr.iv100.i, i64 8
+  %exitcond381.not.i = icmp eq i64 %.20.i, %.608.us.i
+  br i1 %exitcond381.not.i, label %B316.loopexit.i, label %B880.us.i
+
+B1100.us.us.i:                                    ; preds = %B1066.endif.us.thread.i, %B1100.us.us.i
+  %lsr.iv86.i = phi i64 [ %lsr.iv.next87.i, %B1100.us.us.i ], [ 0, %B1066.endif.us.thread.i ]
+  %.821255257.us.us.i = phi i64 [ %.828.us.us.1.i, %B1100.us.us.i ], [ 0, %B1066.endif.us.thread.i ]
+  %46 = shl i64 %.821255257.us.us.i, 2
+  %scevgep95.i = getelementptr i8, ptr %lsr.iv92.i, i64 %46
+  %scevgep96.i = getelementptr i8, ptr %scevgep95.i, i64 -4
+  %.874.us.us.i = load float, ptr %scevgep96.i, align 4
+  %scevgep89.i = getelementptr i8, ptr %lsr.iv84.i, i64 %lsr.iv86.i
+  %scevgep90.i = getelementptr i8, ptr %scevgep89.i, i64 -4
+  store float %.874.us.us.i, ptr %scevgep90.i, align 4
+  store float 0.000000e+00, ptr %scevgep89.i, align 4
+  %.828.us.us.1.i = add nuw nsw i64 %.821255257.us.us.i, 2
+  %.874.us.us.1.i = load float, ptr %scevgep95.i, align 4
+  %scevgep103.i = getelementptr i8, ptr %lsr.iv100.i, i64 %lsr.iv86.i
+  %scevgep104.i = getelementptr i8, ptr %scevgep103.i, i64 -4
+  store float %.874.us.us.1.i, ptr %scevgep104.i, align 4
+  store float 0.000000e+00, ptr %scevgep103.i, align 4
+  %lsr.iv.next87.i = add i64 %lsr.iv86.i, %4
+  %niter37.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.828.us.us.1.i
+  br i1 %niter37.ncmp.1.i, label %B1228.loopexit.us.loopexit28.unr-lcssa.i, label %B1100.us.us.i
+
+_ZN6nbgrad7kernels6linalg3eigB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B316.loopexit.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B388.endif.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B316.loopexit.i ], [ 1, %B388.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
+  ret i64 %.sink.i
+}
+;; nbgrad.kernels.linalg.eig(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr nocapture writeonly %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.25.i = getelementptr i8, ptr %a3, i64 40
+  %.55.i = getelementptr i8, ptr %a3, i64 56
+  %.56.i = load i64, ptr %.55.i, align 8
+  %.57.i = add nsw i64 %.56.i, 8
+  %.65.i = shl i64 %.20.i, 1
+  %.67.i = add nsw i64 %.57.i, %.65.i
+  %.74.i = mul i64 %.20.i, %.20.i
+  %.88.i = getelementptr i8, ptr %a3, i64 24
+  %.90.i = getelementptr i8, ptr %a3, i64 48
+  %.101.i = getelementptr i8, ptr %a3, i64 16
+  %.102.i = load i64, ptr %.101.i, align 8
+  %.185338.not.i = icmp slt i64 %.102.i, 1
+  br i1 %.185338.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v655B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B318.lr.ph.i
+
+B318.lr.ph.i:                                     ; preds = %0
+  %.26.i = load i64, ptr %.25.i, align 8
+  %1 = icmp eq i64 %.26.i, 86
+  %.35240.i = add i64 %.20.i, 1
+  %.37.i = select i1 %1, i64 %.35240.i, i64 1
+  %.351.i = getelementptr double, ptr %a1, i64 %.57.i
+  %.354.i = getelementptr double, ptr %.351.i, i64 %.20.i
+  %.357.i = getelementptr double, ptr %a1, i64 %.67.i
+  %.370.i = getelementptr i8, ptr %a1, i64 64
+  %.385.i = getelementptr double, ptr %.357.i, i64 %.74.i
+  %invariant.gep.i = getelementptr double, ptr %a1, i64 %.20.i
+  %"$phi88.0.2.0.i" = mul i64 %.37.i, %.65.i
+  %invariant.gep18.i = getelementptr i8, ptr %a0, i64 24
+  %xtraiter.i.i = and i64 %.74.i, 3
+  %xtraiter.i1.i = and i64 %.20.i, 3
+  %unroll_iter.i.i = and i64 %.20.i, 9223372036854775804
+  %2 = shl i64 %.20.i, 3
+  %3 = mul i64 %.20.i, 24
+  %4 = shl i64 %.20.i, 5
+  %5 = shl i64 %.20.i, 4
+  %6 = and i64 %.74.i, 9223372036854775804
+  %7 = add nsw i64 %unroll_iter.i.i, -4
+  %8 = lshr exact i64 %7, 2
+  %9 = add nuw nsw i64 %8, 1
+  %unroll_iter.i = and i64 %9, 9223372036854775806
+  %unroll_iter32.i = and i64 %.20.i, 9223372036854775806
+  %10 = shl i64 %.74.i, 3
+  %11 = shl i64 %.56.i, 3
+  %12 = getelementptr i8, ptr %a1, i64 %11
+  %scevgep67.i = getelementptr i8, ptr %12, i64 72
+  %scevgep71.i = getelementptr i8, ptr %a2, i64 24
+  %13 = mul i64 %.37.i, %5
+  %14 = or disjoint i64 %5, 8
+  %scevgep82.i = getelementptr i8, ptr %a2, i64 %14
+  %15 = getelementptr i8, ptr %a1, i64 %5
+  %16 = getelementptr i8, ptr %15, i64 %11
+  %scevgep92.i = getelementptr i8, ptr %16, i64 72
+  %17 = or disjoint i64 %4, 8
+  %scevgep98.i = getelementptr i8, ptr %a2, i64 %17
+  %18 = icmp slt i64 %.74.i, 1
+  %19 = icmp eq i64 %xtraiter.i.i, 0
+  %20 = icmp ult i64 %.74.i, 4
+  %21 = icmp slt i64 %.20.i, 1
+  %22 = icmp ult i64 %.20.i, 4
+  %23 = icmp eq i64 %xtraiter.i1.i, 0
+  %24 = icmp eq i64 %7, 0
+  %25 = and i64 %7, 4
+  %26 = icmp eq i64 %25, 0
+  %sunkaddr.i = getelementptr i8, ptr %a3, i64 32
+  %27 = icmp sgt i64 %.20.i, 0
+  %28 = icmp eq i64 %.20.i, 1
+  %29 = and i64 %.20.i, 1
+  %30 = icmp eq i64 %29, 0
+  %.640.epil.i = getelementptr double, ptr %.351.i, i64 %unroll_iter32.i
+  %.643.epil.i = shl nuw nsw i64 %unroll_iter32.i, 1
+  %.653.epil.i = getelementptr double, ptr %.354.i, i64 %unroll_iter32.i
+  %.825.us.us.epil.i = or i64 %.20.i, 1
+  %.857.us.us.epil.i = mul i64 %.825.us.us.epil.i, %.20.i
+  %invariant.gep15.i = getelementptr double, ptr %.357.i, i64 %unroll_iter32.i
+  %invariant.gep17.i = getelementptr double, ptr %a1, i64 %unroll_iter32.i
+  %invariant.gep19.i = getelementptr double, ptr %invariant.gep.i, i64 %unroll_iter32.i
+  br label %B318.i
+
+B316.loopexit.loopexit29.unr-lcssa.i:             ; preds = %B880.i
+  br i1 %30, label %B316.loopexit.i, label %B880.epil.i
+
+B880.epil.i:                                      ; preds = %B880.preheader.i, %B316.loopexit.loopexit29.unr-lcssa.i
+  %.641.epil.i = load double, ptr %.640.epil.i, align 8
+  %.645.epil.i = add nsw i64 %.228.i, %.643.epil.i
+  %.647.epil.i = getelementptr double, ptr %a2, i64 %.645.epil.i
+  store double %.641.epil.i, ptr %.647.epil.i, align 8
+  %.654.epil.i = load double, ptr %.653.epil.i, align 8
+  %.659.epil.i = or disjoint i64 %.645.epil.i, 1
+  %.661.epil.i = getelementptr double, ptr %a2, i64 %.659.epil.i
+  store double %.654.epil.i, ptr %.661.epil.i, align 8
+  br label %B316.loopexit.i
+
+B316.loopexit.i:                                  ; preds = %B1228.loopexit.us.i, %B848.endif.i, %B880.epil.i, %B316.loopexit.loopexit29.unr-lcssa.i
+  %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %10
+  %scevgep73.i = getelementptr i8, ptr %lsr.iv72.i, i64 %13
+  %scevgep84.i = getelementptr i8, ptr %lsr.iv83.i, i64 %13
+  %scevgep100.i = getelementptr i8, ptr %lsr.iv99.i, i64 %13
+  %exitcond382.not.i = icmp eq i64 %.198.i, %.102.i
+  br i1 %exitcond382.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v655B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B318.i
+
+B318.i:                                           ; preds = %B316.loopexit.i, %B318.lr.ph.i
+  %lsr.iv99.i = phi ptr [ %scevgep98.i, %B318.lr.ph.i ], [ %scevgep100.i, %B316.loopexit.i ]
+  %lsr.iv83.i = phi ptr [ %scevgep82.i, %B318.lr.ph.i ], [ %scevgep84.i, %B316.loopexit.i ]
+  %lsr.iv72.i = phi ptr [ %scevgep71.i, %B318.lr.ph.i ], [ %scevgep73.i, %B316.loopexit.i ]
+  %lsr.iv.i = phi ptr [ %a0, %B318.lr.ph.i ], [ %scevgep.i, %B316.loopexit.i ]
+  %.191312343.i = phi i64 [ 0, %B318.lr.ph.i ], [ %.198.i, %B316.loopexit.i ]
+  %.198.i = add nuw nsw i64 %.191312343.i, 1
+  %.228.i = mul nsw i64 %"$phi88.0.2.0.i", %.191312343.i
+  %.237.i = mul i64 %.191312343.i, %.74.i
+  br i1 %18, label %B388.i, label %B48.preheader.i.i
+
+B48.preheader.i.i:                                ; preds = %B318.i
+  br i1 %19, label %B48.prol.loopexit.i.i, label %B48.prol.i.i
+
+B48.prol.i.i:                                     ; preds = %B48.preheader.i.i, %B48.prol.i.i
+  %lost.2.043.prol.i.i = phi double [ %.138.prol.i.i, %B48.prol.i.i ], [ 0.000000e+00, %B48.preheader.i.i ]
+  %prol.iter.i.i = phi i64 [ %prol.iter.next.i.i, %B48.prol.i.i ], [ 0, %B48.preheader.i.i ]
+  %31 = shl nuw nsw i64 %prol.iter.i.i, 3
+  %scevgep44.i = getelementptr i8, ptr %lsr.iv.i, i64 %31
+  %.134.prol.i.i = load double, ptr %scevgep44.i, align 8
+  %.136.prol.i.i = fmul double %.134.prol.i.i, 0.000000e+00
+  %.138.prol.i.i = fadd double %lost.2.043.prol.i.i, %.136.prol.i.i
+  %prol.iter.next.i.i = add nuw nsw i64 %prol.iter.i.i, 1
+  %prol.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i.i, %prol.iter.next.i.i
+  br i1 %prol.iter.cmp.not.i.i, label %B48.prol.loopexit.loopexit.i.i, label %B48.prol.i.i
+
+B48.prol.loopexit.loopexit.i.i:                   ; preds = %B48.prol.i.i
+  %32 = add i64 %.237.i, %xtraiter.i.i
+  br label %B48.prol.loopexit.i.i
+
+B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.loopexit.i.i, %B48.preheader.i.i
+  %lost.2.043.unr.i.i = phi double [ 0.000000e+00, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
+  %.933842.unr.i.i = phi i64 [ %.74.i, %B48.preheader.i.i ], [ %6, %B48.prol.loopexit.loopexit.i.i ]
+  %.1003941.unr.i.i = phi i64 [ %.237.i, %B48.preheader.i.i ], [ %32, %B48.prol.loopexit.loopexit.i.i ]
+  %.138.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
+  br i1 %20, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
+
+B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
+  %33 = add nsw i64 %.933842.unr.i.i, -1
+  %34 = shl i64 %.1003941.unr.i.i, 3
+  %gep19.i = getelementptr i8, ptr %invariant.gep18.i, i64 %34
+  br label %B48.i.i
+
+B48.i.i:                                          ; preds = %B48.i.i, %B48.preheader.new.i.i
+  %lsr.iv5.i.i = phi ptr [ %scevgep6.i.i, %B48.i.i ], [ %gep19.i, %B48.preheader.new.i.i ]
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B48.i.i ], [ %33, %B48.preheader.new.i.i ]
+  %lost.2.043.i.i = phi double [ %.138.3.i.i, %B48.i.i ], [ %lost.2.043.unr.i.i, %B48.preheader.new.i.i ]
+  %scevgep9.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -24
+  %.134.i.i = load double, ptr %scevgep9.i.i, align 8
+  %.136.i.i = fmul double %.134.i.i, 0.000000e+00
+  %.138.i.i = fadd double %lost.2.043.i.i, %.136.i.i
+  %scevgep8.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -16
+  %.134.1.i.i = load double, ptr %scevgep8.i.i, align 8
+  %.136.1.i.i = fmul double %.134.1.i.i, 0.000000e+00
+  %.138.1.i.i = fadd double %.138.i.i, %.136.1.i.i
+  %scevgep7.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -8
+  %.134.2.i.i = load double, ptr %scevgep7.i.i, align 8
+  %.136.2.i.i = fmul double %.134.2.i.i, 0.000000e+00
+  %.138.2.i.i = fadd double %.138.1.i.i, %.136.2.i.i
+  %.134.3.i.i = load double, ptr %lsr.iv5.i.i, align 8
+  %.136.3.i.i = fmul double %.134.3.i.i, 0.000000e+00
+  %.138.3.i.i = fadd double %.138.2.i.i, %.136.3.i.i
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
+  %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 32
+  %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
+
+_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+  %.138.lcssa.i.i = phi double [ %.138.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.138.3.i.i, %B48.i.i ]
+  %35 = fcmp une double %.138.lcssa.i.i, 0.000000e+00
+  br i1 %35, label %_ZN6nbgrad7kernels6linalg3eigB4v655B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B388.i
+
+B388.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B318.i
+  br i1 %21, label %B388.endif.i, label %B36.endif.lr.ph.i.i
+
+B36.endif.lr.ph.i.i:                              ; preds = %B388.i
+  %36 = getelementptr double, ptr %a0, i64 %.237.i
+  %37 = shl i64 %.237.i, 3
+  %gep21.i = getelementptr i8, ptr %invariant.gep18.i, i64 %37
+  br label %B36.endif.us.i.i
+
+B36.endif.us.i.i:                                 ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B36.endif.lr.ph.i.i
+  %lsr.iv19.i.i = phi ptr [ %36, %B36.endif.lr.ph.i.i ], [ %scevgep20.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv9.i.i = phi ptr [ %.385.i, %B36.endif.lr.ph.i.i ], [ %scevgep10.i7.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv.i3.i = phi ptr [ %gep21.i, %B36.endif.lr.ph.i.i ], [ %scevgep1.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %.1109399.us.i.i = phi i64 [ 0, %B36.endif.lr.ph.i.i ], [ %.117.us.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  br i1 %22, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i, label %B70.us.i.preheader.i
+
+B70.us.i.preheader.i:                             ; preds = %B36.endif.us.i.i
+  br i1 %24, label %B70.us.i.epil.i, label %B70.us.i.i
+
+B70.us.i.i:                                       ; preds = %B70.us.i.preheader.i, %B70.us.i.i
+  %lsr.iv57.i = phi i64 [ %lsr.iv.next58.i, %B70.us.i.i ], [ %unroll_iter.i, %B70.us.i.preheader.i ]
+  %lsr.iv45.i = phi i64 [ %lsr.iv.next.i, %B70.us.i.i ], [ 0, %B70.us.i.preheader.i ]
+  %lsr.iv11.i.i = phi ptr [ %scevgep65.i, %B70.us.i.i ], [ %lsr.iv9.i.i, %B70.us.i.preheader.i ]
+  %scevgep52.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %lsr.iv45.i
+  %scevgep53.i = getelementptr i8, ptr %scevgep52.i, i64 24
+  %.271.us.i.i = load double, ptr %scevgep52.i, align 8
+  store double %.271.us.i.i, ptr %lsr.iv11.i.i, align 8
+  %scevgep56.i = getelementptr i8, ptr %scevgep52.i, i64 8
+  %.271.us.1.i.i = load double, ptr %scevgep56.i, align 8
+  %sunkaddr23.i.i = getelementptr i8, ptr %lsr.iv11.i.i, i64 %2
+  store double %.271.us.1.i.i, ptr %sunkaddr23.i.i, align 8
+  %scevgep55.i = getelementptr i8, ptr %scevgep52.i, i64 16
+  %.271.us.2.i.i = load double, ptr %scevgep55.i, align 8
+  %scevgep59.i = getelementptr i8, ptr %sunkaddr23.i.i, i64 %2
+  store double %.271.us.2.i.i, ptr %scevgep59.i, align 8
+  %.271.us.3.i.i = load double, ptr %scevgep53.i, align 8
+  %scevgep60.i = getelementptr i8, ptr %scevgep59.i, i64 %2
+  store double %.271.us.3.i.i, ptr %scevgep60.i, align 8
+  %scevgep47.i = getelementptr i8, ptr %scevgep52.i, i64 56
+  %scevgep51.i = getelementptr i8, ptr %scevgep52.i, i64 32
+  %.271.us.i.1.i = load double, ptr %scevgep51.i, align 8
+  %scevgep61.i = getelementptr i8, ptr %scevgep60.i, i64 %2
+  store double %.271.us.i.1.i, ptr %scevgep61.i, align 8
+  %scevgep50.i = getelementptr i8, ptr %scevgep52.i, i64 40
+  %.271.us.1.i.1.i = load double, ptr %scevgep50.i, align 8
+  %scevgep62.i = getelementptr i8, ptr %scevgep61.i, i64 %2
+  store double %.271.us.1.i.1.i, ptr %scevgep62.i, align 8
+  %scevgep49.i = getelementptr i8, ptr %scevgep52.i, i64 48
+  %.271.us.2.i.1.i = load double, ptr %scevgep49.i, align 8
+  %scevgep63.i = getelementptr i8, ptr %scevgep62.i, i64 %2
+  store double %.271.us.2.i.1.i, ptr %scevgep63.i, align 8
+  %.271.us.3.i.1.i = load double, ptr %scevgep47.i, align 8
+  %scevgep64.i = getelementptr i8, ptr %scevgep63.i, i64 %2
+  store double %.271.us.3.i.1.i, ptr %scevgep64.i, align 8
+  %lsr.iv.next.i = add i64 %lsr.iv45.i, 64
+  %lsr.iv.next58.i = add i64 %lsr.iv57.i, -2
+  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next58.i, 0
+  %scevgep65.i = getelementptr i8, ptr %scevgep64.i, i64 %2
+  br i1 %niter.ncmp.1.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, label %B70.us.i.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i: ; preds = %B70.us.i.i
+  %scevgep12.i.i = getelementptr i8, ptr %lsr.iv11.i.i, i64 %4
+  %scevgep12.i.1.i = getelementptr i8, ptr %scevgep12.i.i, i64 %4
+  br i1 %26, label %B70.us.i.epil.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+
+B70.us.i.epil.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, %B70.us.i.preheader.i
+  %.2318789.us.i.unr6.i = phi i64 [ %lsr.iv.next.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ 0, %B70.us.i.preheader.i ]
+  %lsr.iv11.i.unr5.i = phi ptr [ %scevgep12.i.1.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ %lsr.iv9.i.i, %B70.us.i.preheader.i ]
+  %scevgep7.i4.epil.i = getelementptr i8, ptr %lsr.iv.i3.i, i64 %.2318789.us.i.unr6.i
+  %scevgep8.i5.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -24
+  %.271.us.i.epil.i = load double, ptr %scevgep8.i5.epil.i, align 8
+  store double %.271.us.i.epil.i, ptr %lsr.iv11.i.unr5.i, align 8
+  %scevgep6.i6.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -16
+  %.271.us.1.i.epil.i = load double, ptr %scevgep6.i6.epil.i, align 8
+  %sunkaddr23.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr5.i, i64 %2
+  store double %.271.us.1.i.epil.i, ptr %sunkaddr23.i.epil.i, align 8
+  %scevgep4.i.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -8
+  %.271.us.2.i.epil.i = load double, ptr %scevgep4.i.epil.i, align 8
+  %scevgep14.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr5.i, i64 %5
+  store double %.271.us.2.i.epil.i, ptr %scevgep14.i.epil.i, align 8
+  %.271.us.3.i.epil.i = load double, ptr %scevgep7.i4.epil.i, align 8
+  %scevgep13.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr5.i, i64 %3
+  store double %.271.us.3.i.epil.i, ptr %scevgep13.i.epil.i, align 8
+  br label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i:      ; preds = %B70.us.i.epil.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, %B36.endif.us.i.i
+  %.2318789.us.unr.i.i = phi i64 [ 0, %B36.endif.us.i.i ], [ %unroll_iter.i.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ %unroll_iter.i.i, %B70.us.i.epil.i ]
+  br i1 %23, label %B68.B34.loopexit_crit_edge.us.i.i, label %B70.us.epil.preheader.i.i
+
+B70.us.epil.preheader.i.i:                        ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+  %38 = mul i64 %.2318789.us.unr.i.i, %2
+  %scevgep16.i.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 %38
+  %39 = shl i64 %.2318789.us.unr.i.i, 3
+  %scevgep21.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %39
+  br label %B70.us.epil.i.i
+
+B70.us.epil.i.i:                                  ; preds = %B70.us.epil.i.i, %B70.us.epil.preheader.i.i
+  %lsr.iv17.i.i = phi ptr [ %scevgep16.i.i, %B70.us.epil.preheader.i.i ], [ %scevgep18.i.i, %B70.us.epil.i.i ]
+  %epil.iter.i.i = phi i64 [ 0, %B70.us.epil.preheader.i.i ], [ %epil.iter.next.i.i, %B70.us.epil.i.i ]
+  %40 = shl nuw nsw i64 %epil.iter.i.i, 3
+  %scevgep66.i = getelementptr i8, ptr %scevgep21.i.i, i64 %40
+  %.271.us.epil.i.i = load double, ptr %scevgep66.i, align 8
+  store double %.271.us.epil.i.i, ptr %lsr.iv17.i.i, align 8
+  %epil.iter.next.i.i = add nuw nsw i64 %epil.iter.i.i, 1
+  %scevgep18.i.i = getelementptr i8, ptr %lsr.iv17.i.i, i64 %2
+  %epil.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i1.i, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B68.B34.loopexit_crit_edge.us.i.i, label %B70.us.epil.i.i
+
+B68.B34.loopexit_crit_edge.us.i.i:                ; preds = %B70.us.epil.i.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+  %.117.us.i.i = add nuw nsw i64 %.1109399.us.i.i, 1
+  %scevgep1.i.i = getelementptr i8, ptr %lsr.iv.i3.i, i64 %2
+  %scevgep10.i7.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 8
+  %scevgep20.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %2
+  %exitcond109.not.i.i = icmp eq i64 %.117.us.i.i, %.20.i
+  br i1 %exitcond109.not.i.i, label %B388.endif.i, label %B36.endif.us.i.i
+
+B880.i:                                           ; preds = %B880.preheader.i, %B880.i
+  %lsr.iv74.i = phi ptr [ %scevgep75.i, %B880.i ], [ %lsr.iv72.i, %B880.preheader.i ]
+  %lsr.iv68.i = phi ptr [ %scevgep69.i, %B880.i ], [ %scevgep67.i, %B880.preheader.i ]
+  %.601262272.i = phi i64 [ %.608.1.i, %B880.i ], [ 0, %B880.preheader.i ]
+  %scevgep70.i = getelementptr i8, ptr %lsr.iv68.i, i64 -8
+  %.641.i = load double, ptr %scevgep70.i, align 8
+  %scevgep78.i = getelementptr i8, ptr %lsr.iv74.i, i64 -24
+  store double %.641.i, ptr %scevgep78.i, align 8
+  %scevgep80.i = getelementptr i8, ptr %lsr.iv68.i, i64 %2
+  %scevgep81.i = getelementptr i8, ptr %scevgep80.i, i64 -8
+  %.654.i = load double, ptr %scevgep81.i, align 8
+  %scevgep77.i = getelementptr i8, ptr %lsr.iv74.i, i64 -16
+  store double %.654.i, ptr %scevgep77.i, align 8
+  %.608.1.i = add nuw i64 %.601262272.i, 2
+  %.641.1.i = load double, ptr %lsr.iv68.i, align 8
+  %scevgep76.i = getelementptr i8, ptr %lsr.iv74.i, i64 -8
+  store double %.641.1.i, ptr %scevgep76.i, align 8
+  %.654.1.i = load double, ptr %scevgep80.i, align 8
+  store double %.654.1.i, ptr %lsr.iv74.i, align 8
+  %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 16
+  %scevgep75.i = getelementptr i8, ptr %lsr.iv74.i, i64 32
+  %niter33.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.608.1.i
+  br i1 %niter33.ncmp.1.i, label %B316.loopexit.loopexit29.unr-lcssa.i, label %B880.i
+
+B388.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B388.i
+  %.380.i = load i64, ptr %sunkaddr.i, align 8
+  %.472.i = inttoptr i64 %.380.i to ptr
+  tail call void %.472.i(ptr %.90.i, ptr nonnull %.25.i, ptr nonnull %.19.i, ptr %.385.i, ptr %.88.i, ptr %.351.i, ptr %.354.i, ptr %.357.i, ptr %.88.i, ptr %.357.i, ptr %.88.i, ptr %.370.i, ptr nonnull %.55.i, ptr %a1)
+  %.477.i = load i32, ptr %a1, align 4
+  %.479.not.i = icmp eq i32 %.477.i, 0
+  br i1 %.479.not.i, label %B848.endif.i, label %_ZN6nbgrad7kernels6linalg3eigB4v655B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B848.endif.i:                                     ; preds = %B388.endif.i
+  br i1 %27, label %B880.lr.ph.i, label %B316.loopexit.i
+
+B880.lr.ph.i:                                     ; preds = %B848.endif.i
+  br i1 %1, label %B880.us.i, label %B880.preheader.i
+
+B880.preheader.i:                                 ; preds = %B880.lr.ph.i
+  br i1 %28, label %B880.epil.i, label %B880.i
+
+B880.us.i:                                        ; preds = %B880.lr.ph.i, %B1228.loopexit.us.i
+  %lsr.iv101.i = phi ptr [ %scevgep102.i, %B1228.loopexit.us.i ], [ %lsr.iv99.i, %B880.lr.ph.i ]
+  %lsr.iv93.i = phi ptr [ %scevgep94.i, %B1228.loopexit.us.i ], [ %scevgep92.i, %B880.lr.ph.i ]
+  %lsr.iv85.i = phi ptr [ %scevgep86.i, %B1228.loopexit.us.i ], [ %lsr.iv83.i, %B880.lr.ph.i ]
+  %.601262272.us.i = phi i64 [ %.608.us.i, %B1228.loopexit.us.i ], [ 0, %B880.lr.ph.i ]
+  %.608.us.i = add nuw nsw i64 %.601262272.us.i, 1
+  %.640.us.i = getelementptr double, ptr %.351.i, i64 %.601262272.us.i
+  %.641.us.i = load double, ptr %.640.us.i, align 8
+  %.643.us.i = shl nuw nsw i64 %.601262272.us.i, 1
+  %.645.us.i = add nsw i64 %.643.us.i, %.228.i
+  %.647.us.i = getelementptr double, ptr %a2, i64 %.645.us.i
+  store double %.641.us.i, ptr %.647.us.i, align 8
+  %.653.us.i = getelementptr double, ptr %.354.i, i64 %.601262272.us.i
+  %.654.us.i = load double, ptr %.653.us.i, align 8
+  %.659.us.i = or disjoint i64 %.645.us.i, 1
+  %.661.us.i = getelementptr double, ptr %a2, i64 %.659.us.i
+  store double %.654.us.i, ptr %.661.us.i, align 8
+  %.676.us.i = fcmp olt double %.654.us.i, 0.000000e+00
+  br i1 %.676.us.i, label %B1048.us.i, label %B1020.thread.us.i
+
+B1020.thread.us.i:                                ; preds = %B880.us.i
+  %.706220.us.i = fcmp ogt double %.654.us.i, 0.000000e+00
+  br i1 %.706220.us.i, label %B1066.endif.us.i, label %B1066.endif.us.thread.i
+
+B1048.us.i:                                       ; preds = %B880.us.i
+  %.683.us.i = add nsw i64 %.601262272.us.i, -1
+  br label %B1066.endif.us.i
+
+B1066.endif.us.i:                                 ; preds = %B1048.us.i, %B1020.thread.us.i
+  %.601262272.us.pn.i = phi i64 [ %.601262272.us.i, %B1020.thread.us.i ], [ %.683.us.i, %B1048.us.i ]
+  %"$phi1066.2.3.3.us.i" = phi double [ 1.000000e+00, %B1020.thread.us.i ], [ -1.000000e+00, %B1048.us.i ]
+  %.694218.us.pn.i = mul nsw i64 %.601262272.us.pn.i, %.20.i
+  %.698222.us.i = add nsw i64 %.694218.us.pn.i, %.67.i
+  br i1 %28, label %B1100.us278.epil.i, label %B1100.us278.preheader.i
+
+B1100.us278.preheader.i:                          ; preds = %B1066.endif.us.i
+  %41 = add i64 %.601262272.us.pn.i, 2
+  %42 = mul i64 %41, %2
+  %scevgep112.i = getelementptr i8, ptr %scevgep67.i, i64 %42
+  %43 = add i64 %.601262272.us.pn.i, 3
+  %44 = mul i64 %43, %2
+  %scevgep117.i = getelementptr i8, ptr %scevgep67.i, i64 %44
+  br label %B1100.us278.i
+
+B1066.endif.us.thread.i:                          ; preds = %B1020.thread.us.i
+  %.694218.us.pn392.i = mul nuw nsw i64 %.601262272.us.i, %.20.i
+  br i1 %28, label %B1100.us.us.epil.i, label %B1100.us.us.i
+
+B1100.us278.i:                                    ; preds = %B1100.us278.i, %B1100.us278.preheader.i
+  %lsr.iv106.i = phi i64 [ 0, %B1100.us278.preheader.i ], [ %lsr.iv.next107.i, %B1100.us278.i ]
+  %.818255257.us280.i = phi i64 [ 0, %B1100.us278.preheader.i ], [ %.825.us282.1.i, %B1100.us278.i ]
+  %45 = shl i64 %.818255257.us280.i, 3
+  %scevgep114.i = getelementptr i8, ptr %scevgep112.i, i64 %45
+  %scevgep115.i = getelementptr i8, ptr %scevgep114.i, i64 -8
+  %.871.us289.i = load double, ptr %scevgep115.i, align 8
+  %scevgep109.i = getelementptr i8, ptr %lsr.iv85.i, i64 %lsr.iv106.i
+  %scevgep110.i = getelementptr i8, ptr %scevgep109.i, i64 -8
+  store double %.871.us289.i, ptr %scevgep110.i, align 8
+  %scevgep119.i = getelementptr i8, ptr %scevgep117.i, i64 %45
+  %scevgep120.i = getelementptr i8, ptr %scevgep119.i, i64 -8
+  %.888.us.i = load double, ptr %scevgep120.i, align 8
+  %.891.us.i = fmul double %"$phi1066.2.3.3.us.i", %.888.us.i
+  store double %.891.us.i, ptr %scevgep109.i, align 8
+  %.825.us282.1.i = add nuw nsw i64 %.818255257.us280.i, 2
+  %.871.us289.1.i = load double, ptr %scevgep114.i, align 8
+  %scevgep122.i = getelementptr i8, ptr %lsr.iv101.i, i64 %lsr.iv106.i
+  %scevgep123.i = getelementptr i8, ptr %scevgep122.i, i64 -8
+  store double %.871.us289.1.i, ptr %scevgep123.i, align 8
+  %.888.us.1.i = load double, ptr %scevgep119.i, align 8
+  %.891.us.1.i = fmul double %"$phi1066.2.3.3.us.i", %.888.us.1.i
+  store double %.891.us.1.i, ptr %scevgep122.i, align 8
+  %lsr.iv.next107.i = add i64 %lsr.iv106.i, %4
+  %niter41.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.825.us282.1.i
+  br i1 %niter41.ncmp.1.i, label %B1228.loopexit.us.loopexit.unr-lcssa.i, label %B1100.us278.i
+
+B1228.loopexit.us.loopexit.unr-lcssa.i:           ; preds = %B1100.us278.i
+  br i1 %30, label %B1228.loopexit.us.i, label %B1100.us278.epil.i
+
+B1100.us278.epil.i:                               ; preds = %B1228.loopexit.us.loopexit.unr-lcssa.i, %B1066.endif.us.i
+  %.859.us285.epil.i = add nsw i64 %.601262272.us.i, %.857.us.us.epil.i
+  %.860.us286.epil.i = shl nsw i64 %.859.us285.epil.i, 1
+  %.862.us287.epil.i = add nsw i64 %.860.us286.epil.i, %.228.i
+  %gep.i = getelementptr double, ptr %invariant.gep17.i, i64 %.698222.us.i
+  %.871.us289.epil.i = load double, ptr %gep.i, align 8
+  %.874.us290.epil.i = getelementptr double, ptr %a2, i64 %.862.us287.epil.i
+  store double %.871.us289.epil.i, ptr %.874.us290.epil.i, align 8
+  %gep20.i = getelementptr double, ptr %invariant.gep19.i, i64 %.698222.us.i
+  %.888.us.epil.i = load double, ptr %gep20.i, align 8
+  %.891.us.epil.i = fmul double %"$phi1066.2.3.3.us.i", %.888.us.epil.i
+  br label %B1228.loopexit.us.sink.split.i
+
+B1228.loopexit.us.loopexit28.unr-lcssa.i:         ; preds = %B1100.us.us.i
+  br i1 %30, label %B1228.loopexit.us.i, label %B1100.us.us.epil.i
+
+B1100.us.us.epil.i:                               ; preds = %B1228.loopexit.us.loopexit28.unr-lcssa.i, %B1066.endif.us.thread.i
+  %.859.us.us.epil.i = add nsw i64 %.601262272.us.i, %.857.us.us.epil.i
+  %.860.us.us.epil.i = shl nsw i64 %.859.us.us.epil.i, 1
+  %.862.us.us.epil.i = add nsw i64 %.860.us.us.epil.i, %.228.i
+  %gep16.i = getelementptr double, ptr %invariant.gep15.i, i64 %.694218.us.pn392.i
+  %.871.us.us.epil.i = load double, ptr %gep16.i, align 8
+  %.874.us.us.epil.i = getelementptr double, ptr %a2, i64 %.862.us.us.epil.i
+  store double %.871.us.us.epil.i, ptr %.874.us.us.epil.i, align 8
+  br label %B1228.loopexit.us.sink.split.i
+
+B1228.loopexit.us.sink.split.i:                   ; preds = %B1100.us.us.epil.i, %B1100.us278.epil.i
+  %.862.us.us.epil.sink.i = phi i64 [ %.862.us.us.epil.i, %B1100.us.us.epil.i ], [ %.862.us287.epil.i, %B1100.us278.epil.i ]
+  %.sink21.i = phi double [ 0.000000e+00, %B1100.us.us.epil.i ], [ %.891.us.epil.i, %B1100.us278.epil.i ]
+  %.903.us.us.epil.i = or disjoint i64 %.862.us.us.epil.sink.i, 1
+  %.908.us.us.epil.i = getelementptr double, ptr %a2, i64 %.903.us.us.epil.i
+  store double %.sink21.i, ptr %.908.us.us.epil.i, align 8
+  br label %B1228.loopexit.us.i
+
+B1228.loopexit.us.i:                              ; preds = %B1228.loopexit.us.sink.split.i, %B1228.loopexit.us.loopexit28.unr-lcssa.i, %B1228.loopexit.us.loopexit.unr-lcssa.i
+  %scevgep86.i = getelementptr i8, ptr %lsr.iv85.i, i64 16
+  %scevgep94.i = getelementptr i8, ptr %lsr.iv93.i, i64 %2
+  %scevgep102.i = getelementptr i8, ptr %lsr.iv101.i, i64 16
+  %exitcond381.not.i = icmp eq i64 %.20.i, %.608.us.i
+  br i1 %exitcond381.not.i, label %B316.loopexit.i, label %B880.us.i
+
+B1100.us.us.i:                                    ; preds = %B1066.endif.us.thread.i, %B1100.us.us.i
+  %lsr.iv87.i = phi i64 [ %lsr.iv.next88.i, %B1100.us.us.i ], [ 0, %B1066.endif.us.thread.i ]
+  %.818255257.us.us.i = phi i64 [ %.825.us.us.1.i, %B1100.us.us.i ], [ 0, %B1066.endif.us.thread.i ]
+  %46 = shl i64 %.818255257.us.us.i, 3
+  %scevgep96.i = getelementptr i8, ptr %lsr.iv93.i, i64 %46
+  %scevgep97.i = getelementptr i8, ptr %scevgep96.i, i64 -8
+  %.871.us.us.i = load double, ptr %scevgep97.i, align 8
+  %scevgep90.i = getelementptr i8, ptr %lsr.iv85.i, i64 %lsr.iv87.i
+  %scevgep91.i = getelementptr i8, ptr %scevgep90.i, i64 -8
+  store double %.871.us.us.i, ptr %scevgep91.i, align 8
+  store double 0.000000e+00, ptr %scevgep90.i, align 8
+  %.825.us.us.1.i = add nuw nsw i64 %.818255257.us.us.i, 2
+  %.871.us.us.1.i = load double, ptr %scevgep96.i, align 8
+  %scevgep104.i = getelementptr i8, ptr %lsr.iv101.i, i64 %lsr.iv87.i
+  %scevgep105.i = getelementptr i8, ptr %scevgep104.i, i64 -8
+  store double %.871.us.us.1.i, ptr %scevgep105.i, align 8
+  store double 0.000000e+00, ptr %scevgep104.i, align 8
+  %lsr.iv.next88.i = add i64 %lsr.iv87.i, %4
+  %niter37.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.825.us.us.1.i
+  br i1 %niter37.ncmp.1.i, label %B1228.loopexit.us.loopexit28.unr-lcssa.i, label %B1100.us.us.i
+
+_ZN6nbgrad7kernels6linalg3eigB4v655B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B316.loopexit.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B388.endif.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B316.loopexit.i ], [ 1, %B388.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
+  ret i64 %.sink.i
+}
+;; nbgrad.kernels.linalg.svd(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+declare i64 @llvm.smin.i64(i64, i64)
+
+define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.22.i = getelementptr i8, ptr %a3, i64 16
+  %.23.i = load i64, ptr %.22.i, align 8
+  %.25.i = getelementptr i8, ptr %a3, i64 48
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.74.i = getelementptr i8, ptr %a3, i64 64
+  %.85.i = mul i64 %.23.i, %.20.i
+  %.100.i = getelementptr i8, ptr %a3, i64 24
+  %.101.i = load i64, ptr %.100.i, align 8
+  %invariant.gep.i = getelementptr i8, ptr %a1, i64 32
+  %.184165.not.i = icmp slt i64 %.101.i, 1
+  br i1 %.184165.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v657B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B228.lr.ph.i
+
+B228.lr.ph.i:                                     ; preds = %0
+  %.93.i = mul nsw i64 %.26.i, %.20.i
+  %.69.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.20.i)
+  %invariant.op.i = add i64 %.93.i, %.69.i
+  %.78.i = shl nsw i64 %.69.i, 3
+  %.76.i = add i64 %.78.i, 8
+  %.75.i = load i64, ptr %.74.i, align 8
+  %.79.i = add i64 %.76.i, %.75.i
+  %.87.i = add nsw i64 %.79.i, %.85.i
+  %.95.i = add nsw i64 %.87.i, %.93.i
+  %.28.i = getelementptr i8, ptr %a3, i64 56
+  %.29.i = load i64, ptr %.28.i, align 8
+  %.232.i = mul nsw i64 %.29.i, %.23.i
+  %.233.i = add nsw i64 %.232.i, %invariant.op.i
+  %.364.i = getelementptr float, ptr %a1, i64 %.87.i
+  %.369.i = getelementptr float, ptr %a1, i64 %.95.i
+  %.371.i = getelementptr i8, ptr %a3, i64 72
+  %.398.i = getelementptr float, ptr %a1, i64 %.79.i
+  %.409.i = getelementptr i8, ptr %a3, i64 40
+  %invariant.gep209.i = getelementptr float, ptr %a2, i64 %.93.i
+  %invariant.gep127.i = getelementptr i8, ptr %a0, i64 12
+  %invariant.gep131.i = getelementptr i8, ptr %a1, i64 12
+  %invariant.gep133.i = getelementptr float, ptr %a2, i64 %invariant.op.i
+  %xtraiter.i.i = and i64 %.85.i, 3
+  %.10498.not.i.i = icmp slt i64 %.20.i, 1
+  %.22588.not.i.i = icmp slt i64 %.23.i, 1
+  %or.cond.i = select i1 %.10498.not.i.i, i1 true, i1 %.22588.not.i.i
+  %xtraiter.i1.i = and i64 %.23.i, 3
+  %unroll_iter.i.i = and i64 %.23.i, 9223372036854775804
+  %1 = shl i64 %.23.i, 2
+  %2 = mul i64 %.20.i, 12
+  %3 = shl i64 %.20.i, 4
+  %4 = shl i64 %.20.i, 2
+  %.10498.not.i8.i = icmp slt i64 %.26.i, 1
+  %or.cond125.i = or i1 %.10498.not.i.i, %.10498.not.i8.i
+  %xtraiter.i12.i = and i64 %.20.i, 3
+  %unroll_iter.i13.i = and i64 %.20.i, 9223372036854775804
+  %5 = shl i64 %.87.i, 2
+  %gep132.i = getelementptr i8, ptr %invariant.gep131.i, i64 %5
+  %6 = mul i64 %.26.i, 12
+  %7 = shl i64 %.26.i, 4
+  %8 = shl i64 %.26.i, 2
+  %.22588.not.i65.i = icmp slt i64 %.29.i, 1
+  %or.cond126.i = select i1 %.22588.not.i.i, i1 true, i1 %.22588.not.i65.i
+  %xtraiter.i67.i = and i64 %.29.i, 3
+  %unroll_iter.i68.i = and i64 %.29.i, 9223372036854775804
+  %9 = shl i64 %.95.i, 2
+  %gep136.i = getelementptr i8, ptr %invariant.gep131.i, i64 %9
+  %10 = shl i64 %.29.i, 2
+  %11 = mul i64 %.23.i, 12
+  %12 = shl i64 %.23.i, 4
+  %13 = and i64 %.85.i, 9223372036854775804
+  %14 = add nsw i64 %unroll_iter.i.i, -4
+  %15 = lshr exact i64 %14, 2
+  %16 = add nuw nsw i64 %15, 1
+  %17 = add nsw i64 %unroll_iter.i13.i, -4
+  %18 = lshr exact i64 %17, 2
+  %19 = add nuw nsw i64 %18, 1
+  %20 = add nsw i64 %unroll_iter.i68.i, -4
+  %21 = lshr exact i64 %20, 2
+  %22 = add nuw nsw i64 %21, 1
+  %unroll_iter.i = and i64 %16, 9223372036854775806
+  %unroll_iter139.i = and i64 %19, 9223372036854775806
+  %unroll_iter143.i = and i64 %22, 9223372036854775806
+  %23 = shl i64 %.85.i, 2
+  %24 = icmp slt i64 %.85.i, 1
+  %25 = icmp eq i64 %xtraiter.i.i, 0
+  %26 = icmp ult i64 %.85.i, 4
+  %27 = icmp ult i64 %.23.i, 4
+  %28 = icmp eq i64 %xtraiter.i1.i, 0
+  %29 = icmp eq i64 %14, 0
+  %30 = and i64 %14, 4
+  %31 = icmp eq i64 %30, 0
+  %sunkaddr219.i = shl i64 %.20.i, 3
+  %sunkaddr223.i = getelementptr i8, ptr %a3, i64 32
+  %32 = icmp ult i64 %.20.i, 4
+  %33 = icmp eq i64 %xtraiter.i12.i, 0
+  %34 = icmp eq i64 %17, 0
+  %35 = and i64 %17, 4
+  %36 = icmp eq i64 %35, 0
+  %sunkaddr221.i = shl i64 %.26.i, 3
+  %37 = icmp ult i64 %.29.i, 4
+  %38 = icmp eq i64 %xtraiter.i67.i, 0
+  %39 = icmp eq i64 %20, 0
+  %40 = and i64 %20, 4
+  %41 = icmp eq i64 %40, 0
+  %sunkaddr224.i = shl i64 %.23.i, 3
+  br label %B228.i
+
+B228.i:                                           ; preds = %B226.backedge.i, %B228.lr.ph.i
+  %lsr.iv.i = phi ptr [ %a0, %B228.lr.ph.i ], [ %scevgep.i, %B226.backedge.i ]
+  %.190159166.i = phi i64 [ 0, %B228.lr.ph.i ], [ %.197.i, %B226.backedge.i ]
+  %.197.i = add nuw nsw i64 %.190159166.i, 1
+  %.235.i = mul nsw i64 %.190159166.i, %.233.i
+  %.252.i = mul i64 %.190159166.i, %.85.i
+  br i1 %24, label %B338.i, label %B48.preheader.i.i
+
+B48.preheader.i.i:                                ; preds = %B228.i
+  br i1 %25, label %B48.prol.loopexit.i.i, label %B48.prol.i.i
+
+B48.prol.i.i:                                     ; preds = %B48.preheader.i.i, %B48.prol.i.i
+  %lost.2.043.prol.i.i = phi double [ %.139.prol.i.i, %B48.prol.i.i ], [ 0.000000e+00, %B48.preheader.i.i ]
+  %prol.iter.i.i = phi i64 [ %prol.iter.next.i.i, %B48.prol.i.i ], [ 0, %B48.preheader.i.i ]
+  %42 = shl nuw nsw i64 %prol.iter.i.i, 2
+  %scevgep148.i = getelementptr i8, ptr %lsr.iv.i, i64 %42
+  %.134.prol.i.i = load float, ptr %scevgep148.i, align 4
+  %.135.prol.i.i = fpext float %.134.prol.i.i to double
+  %.137.prol.i.i = fmul double %.135.prol.i.i, 0.000000e+00
+  %.139.prol.i.i = fadd double %lost.2.043.prol.i.i, %.137.prol.i.i
+  %prol.iter.next.i.i = add nuw nsw i64 %prol.iter.i.i, 1
+  %prol.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i.i, %prol.iter.next.i.i
+  br i1 %prol.iter.cmp.not.i.i, label %B48.prol.loopexit.loopexit.i.i, label %B48.prol.i.i
+
+B48.prol.loopexit.loopexit.i.i:                   ; preds = %B48.prol.i.i
+  %43 = add i64 %.252.i, %xtraiter.i.i
+  br label %B48.prol.loopexit.i.i
+
+B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.loopexit.i.i, %B48.preheader.i.i
+  %lost.2.043.unr.i.i = phi double [ 0.000000e+00, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
+  %.933842.unr.i.i = phi i64 [ %.85.i, %B48.preheader.i.i ], [ %13, %B48.prol.loopexit.loopexit.i.i ]
+  %.1003941.unr.i.i = phi i64 [ %.252.i, %B48.preheader.i.i ], [ %43, %B48.prol.loopexit.loopexit.i.i ]
+  %.139.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
+  br i1 %26, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
+
+B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
+  %44 = add nsw i64 %.933842.unr.i.i, -1
+  %45 = shl i64 %.1003941.unr.i.i, 2
+  %gep128.i = getelementptr i8, ptr %invariant.gep127.i, i64 %45
+  br label %B48.i.i
+
+B48.i.i:                                          ; preds = %B48.i.i, %B48.preheader.new.i.i
+  %lsr.iv5.i.i = phi ptr [ %scevgep6.i.i, %B48.i.i ], [ %gep128.i, %B48.preheader.new.i.i ]
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B48.i.i ], [ %44, %B48.preheader.new.i.i ]
+  %lost.2.043.i.i = phi double [ %.139.3.i.i, %B48.i.i ], [ %lost.2.043.unr.i.i, %B48.preheader.new.i.i ]
+  %scevgep9.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -12
+  %.134.i.i = load float, ptr %scevgep9.i.i, align 4
+  %.135.i.i = fpext float %.134.i.i to double
+  %.137.i.i = fmul double %.135.i.i, 0.000000e+00
+  %.139.i.i = fadd double %lost.2.043.i.i, %.137.i.i
+  %scevgep8.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -8
+  %.134.1.i.i = load float, ptr %scevgep8.i.i, align 4
+  %.135.1.i.i = fpext float %.134.1.i.i to double
+  %.137.1.i.i = fmul double %.135.1.i.i, 0.000000e+00
+  %.139.1.i.i = fadd double %.139.i.i, %.137.1.i.i
+  %scevgep7.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -4
+  %.134.2.i.i = load float, ptr %scevgep7.i.i, align 4
+  %.135.2.i.i = fpext float %.134.2.i.i to double
+  %.137.2.i.i = fmul double %.135.2.i.i, 0.000000e+00
+  %.139.2.i.i = fadd double %.139.1.i.i, %.137.2.i.i
+  %.134.3.i.i = load float, ptr %lsr.iv5.i.i, align 4
+  %.135.3.i.i = fpext float %.134.3.i.i to double
+  %.137.3.i.i = fmul double %.135.3.i.i, 0.000000e+00
+  %.139.3.i.i = fadd double %.139.2.i.i, %.137.3.i.i
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
+  %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 16
+  %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
+
+_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+  %.139.lcssa.i.i = phi double [ %.139.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.139.3.i.i, %B48.i.i ]
+  %46 = fcmp une double %.139.lcssa.i.i, 0.000000e+00
+  br i1 %46, label %_ZN6nbgrad7kernels6linalg3svdB4v657B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B338.i
+
+B338.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B228.i
+  br i1 %or.cond.i, label %B338.endif.i, label %B36.endif.us.preheader.i.i
+
+B36.endif.us.preheader.i.i:                       ; preds = %B338.i
+  %47 = getelementptr float, ptr %a0, i64 %.252.i
+  %48 = shl i64 %.252.i, 2
+  %gep130.i = getelementptr i8, ptr %invariant.gep127.i, i64 %48
+  br label %B36.endif.us.i.i
+
+B36.endif.us.i.i:                                 ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B36.endif.us.preheader.i.i
+  %lsr.iv19.i.i = phi ptr [ %47, %B36.endif.us.preheader.i.i ], [ %scevgep20.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv9.i.i = phi ptr [ %.398.i, %B36.endif.us.preheader.i.i ], [ %scevgep10.i7.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv.i3.i = phi ptr [ %gep130.i, %B36.endif.us.preheader.i.i ], [ %scevgep1.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %.1109399.us.i.i = phi i64 [ 0, %B36.endif.us.preheader.i.i ], [ %.117.us.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  br i1 %27, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i, label %B70.us.i.preheader.i
+
+B70.us.i.preheader.i:                             ; preds = %B36.endif.us.i.i
+  br i1 %29, label %B70.us.i.epil.i, label %B70.us.i.i
+
+B70.us.i.i:                                       ; preds = %B70.us.i.preheader.i, %B70.us.i.i
+  %lsr.iv161.i = phi i64 [ %lsr.iv.next162.i, %B70.us.i.i ], [ %unroll_iter.i, %B70.us.i.preheader.i ]
+  %lsr.iv149.i = phi i64 [ %lsr.iv.next.i, %B70.us.i.i ], [ 0, %B70.us.i.preheader.i ]
+  %lsr.iv11.i.i = phi ptr [ %scevgep169.i, %B70.us.i.i ], [ %lsr.iv9.i.i, %B70.us.i.preheader.i ]
+  %scevgep156.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %lsr.iv149.i
+  %scevgep157.i = getelementptr i8, ptr %scevgep156.i, i64 12
+  %.271.us.i.i = load float, ptr %scevgep156.i, align 4
+  store float %.271.us.i.i, ptr %lsr.iv11.i.i, align 4
+  %scevgep160.i = getelementptr i8, ptr %scevgep156.i, i64 4
+  %.271.us.1.i.i = load float, ptr %scevgep160.i, align 4
+  %sunkaddr23.i.i = getelementptr i8, ptr %lsr.iv11.i.i, i64 %4
+  store float %.271.us.1.i.i, ptr %sunkaddr23.i.i, align 4
+  %scevgep159.i = getelementptr i8, ptr %scevgep156.i, i64 8
+  %.271.us.2.i.i = load float, ptr %scevgep159.i, align 4
+  %scevgep163.i = getelementptr i8, ptr %sunkaddr23.i.i, i64 %4
+  store float %.271.us.2.i.i, ptr %scevgep163.i, align 4
+  %.271.us.3.i.i = load float, ptr %scevgep157.i, align 4
+  %scevgep164.i = getelementptr i8, ptr %scevgep163.i, i64 %4
+  store float %.271.us.3.i.i, ptr %scevgep164.i, align 4
+  %scevgep151.i = getelementptr i8, ptr %scevgep156.i, i64 28
+  %scevgep155.i = getelementptr i8, ptr %scevgep156.i, i64 16
+  %.271.us.i.1.i = load float, ptr %scevgep155.i, align 4
+  %scevgep165.i = getelementptr i8, ptr %scevgep164.i, i64 %4
+  store float %.271.us.i.1.i, ptr %scevgep165.i, align 4
+  %scevgep154.i = getelementptr i8, ptr %scevgep156.i, i64 20
+  %.271.us.1.i.1.i = load float, ptr %scevgep154.i, align 4
+  %scevgep166.i = getelementptr i8, ptr %scevgep165.i, i64 %4
+  store float %.271.us.1.i.1.i, ptr %scevgep166.i, align 4
+  %scevgep153.i = getelementptr i8, ptr %scevgep156.i, i64 24
+  %.271.us.2.i.1.i = load float, ptr %scevgep153.i, align 4
+  %scevgep167.i = getelementptr i8, ptr %scevgep166.i, i64 %4
+  store float %.271.us.2.i.1.i, ptr %scevgep167.i, align 4
+  %.271.us.3.i.1.i = load float, ptr %scevgep151.i, align 4
+  %scevgep168.i = getelementptr i8, ptr %scevgep167.i, i64 %4
+  store float %.271.us.3.i.1.i, ptr %scevgep168.i, align 4
+  %lsr.iv.next.i = add i64 %lsr.iv149.i, 32
+  %lsr.iv.next162.i = add i64 %lsr.iv161.i, -2
+  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next162.i, 0
+  %scevgep169.i = getelementptr i8, ptr %scevgep168.i, i64 %4
+  br i1 %niter.ncmp.1.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, label %B70.us.i.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i: ; preds = %B70.us.i.i
+  %scevgep12.i.i = getelementptr i8, ptr %lsr.iv11.i.i, i64 %3
+  %scevgep12.i.1.i = getelementptr i8, ptr %scevgep12.i.i, i64 %3
+  br i1 %31, label %B70.us.i.epil.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+
+B70.us.i.epil.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, %B70.us.i.preheader.i
+  %.2318789.us.i.unr4.i = phi i64 [ %lsr.iv.next.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ 0, %B70.us.i.preheader.i ]
+  %lsr.iv11.i.unr3.i = phi ptr [ %scevgep12.i.1.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ %lsr.iv9.i.i, %B70.us.i.preheader.i ]
+  %scevgep7.i4.epil.i = getelementptr i8, ptr %lsr.iv.i3.i, i64 %.2318789.us.i.unr4.i
+  %scevgep8.i5.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -12
+  %.271.us.i.epil.i = load float, ptr %scevgep8.i5.epil.i, align 4
+  store float %.271.us.i.epil.i, ptr %lsr.iv11.i.unr3.i, align 4
+  %scevgep6.i6.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -8
+  %.271.us.1.i.epil.i = load float, ptr %scevgep6.i6.epil.i, align 4
+  %sunkaddr227.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %4
+  store float %.271.us.1.i.epil.i, ptr %sunkaddr227.i, align 4
+  %scevgep4.i.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -4
+  %.271.us.2.i.epil.i = load float, ptr %scevgep4.i.epil.i, align 4
+  %sunkaddr220.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %sunkaddr219.i
+  store float %.271.us.2.i.epil.i, ptr %sunkaddr220.i, align 4
+  %.271.us.3.i.epil.i = load float, ptr %scevgep7.i4.epil.i, align 4
+  %scevgep13.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %2
+  store float %.271.us.3.i.epil.i, ptr %scevgep13.i.epil.i, align 4
+  br label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i:      ; preds = %B70.us.i.epil.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, %B36.endif.us.i.i
+  %.2318789.us.unr.i.i = phi i64 [ 0, %B36.endif.us.i.i ], [ %unroll_iter.i.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ %unroll_iter.i.i, %B70.us.i.epil.i ]
+  br i1 %28, label %B68.B34.loopexit_crit_edge.us.i.i, label %B70.us.epil.preheader.i.i
+
+B70.us.epil.preheader.i.i:                        ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+  %49 = mul i64 %.2318789.us.unr.i.i, %4
+  %scevgep16.i.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 %49
+  %50 = shl i64 %.2318789.us.unr.i.i, 2
+  %scevgep21.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %50
+  br label %B70.us.epil.i.i
+
+B70.us.epil.i.i:                                  ; preds = %B70.us.epil.i.i, %B70.us.epil.preheader.i.i
+  %lsr.iv17.i.i = phi ptr [ %scevgep16.i.i, %B70.us.epil.preheader.i.i ], [ %scevgep18.i.i, %B70.us.epil.i.i ]
+  %epil.iter.i.i = phi i64 [ 0, %B70.us.epil.preheader.i.i ], [ %epil.iter.next.i.i, %B70.us.epil.i.i ]
+  %51 = shl nuw nsw i64 %epil.iter.i.i, 2
+  %scevgep170.i = getelementptr i8, ptr %scevgep21.i.i, i64 %51
+  %.271.us.epil.i.i = load float, ptr %scevgep170.i, align 4
+  store float %.271.us.epil.i.i, ptr %lsr.iv17.i.i, align 4
+  %epil.iter.next.i.i = add nuw nsw i64 %epil.iter.i.i, 1
+  %scevgep18.i.i = getelementptr i8, ptr %lsr.iv17.i.i, i64 %4
+  %epil.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i1.i, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B68.B34.loopexit_crit_edge.us.i.i, label %B70.us.epil.i.i
+
+B68.B34.loopexit_crit_edge.us.i.i:                ; preds = %B70.us.epil.i.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+  %.117.us.i.i = add nuw nsw i64 %.1109399.us.i.i, 1
+  %scevgep1.i.i = getelementptr i8, ptr %lsr.iv.i3.i, i64 %1
+  %scevgep10.i7.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 4
+  %scevgep20.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %1
+  %exitcond109.not.i.i = icmp eq i64 %.117.us.i.i, %.20.i
+  br i1 %exitcond109.not.i.i, label %B338.endif.i, label %B36.endif.us.i.i
+
+B976.i:                                           ; preds = %B338.endif.i
+  br i1 %or.cond125.i, label %B976.endif.i, label %B36.endif.us.preheader.i11.i
+
+B36.endif.us.preheader.i11.i:                     ; preds = %B976.i
+  %52 = getelementptr float, ptr %a2, i64 %.235.i
+  br label %B36.endif.us.i15.i
+
+B36.endif.us.i15.i:                               ; preds = %B68.B34.loopexit_crit_edge.us.i56.i, %B36.endif.us.preheader.i11.i
+  %lsr.iv19.i16.i = phi ptr [ %.364.i, %B36.endif.us.preheader.i11.i ], [ %scevgep20.i60.i, %B68.B34.loopexit_crit_edge.us.i56.i ]
+  %lsr.iv9.i17.i = phi ptr [ %52, %B36.endif.us.preheader.i11.i ], [ %scevgep10.i59.i, %B68.B34.loopexit_crit_edge.us.i56.i ]
+  %lsr.iv.i18.i = phi ptr [ %gep132.i, %B36.endif.us.preheader.i11.i ], [ %scevgep1.i58.i, %B68.B34.loopexit_crit_edge.us.i56.i ]
+  %.1109399.us.i19.i = phi i64 [ 0, %B36.endif.us.preheader.i11.i ], [ %.117.us.i57.i, %B68.B34.loopexit_crit_edge.us.i56.i ]
+  br i1 %32, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.i, label %B70.us.i21.preheader.i
+
+B70.us.i21.preheader.i:                           ; preds = %B36.endif.us.i15.i
+  br i1 %34, label %B70.us.i21.epil.i, label %B70.us.i21.i
+
+B70.us.i21.i:                                     ; preds = %B70.us.i21.preheader.i, %B70.us.i21.i
+  %lsr.iv184.i = phi i64 [ %lsr.iv.next185.i, %B70.us.i21.i ], [ %unroll_iter139.i, %B70.us.i21.preheader.i ]
+  %lsr.iv171.i = phi i64 [ %lsr.iv.next172.i, %B70.us.i21.i ], [ 0, %B70.us.i21.preheader.i ]
+  %lsr.iv11.i22.i = phi ptr [ %scevgep192.i, %B70.us.i21.i ], [ %lsr.iv9.i17.i, %B70.us.i21.preheader.i ]
+  %scevgep179.i = getelementptr i8, ptr %lsr.iv19.i16.i, i64 %lsr.iv171.i
+  %scevgep180.i = getelementptr i8, ptr %scevgep179.i, i64 12
+  %.271.us.i26.i = load float, ptr %scevgep179.i, align 4
+  store float %.271.us.i26.i, ptr %lsr.iv11.i22.i, align 4
+  %scevgep183.i = getelementptr i8, ptr %scevgep179.i, i64 4
+  %.271.us.1.i29.i = load float, ptr %scevgep183.i, align 4
+  %sunkaddr23.i31.i = getelementptr i8, ptr %lsr.iv11.i22.i, i64 %8
+  store float %.271.us.1.i29.i, ptr %sunkaddr23.i31.i, align 4
+  %scevgep182.i = getelementptr i8, ptr %scevgep179.i, i64 8
+  %.271.us.2.i34.i = load float, ptr %scevgep182.i, align 4
+  %scevgep186.i = getelementptr i8, ptr %sunkaddr23.i31.i, i64 %8
+  store float %.271.us.2.i34.i, ptr %scevgep186.i, align 4
+  %.271.us.3.i39.i = load float, ptr %scevgep180.i, align 4
+  %scevgep187.i = getelementptr i8, ptr %scevgep186.i, i64 %8
+  store float %.271.us.3.i39.i, ptr %scevgep187.i, align 4
+  %scevgep174.i = getelementptr i8, ptr %scevgep179.i, i64 28
+  %scevgep178.i = getelementptr i8, ptr %scevgep179.i, i64 16
+  %.271.us.i26.1.i = load float, ptr %scevgep178.i, align 4
+  %scevgep188.i = getelementptr i8, ptr %scevgep187.i, i64 %8
+  store float %.271.us.i26.1.i, ptr %scevgep188.i, align 4
+  %scevgep177.i = getelementptr i8, ptr %scevgep179.i, i64 20
+  %.271.us.1.i29.1.i = load float, ptr %scevgep177.i, align 4
+  %scevgep189.i = getelementptr i8, ptr %scevgep188.i, i64 %8
+  store float %.271.us.1.i29.1.i, ptr %scevgep189.i, align 4
+  %scevgep176.i = getelementptr i8, ptr %scevgep179.i, i64 24
+  %.271.us.2.i34.1.i = load float, ptr %scevgep176.i, align 4
+  %scevgep190.i = getelementptr i8, ptr %scevgep189.i, i64 %8
+  store float %.271.us.2.i34.1.i, ptr %scevgep190.i, align 4
+  %.271.us.3.i39.1.i = load float, ptr %scevgep174.i, align 4
+  %scevgep191.i = getelementptr i8, ptr %scevgep190.i, i64 %8
+  store float %.271.us.3.i39.1.i, ptr %scevgep191.i, align 4
+  %lsr.iv.next172.i = add i64 %lsr.iv171.i, 32
+  %lsr.iv.next185.i = add i64 %lsr.iv184.i, -2
+  %niter140.ncmp.1.i = icmp eq i64 %lsr.iv.next185.i, 0
+  %scevgep192.i = getelementptr i8, ptr %scevgep191.i, i64 %8
+  br i1 %niter140.ncmp.1.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.loopexit.unr-lcssa.i, label %B70.us.i21.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.loopexit.unr-lcssa.i: ; preds = %B70.us.i21.i
+  %scevgep12.i41.i = getelementptr i8, ptr %lsr.iv11.i22.i, i64 %7
+  %scevgep12.i41.1.i = getelementptr i8, ptr %scevgep12.i41.i, i64 %7
+  br i1 %36, label %B70.us.i21.epil.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.i
+
+B70.us.i21.epil.i:                                ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.loopexit.unr-lcssa.i, %B70.us.i21.preheader.i
+  %.2318789.us.i23.unr8.i = phi i64 [ %lsr.iv.next172.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.loopexit.unr-lcssa.i ], [ 0, %B70.us.i21.preheader.i ]
+  %lsr.iv11.i22.unr7.i = phi ptr [ %scevgep12.i41.1.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.loopexit.unr-lcssa.i ], [ %lsr.iv9.i17.i, %B70.us.i21.preheader.i ]
+  %scevgep7.i24.epil.i = getelementptr i8, ptr %lsr.iv.i18.i, i64 %.2318789.us.i23.unr8.i
+  %scevgep8.i25.epil.i = getelementptr i8, ptr %scevgep7.i24.epil.i, i64 -12
+  %.271.us.i26.epil.i = load float, ptr %scevgep8.i25.epil.i, align 4
+  store float %.271.us.i26.epil.i, ptr %lsr.iv11.i22.unr7.i, align 4
+  %scevgep6.i28.epil.i = getelementptr i8, ptr %scevgep7.i24.epil.i, i64 -8
+  %.271.us.1.i29.epil.i = load float, ptr %scevgep6.i28.epil.i, align 4
+  %sunkaddr229.i = getelementptr i8, ptr %lsr.iv11.i22.unr7.i, i64 %8
+  store float %.271.us.1.i29.epil.i, ptr %sunkaddr229.i, align 4
+  %scevgep4.i33.epil.i = getelementptr i8, ptr %scevgep7.i24.epil.i, i64 -4
+  %.271.us.2.i34.epil.i = load float, ptr %scevgep4.i33.epil.i, align 4
+  %sunkaddr222.i = getelementptr i8, ptr %lsr.iv11.i22.unr7.i, i64 %sunkaddr221.i
+  store float %.271.us.2.i34.epil.i, ptr %sunkaddr222.i, align 4
+  %.271.us.3.i39.epil.i = load float, ptr %scevgep7.i24.epil.i, align 4
+  %scevgep13.i40.epil.i = getelementptr i8, ptr %lsr.iv11.i22.unr7.i, i64 %6
+  store float %.271.us.3.i39.epil.i, ptr %scevgep13.i40.epil.i, align 4
+  br label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.i:    ; preds = %B70.us.i21.epil.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.loopexit.unr-lcssa.i, %B36.endif.us.i15.i
+  %.2318789.us.unr.i44.i = phi i64 [ 0, %B36.endif.us.i15.i ], [ %unroll_iter.i13.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.loopexit.unr-lcssa.i ], [ %unroll_iter.i13.i, %B70.us.i21.epil.i ]
+  br i1 %33, label %B68.B34.loopexit_crit_edge.us.i56.i, label %B70.us.epil.preheader.i45.i
+
+B70.us.epil.preheader.i45.i:                      ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.i
+  %53 = mul i64 %.2318789.us.unr.i44.i, %8
+  %scevgep16.i46.i = getelementptr i8, ptr %lsr.iv9.i17.i, i64 %53
+  %54 = shl i64 %.2318789.us.unr.i44.i, 2
+  %scevgep21.i47.i = getelementptr i8, ptr %lsr.iv19.i16.i, i64 %54
+  br label %B70.us.epil.i48.i
+
+B70.us.epil.i48.i:                                ; preds = %B70.us.epil.i48.i, %B70.us.epil.preheader.i45.i
+  %lsr.iv17.i49.i = phi ptr [ %scevgep16.i46.i, %B70.us.epil.preheader.i45.i ], [ %scevgep18.i54.i, %B70.us.epil.i48.i ]
+  %epil.iter.i50.i = phi i64 [ 0, %B70.us.epil.preheader.i45.i ], [ %epil.iter.next.i53.i, %B70.us.epil.i48.i ]
+  %55 = shl nuw nsw i64 %epil.iter.i50.i, 2
+  %scevgep193.i = getelementptr i8, ptr %scevgep21.i47.i, i64 %55
+  %.271.us.epil.i52.i = load float, ptr %scevgep193.i, align 4
+  store float %.271.us.epil.i52.i, ptr %lsr.iv17.i49.i, align 4
+  %epil.iter.next.i53.i = add nuw nsw i64 %epil.iter.i50.i, 1
+  %scevgep18.i54.i = getelementptr i8, ptr %lsr.iv17.i49.i, i64 %8
+  %epil.iter.cmp.not.i55.i = icmp eq i64 %xtraiter.i12.i, %epil.iter.next.i53.i
+  br i1 %epil.iter.cmp.not.i55.i, label %B68.B34.loopexit_crit_edge.us.i56.i, label %B70.us.epil.i48.i
+
+B68.B34.loopexit_crit_edge.us.i56.i:              ; preds = %B70.us.epil.i48.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.i
+  %.117.us.i57.i = add nuw nsw i64 %.1109399.us.i19.i, 1
+  %scevgep1.i58.i = getelementptr i8, ptr %lsr.iv.i18.i, i64 %4
+  %scevgep10.i59.i = getelementptr i8, ptr %lsr.iv9.i17.i, i64 4
+  %scevgep20.i60.i = getelementptr i8, ptr %lsr.iv19.i16.i, i64 %4
+  %exitcond109.not.i61.i = icmp eq i64 %.117.us.i57.i, %.26.i
+  br i1 %exitcond109.not.i61.i, label %B976.endif.i, label %B36.endif.us.i15.i
+
+B338.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B338.i
+  %.382.i = load i64, ptr %.74.i, align 8
+  %gep.i = getelementptr float, ptr %invariant.gep.i, i64 %.382.i
+  %.407.i = load i64, ptr %sunkaddr223.i, align 8
+  %gep210.i = getelementptr float, ptr %invariant.gep209.i, i64 %.235.i
+  %.517.i = inttoptr i64 %.407.i to ptr
+  tail call void %.517.i(ptr %.409.i, ptr nonnull %.19.i, ptr nonnull %.22.i, ptr %.398.i, ptr nonnull %.19.i, ptr %gep210.i, ptr %.364.i, ptr nonnull %.19.i, ptr %.369.i, ptr %.371.i, ptr %invariant.gep.i, ptr nonnull %.74.i, ptr %gep.i, ptr %a1)
+  %.522.i = load i32, ptr %a1, align 4
+  %.524.not.i = icmp eq i32 %.522.i, 0
+  br i1 %.524.not.i, label %B976.i, label %_ZN6nbgrad7kernels6linalg3svdB4v657B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B976.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i56.i, %B976.i
+  br i1 %or.cond126.i, label %B226.backedge.i, label %B36.endif.us.preheader.i66.i
+
+B36.endif.us.preheader.i66.i:                     ; preds = %B976.endif.i
+  %gep134.i = getelementptr float, ptr %invariant.gep133.i, i64 %.235.i
+  br label %B36.endif.us.i70.i
+
+B36.endif.us.i70.i:                               ; preds = %B68.B34.loopexit_crit_edge.us.i111.i, %B36.endif.us.preheader.i66.i
+  %lsr.iv19.i71.i = phi ptr [ %.369.i, %B36.endif.us.preheader.i66.i ], [ %scevgep20.i115.i, %B68.B34.loopexit_crit_edge.us.i111.i ]
+  %lsr.iv9.i72.i = phi ptr [ %gep134.i, %B36.endif.us.preheader.i66.i ], [ %scevgep10.i114.i, %B68.B34.loopexit_crit_edge.us.i111.i ]
+  %lsr.iv.i73.i = phi ptr [ %gep136.i, %B36.endif.us.preheader.i66.i ], [ %scevgep1.i113.i, %B68.B34.loopexit_crit_edge.us.i111.i ]
+  %.1109399.us.i74.i = phi i64 [ 0, %B36.endif.us.preheader.i66.i ], [ %.117.us.i112.i, %B68.B34.loopexit_crit_edge.us.i111.i ]
+  br i1 %37, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i98.i, label %B70.us.i76.preheader.i
+
+B70.us.i76.preheader.i:                           ; preds = %B36.endif.us.i70.i
+  br i1 %39, label %B70.us.i76.epil.i, label %B70.us.i76.i
+
+B70.us.i76.i:                                     ; preds = %B70.us.i76.preheader.i, %B70.us.i76.i
+  %lsr.iv207.i = phi i64 [ %lsr.iv.next208.i, %B70.us.i76.i ], [ %unroll_iter143.i, %B70.us.i76.preheader.i ]
+  %lsr.iv194.i = phi i64 [ %lsr.iv.next195.i, %B70.us.i76.i ], [ 0, %B70.us.i76.preheader.i ]
+  %lsr.iv11.i77.i = phi ptr [ %scevgep215.i, %B70.us.i76.i ], [ %lsr.iv9.i72.i, %B70.us.i76.preheader.i ]
+  %scevgep202.i = getelementptr i8, ptr %lsr.iv19.i71.i, i64 %lsr.iv194.i
+  %scevgep203.i = getelementptr i8, ptr %scevgep202.i, i64 12
+  %.271.us.i81.i = load float, ptr %scevgep202.i, align 4
+  store float %.271.us.i81.i, ptr %lsr.iv11.i77.i, align 4
+  %scevgep206.i = getelementptr i8, ptr %scevgep202.i, i64 4
+  %.271.us.1.i84.i = load float, ptr %scevgep206.i, align 4
+  %sunkaddr23.i86.i = getelementptr i8, ptr %lsr.iv11.i77.i, i64 %1
+  store float %.271.us.1.i84.i, ptr %sunkaddr23.i86.i, align 4
+  %scevgep205.i = getelementptr i8, ptr %scevgep202.i, i64 8
+  %.271.us.2.i89.i = load float, ptr %scevgep205.i, align 4
+  %scevgep209.i = getelementptr i8, ptr %sunkaddr23.i86.i, i64 %1
+  store float %.271.us.2.i89.i, ptr %scevgep209.i, align 4
+  %.271.us.3.i94.i = load float, ptr %scevgep203.i, align 4
+  %scevgep210.i = getelementptr i8, ptr %scevgep209.i, i64 %1
+  store float %.271.us.3.i94.i, ptr %scevgep210.i, align 4
+  %scevgep197.i = getelementptr i8, ptr %scevgep202.i, i64 28
+  %scevgep201.i = getelementptr i8, ptr %scevgep202.i, i64 16
+  %.271.us.i81.1.i = load float, ptr %scevgep201.i, align 4
+  %scevgep211.i = getelementptr i8, ptr %scevgep210.i, i64 %1
+  store float %.271.us.i81.1.i, ptr %scevgep211.i, align 4
+  %scevgep200.i = getelementptr i8, ptr %scevgep202.i, i64 20
+  %.271.us.1.i84.1.i = load float, ptr %scevgep200.i, align 4
+  %scevgep212.i = getelementptr i8, ptr %scevgep211.i, i64 %1
+  store float %.271.us.1.i84.1.i, ptr %scevgep212.i, align 4
+  %scevgep199.i = getelementptr i8, ptr %scevgep202.i, i64 24
+  %.271.us.2.i89.1.i = load float, ptr %scevgep199.i, align 4
+  %scevgep213.i = getelementptr i8, ptr %scevgep212.i, i64 %1
+  store float %.271.us.2.i89.1.i, ptr %scevgep213.i, align 4
+  %.271.us.3.i94.1.i = load float, ptr %scevgep197.i, align 4
+  %scevgep214.i = getelementptr i8, ptr %scevgep213.i, i64 %1
+  store float %.271.us.3.i94.1.i, ptr %scevgep214.i, align 4
+  %lsr.iv.next195.i = add i64 %lsr.iv194.i, 32
+  %lsr.iv.next208.i = add i64 %lsr.iv207.i, -2
+  %niter144.ncmp.1.i = icmp eq i64 %lsr.iv.next208.i, 0
+  %scevgep215.i = getelementptr i8, ptr %scevgep214.i, i64 %1
+  br i1 %niter144.ncmp.1.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i98.loopexit.unr-lcssa.i, label %B70.us.i76.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i98.loopexit.unr-lcssa.i: ; preds = %B70.us.i76.i
+  %scevgep12.i96.i = getelementptr i8, ptr %lsr.iv11.i77.i, i64 %12
+  %scevgep12.i96.1.i = getelementptr i8, ptr %scevgep12.i96.i, i64 %12
+  br i1 %41, label %B70.us.i76.epil.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i98.i
+
+B70.us.i76.epil.i:                                ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i98.loopexit.unr-lcssa.i, %B70.us.i76.preheader.i
+  %.2318789.us.i78.unr12.i = phi i64 [ %lsr.iv.next195.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i98.loopexit.unr-lcssa.i ], [ 0, %B70.us.i76.preheader.i ]
+  %lsr.iv11.i77.unr11.i = phi ptr [ %scevgep12.i96.1.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i98.loopexit.unr-lcssa.i ], [ %lsr.iv9.i72.i, %B70.us.i76.preheader.i ]
+  %scevgep7.i79.epil.i = getelementptr i8, ptr %lsr.iv.i73.i, i64 %.2318789.us.i78.unr12.i
+  %scevgep8.i80.epil.i = getelementptr i8, ptr %scevgep7.i79.epil.i, i64 -12
+  %.271.us.i81.epil.i = load float, ptr %scevgep8.i80.epil.i, align 4
+  store float %.271.us.i81.epil.i, ptr %lsr.iv11.i77.unr11.i, align 4
+  %scevgep6.i83.epil.i = getelementptr i8, ptr %scevgep7.i79.epil.i, i64 -8
+  %.271.us.1.i84.epil.i = load float, ptr %scevgep6.i83.epil.i, align 4
+  %sunkaddr232.i = getelementptr i8, ptr %lsr.iv11.i77.unr11.i, i64 %1
+  store float %.271.us.1.i84.epil.i, ptr %sunkaddr232.i, align 4
+  %scevgep4.i88.epil.i = getelementptr i8, ptr %scevgep7.i79.epil.i, i64 -4
+  %.271.us.2.i89.epil.i = load float, ptr %scevgep4.i88.epil.i, align 4
+  %sunkaddr225.i = getelementptr i8, ptr %lsr.iv11.i77.unr11.i, i64 %sunkaddr224.i
+  store float %.271.us.2.i89.epil.i, ptr %sunkaddr225.i, align 4
+  %.271.us.3.i94.epil.i = load float, ptr %scevgep7.i79.epil.i, align 4
+  %scevgep13.i95.epil.i = getelementptr i8, ptr %lsr.iv11.i77.unr11.i, i64 %11
+  store float %.271.us.3.i94.epil.i, ptr %scevgep13.i95.epil.i, align 4
+  br label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i98.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i98.i:    ; preds = %B70.us.i76.epil.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i98.loopexit.unr-lcssa.i, %B36.endif.us.i70.i
+  %.2318789.us.unr.i99.i = phi i64 [ 0, %B36.endif.us.i70.i ], [ %unroll_iter.i68.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i98.loopexit.unr-lcssa.i ], [ %unroll_iter.i68.i, %B70.us.i76.epil.i ]
+  br i1 %38, label %B68.B34.loopexit_crit_edge.us.i111.i, label %B70.us.epil.preheader.i100.i
+
+B70.us.epil.preheader.i100.i:                     ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i98.i
+  %56 = mul i64 %.2318789.us.unr.i99.i, %1
+  %scevgep16.i101.i = getelementptr i8, ptr %lsr.iv9.i72.i, i64 %56
+  %57 = shl i64 %.2318789.us.unr.i99.i, 2
+  %scevgep21.i102.i = getelementptr i8, ptr %lsr.iv19.i71.i, i64 %57
+  br label %B70.us.epil.i103.i
+
+B70.us.epil.i103.i:                               ; preds = %B70.us.epil.i103.i, %B70.us.epil.preheader.i100.i
+  %lsr.iv17.i104.i = phi ptr [ %scevgep16.i101.i, %B70.us.epil.preheader.i100.i ], [ %scevgep18.i109.i, %B70.us.epil.i103.i ]
+  %epil.iter.i105.i = phi i64 [ 0, %B70.us.epil.preheader.i100.i ], [ %epil.iter.next.i108.i, %B70.us.epil.i103.i ]
+  %58 = shl nuw nsw i64 %epil.iter.i105.i, 2
+  %scevgep216.i = getelementptr i8, ptr %scevgep21.i102.i, i64 %58
+  %.271.us.epil.i107.i = load float, ptr %scevgep216.i, align 4
+  store float %.271.us.epil.i107.i, ptr %lsr.iv17.i104.i, align 4
+  %epil.iter.next.i108.i = add nuw nsw i64 %epil.iter.i105.i, 1
+  %scevgep18.i109.i = getelementptr i8, ptr %lsr.iv17.i104.i, i64 %1
+  %epil.iter.cmp.not.i110.i = icmp eq i64 %xtraiter.i67.i, %epil.iter.next.i108.i
+  br i1 %epil.iter.cmp.not.i110.i, label %B68.B34.loopexit_crit_edge.us.i111.i, label %B70.us.epil.i103.i
+
+B68.B34.loopexit_crit_edge.us.i111.i:             ; preds = %B70.us.epil.i103.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i98.i
+  %.117.us.i112.i = add nuw nsw i64 %.1109399.us.i74.i, 1
+  %scevgep1.i113.i = getelementptr i8, ptr %lsr.iv.i73.i, i64 %10
+  %scevgep10.i114.i = getelementptr i8, ptr %lsr.iv9.i72.i, i64 4
+  %scevgep20.i115.i = getelementptr i8, ptr %lsr.iv19.i71.i, i64 %10
+  %exitcond109.not.i116.i = icmp eq i64 %.117.us.i112.i, %.23.i
+  br i1 %exitcond109.not.i116.i, label %B226.backedge.i, label %B36.endif.us.i70.i
+
+B226.backedge.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i111.i, %B976.endif.i
+  %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %23
+  %exitcond.not.i = icmp eq i64 %.197.i, %.101.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v657B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B228.i
+
+_ZN6nbgrad7kernels6linalg3svdB4v657B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B338.endif.i, %B226.backedge.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B226.backedge.i ], [ 1, %B338.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
+  ret i64 %.sink.i
+}
+;; nbgrad.kernels.linalg.svd(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+declare i64 @llvm.smin.i64(i64, i64)
+
+define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.22.i = getelementptr i8, ptr %a3, i64 16
+  %.23.i = load i64, ptr %.22.i, align 8
+  %.25.i = getelementptr i8, ptr %a3, i64 48
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.74.i = getelementptr i8, ptr %a3, i64 64
+  %.85.i = mul i64 %.23.i, %.20.i
+  %.100.i = getelementptr i8, ptr %a3, i64 24
+  %.101.i = load i64, ptr %.100.i, align 8
+  %invariant.gep.i = getelementptr i8, ptr %a1, i64 64
+  %.184165.not.i = icmp slt i64 %.101.i, 1
+  br i1 %.184165.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B228.lr.ph.i
+
+B228.lr.ph.i:                                     ; preds = %0
+  %.93.i = mul nsw i64 %.26.i, %.20.i
+  %.69.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.20.i)
+  %invariant.op.i = add i64 %.93.i, %.69.i
+  %.78.i = shl nsw i64 %.69.i, 3
+  %.76.i = add i64 %.78.i, 8
+  %.75.i = load i64, ptr %.74.i, align 8
+  %.79.i = add i64 %.76.i, %.75.i
+  %.87.i = add nsw i64 %.79.i, %.85.i
+  %.95.i = add nsw i64 %.87.i, %.93.i
+  %.28.i = getelementptr i8, ptr %a3, i64 56
+  %.29.i = load i64, ptr %.28.i, align 8
+  %.232.i = mul nsw i64 %.29.i, %.23.i
+  %.233.i = add nsw i64 %.232.i, %invariant.op.i
+  %.364.i = getelementptr double, ptr %a1, i64 %.87.i
+  %.369.i = getelementptr double, ptr %a1, i64 %.95.i
+  %.371.i = getelementptr i8, ptr %a3, i64 72
+  %.398.i = getelementptr double, ptr %a1, i64 %.79.i
+  %.409.i = getelementptr i8, ptr %a3, i64 40
+  %invariant.gep209.i = getelementptr double, ptr %a2, i64 %.93.i
+  %invariant.gep125.i = getelementptr i8, ptr %a0, i64 24
+  %invariant.gep129.i = getelementptr i8, ptr %a1, i64 24
+  %invariant.gep131.i = getelementptr double, ptr %a2, i64 %invariant.op.i
+  %xtraiter.i.i = and i64 %.85.i, 3
+  %.10498.not.i.i = icmp slt i64 %.20.i, 1
+  %.22588.not.i.i = icmp slt i64 %.23.i, 1
+  %or.cond.i = select i1 %.10498.not.i.i, i1 true, i1 %.22588.not.i.i
+  %xtraiter.i1.i = and i64 %.23.i, 3
+  %unroll_iter.i.i = and i64 %.23.i, 9223372036854775804
+  %1 = shl i64 %.23.i, 3
+  %2 = mul i64 %.20.i, 24
+  %3 = shl i64 %.20.i, 5
+  %4 = shl i64 %.20.i, 4
+  %5 = shl i64 %.20.i, 3
+  %.10498.not.i8.i = icmp slt i64 %.26.i, 1
+  %or.cond123.i = or i1 %.10498.not.i.i, %.10498.not.i8.i
+  %xtraiter.i12.i = and i64 %.20.i, 3
+  %unroll_iter.i13.i = and i64 %.20.i, 9223372036854775804
+  %6 = shl i64 %.87.i, 3
+  %gep130.i = getelementptr i8, ptr %invariant.gep129.i, i64 %6
+  %7 = mul i64 %.26.i, 24
+  %8 = shl i64 %.26.i, 5
+  %9 = shl i64 %.26.i, 4
+  %10 = shl i64 %.26.i, 3
+  %.22588.not.i64.i = icmp slt i64 %.29.i, 1
+  %or.cond124.i = select i1 %.22588.not.i.i, i1 true, i1 %.22588.not.i64.i
+  %xtraiter.i66.i = and i64 %.29.i, 3
+  %unroll_iter.i67.i = and i64 %.29.i, 9223372036854775804
+  %11 = shl i64 %.95.i, 3
+  %gep134.i = getelementptr i8, ptr %invariant.gep129.i, i64 %11
+  %12 = shl i64 %.29.i, 3
+  %13 = mul i64 %.23.i, 24
+  %14 = shl i64 %.23.i, 5
+  %15 = shl i64 %.23.i, 4
+  %16 = and i64 %.85.i, 9223372036854775804
+  %17 = add nsw i64 %unroll_iter.i.i, -4
+  %18 = lshr exact i64 %17, 2
+  %19 = add nuw nsw i64 %18, 1
+  %20 = add nsw i64 %unroll_iter.i13.i, -4
+  %21 = lshr exact i64 %20, 2
+  %22 = add nuw nsw i64 %21, 1
+  %23 = add nsw i64 %unroll_iter.i67.i, -4
+  %24 = lshr exact i64 %23, 2
+  %25 = add nuw nsw i64 %24, 1
+  %unroll_iter.i = and i64 %19, 9223372036854775806
+  %unroll_iter137.i = and i64 %22, 9223372036854775806
+  %unroll_iter141.i = and i64 %25, 9223372036854775806
+  %26 = shl i64 %.85.i, 3
+  %27 = icmp slt i64 %.85.i, 1
+  %28 = icmp eq i64 %xtraiter.i.i, 0
+  %29 = icmp ult i64 %.85.i, 4
+  %30 = icmp ult i64 %.23.i, 4
+  %31 = icmp eq i64 %xtraiter.i1.i, 0
+  %32 = icmp eq i64 %17, 0
+  %33 = and i64 %17, 4
+  %34 = icmp eq i64 %33, 0
+  %sunkaddr217.i = getelementptr i8, ptr %a3, i64 32
+  %35 = icmp ult i64 %.20.i, 4
+  %36 = icmp eq i64 %xtraiter.i12.i, 0
+  %37 = icmp eq i64 %20, 0
+  %38 = and i64 %20, 4
+  %39 = icmp eq i64 %38, 0
+  %40 = icmp ult i64 %.29.i, 4
+  %41 = icmp eq i64 %xtraiter.i66.i, 0
+  %42 = icmp eq i64 %23, 0
+  %43 = and i64 %23, 4
+  %44 = icmp eq i64 %43, 0
+  br label %B228.i
+
+B228.i:                                           ; preds = %B226.backedge.i, %B228.lr.ph.i
+  %lsr.iv.i = phi ptr [ %a0, %B228.lr.ph.i ], [ %scevgep.i, %B226.backedge.i ]
+  %.190159166.i = phi i64 [ 0, %B228.lr.ph.i ], [ %.197.i, %B226.backedge.i ]
+  %.197.i = add nuw nsw i64 %.190159166.i, 1
+  %.235.i = mul nsw i64 %.190159166.i, %.233.i
+  %.252.i = mul i64 %.190159166.i, %.85.i
+  br i1 %27, label %B338.i, label %B48.preheader.i.i
+
+B48.preheader.i.i:                                ; preds = %B228.i
+  br i1 %28, label %B48.prol.loopexit.i.i, label %B48.prol.i.i
+
+B48.prol.i.i:                                     ; preds = %B48.preheader.i.i, %B48.prol.i.i
+  %lost.2.043.prol.i.i = phi double [ %.138.prol.i.i, %B48.prol.i.i ], [ 0.000000e+00, %B48.preheader.i.i ]
+  %prol.iter.i.i = phi i64 [ %prol.iter.next.i.i, %B48.prol.i.i ], [ 0, %B48.preheader.i.i ]
+  %45 = shl nuw nsw i64 %prol.iter.i.i, 3
+  %scevgep146.i = getelementptr i8, ptr %lsr.iv.i, i64 %45
+  %.134.prol.i.i = load double, ptr %scevgep146.i, align 8
+  %.136.prol.i.i = fmul double %.134.prol.i.i, 0.000000e+00
+  %.138.prol.i.i = fadd double %lost.2.043.prol.i.i, %.136.prol.i.i
+  %prol.iter.next.i.i = add nuw nsw i64 %prol.iter.i.i, 1
+  %prol.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i.i, %prol.iter.next.i.i
+  br i1 %prol.iter.cmp.not.i.i, label %B48.prol.loopexit.loopexit.i.i, label %B48.prol.i.i
+
+B48.prol.loopexit.loopexit.i.i:                   ; preds = %B48.prol.i.i
+  %46 = add i64 %.252.i, %xtraiter.i.i
+  br label %B48.prol.loopexit.i.i
+
+B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.loopexit.i.i, %B48.preheader.i.i
+  %lost.2.043.unr.i.i = phi double [ 0.000000e+00, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
+  %.933842.unr.i.i = phi i64 [ %.85.i, %B48.preheader.i.i ], [ %16, %B48.prol.loopexit.loopexit.i.i ]
+  %.1003941.unr.i.i = phi i64 [ %.252.i, %B48.preheader.i.i ], [ %46, %B48.prol.loopexit.loopexit.i.i ]
+  %.138.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
+
+B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
+  %47 = add nsw i64 %.933842.unr.i.i, -1
+  %48 = shl i64 %.1003941.unr.i.i, 3
+  %gep126.i = getelementptr i8, ptr %invariant.gep125.i, i64 %48
+  br label %B48.i.i
+
+B48.i.i:                                          ; preds = %B48.i.i, %B48.preheader.new.i.i
+  %lsr.iv5.i.i = phi ptr [ %scevgep6.i.i, %B48.i.i ], [ %gep126.i, %B48.preheader.new.i.i ]
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B48.i.i ], [ %47, %B48.preheader.new.i.i ]
+  %lost.2.043.i.i = phi double [ %.138.3.i.i, %B48.i.i ], [ %lost.2.043.unr.i.i, %B48.preheader.new.i.i ]
+  %scevgep9.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -24
+  %.134.i.i = load double, ptr %scevgep9.i.i, align 8
+  %.136.i.i = fmul double %.134.i.i, 0.000000e+00
+  %.138.i.i = fadd double %lost.2.043.i.i, %.136.i.i
+  %scevgep8.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -16
+  %.134.1.i.i = load double, ptr %scevgep8.i.i, align 8
+  %.136.1.i.i = fmul double %.134.1.i.i, 0.000000e+00
+  %.138.1.i.i = fadd double %.138.i.i, %.136.1.i.i
+  %scevgep7.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -8
+  %.134.2.i.i = load double, ptr %scevgep7.i.i, align 8
+  %.136.2.i.i = fmul double %.134.2.i.i, 0.000000e+00
+  %.138.2.i.i = fadd double %.138.1.i.i, %.136.2.i.i
+  %.134.3.i.i = load double, ptr %lsr.iv5.i.i, align 8
+  %.136.3.i.i = fmul double %.134.3.i.i, 0.000000e+00
+  %.138.3.i.i = fadd double %.138.2.i.i, %.136.3.i.i
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
+  %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 32
+  %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
+
+_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+  %.138.lcssa.i.i = phi double [ %.138.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.138.3.i.i, %B48.i.i ]
+  %49 = fcmp une double %.138.lcssa.i.i, 0.000000e+00
+  br i1 %49, label %_ZN6nbgrad7kernels6linalg3svdB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B338.i
+
+B338.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B228.i
+  br i1 %or.cond.i, label %B338.endif.i, label %B36.endif.us.preheader.i.i
+
+B36.endif.us.preheader.i.i:                       ; preds = %B338.i
+  %50 = getelementptr double, ptr %a0, i64 %.252.i
+  %51 = shl i64 %.252.i, 3
+  %gep128.i = getelementptr i8, ptr %invariant.gep125.i, i64 %51
+  br label %B36.endif.us.i.i
+
+B36.endif.us.i.i:                                 ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B36.endif.us.preheader.i.i
+  %lsr.iv19.i.i = phi ptr [ %50, %B36.endif.us.preheader.i.i ], [ %scevgep20.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv9.i.i = phi ptr [ %.398.i, %B36.endif.us.preheader.i.i ], [ %scevgep10.i7.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv.i3.i = phi ptr [ %gep128.i, %B36.endif.us.preheader.i.i ], [ %scevgep1.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %.1109399.us.i.i = phi i64 [ 0, %B36.endif.us.preheader.i.i ], [ %.117.us.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  br i1 %30, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i, label %B70.us.i.preheader.i
+
+B70.us.i.preheader.i:                             ; preds = %B36.endif.us.i.i
+  br i1 %32, label %B70.us.i.epil.i, label %B70.us.i.i
+
+B70.us.i.i:                                       ; preds = %B70.us.i.preheader.i, %B70.us.i.i
+  %lsr.iv159.i = phi i64 [ %lsr.iv.next160.i, %B70.us.i.i ], [ %unroll_iter.i, %B70.us.i.preheader.i ]
+  %lsr.iv147.i = phi i64 [ %lsr.iv.next.i, %B70.us.i.i ], [ 0, %B70.us.i.preheader.i ]
+  %lsr.iv11.i.i = phi ptr [ %scevgep167.i, %B70.us.i.i ], [ %lsr.iv9.i.i, %B70.us.i.preheader.i ]
+  %scevgep154.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %lsr.iv147.i
+  %scevgep155.i = getelementptr i8, ptr %scevgep154.i, i64 24
+  %.271.us.i.i = load double, ptr %scevgep154.i, align 8
+  store double %.271.us.i.i, ptr %lsr.iv11.i.i, align 8
+  %scevgep158.i = getelementptr i8, ptr %scevgep154.i, i64 8
+  %.271.us.1.i.i = load double, ptr %scevgep158.i, align 8
+  %sunkaddr23.i.i = getelementptr i8, ptr %lsr.iv11.i.i, i64 %5
+  store double %.271.us.1.i.i, ptr %sunkaddr23.i.i, align 8
+  %scevgep157.i = getelementptr i8, ptr %scevgep154.i, i64 16
+  %.271.us.2.i.i = load double, ptr %scevgep157.i, align 8
+  %scevgep161.i = getelementptr i8, ptr %sunkaddr23.i.i, i64 %5
+  store double %.271.us.2.i.i, ptr %scevgep161.i, align 8
+  %.271.us.3.i.i = load double, ptr %scevgep155.i, align 8
+  %scevgep162.i = getelementptr i8, ptr %scevgep161.i, i64 %5
+  store double %.271.us.3.i.i, ptr %scevgep162.i, align 8
+  %scevgep149.i = getelementptr i8, ptr %scevgep154.i, i64 56
+  %scevgep153.i = getelementptr i8, ptr %scevgep154.i, i64 32
+  %.271.us.i.1.i = load double, ptr %scevgep153.i, align 8
+  %scevgep163.i = getelementptr i8, ptr %scevgep162.i, i64 %5
+  store double %.271.us.i.1.i, ptr %scevgep163.i, align 8
+  %scevgep152.i = getelementptr i8, ptr %scevgep154.i, i64 40
+  %.271.us.1.i.1.i = load double, ptr %scevgep152.i, align 8
+  %scevgep164.i = getelementptr i8, ptr %scevgep163.i, i64 %5
+  store double %.271.us.1.i.1.i, ptr %scevgep164.i, align 8
+  %scevgep151.i = getelementptr i8, ptr %scevgep154.i, i64 48
+  %.271.us.2.i.1.i = load double, ptr %scevgep151.i, align 8
+  %scevgep165.i = getelementptr i8, ptr %scevgep164.i, i64 %5
+  store double %.271.us.2.i.1.i, ptr %scevgep165.i, align 8
+  %.271.us.3.i.1.i = load double, ptr %scevgep149.i, align 8
+  %scevgep166.i = getelementptr i8, ptr %scevgep165.i, i64 %5
+  store double %.271.us.3.i.1.i, ptr %scevgep166.i, align 8
+  %lsr.iv.next.i = add i64 %lsr.iv147.i, 64
+  %lsr.iv.next160.i = add i64 %lsr.iv159.i, -2
+  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next160.i, 0
+  %scevgep167.i = getelementptr i8, ptr %scevgep166.i, i64 %5
+  br i1 %niter.ncmp.1.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, label %B70.us.i.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i: ; preds = %B70.us.i.i
+  %scevgep12.i.i = getelementptr i8, ptr %lsr.iv11.i.i, i64 %3
+  %scevgep12.i.1.i = getelementptr i8, ptr %scevgep12.i.i, i64 %3
+  br i1 %34, label %B70.us.i.epil.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+
+B70.us.i.epil.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, %B70.us.i.preheader.i
+  %.2318789.us.i.unr4.i = phi i64 [ %lsr.iv.next.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ 0, %B70.us.i.preheader.i ]
+  %lsr.iv11.i.unr3.i = phi ptr [ %scevgep12.i.1.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ %lsr.iv9.i.i, %B70.us.i.preheader.i ]
+  %scevgep7.i4.epil.i = getelementptr i8, ptr %lsr.iv.i3.i, i64 %.2318789.us.i.unr4.i
+  %scevgep8.i5.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -24
+  %.271.us.i.epil.i = load double, ptr %scevgep8.i5.epil.i, align 8
+  store double %.271.us.i.epil.i, ptr %lsr.iv11.i.unr3.i, align 8
+  %scevgep6.i6.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -16
+  %.271.us.1.i.epil.i = load double, ptr %scevgep6.i6.epil.i, align 8
+  %sunkaddr23.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %5
+  store double %.271.us.1.i.epil.i, ptr %sunkaddr23.i.epil.i, align 8
+  %scevgep4.i.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -8
+  %.271.us.2.i.epil.i = load double, ptr %scevgep4.i.epil.i, align 8
+  %scevgep14.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %4
+  store double %.271.us.2.i.epil.i, ptr %scevgep14.i.epil.i, align 8
+  %.271.us.3.i.epil.i = load double, ptr %scevgep7.i4.epil.i, align 8
+  %scevgep13.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %2
+  store double %.271.us.3.i.epil.i, ptr %scevgep13.i.epil.i, align 8
+  br label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i:      ; preds = %B70.us.i.epil.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, %B36.endif.us.i.i
+  %.2318789.us.unr.i.i = phi i64 [ 0, %B36.endif.us.i.i ], [ %unroll_iter.i.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ %unroll_iter.i.i, %B70.us.i.epil.i ]
+  br i1 %31, label %B68.B34.loopexit_crit_edge.us.i.i, label %B70.us.epil.preheader.i.i
+
+B70.us.epil.preheader.i.i:                        ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+  %52 = mul i64 %.2318789.us.unr.i.i, %5
+  %scevgep16.i.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 %52
+  %53 = shl i64 %.2318789.us.unr.i.i, 3
+  %scevgep21.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %53
+  br label %B70.us.epil.i.i
+
+B70.us.epil.i.i:                                  ; preds = %B70.us.epil.i.i, %B70.us.epil.preheader.i.i
+  %lsr.iv17.i.i = phi ptr [ %scevgep16.i.i, %B70.us.epil.preheader.i.i ], [ %scevgep18.i.i, %B70.us.epil.i.i ]
+  %epil.iter.i.i = phi i64 [ 0, %B70.us.epil.preheader.i.i ], [ %epil.iter.next.i.i, %B70.us.epil.i.i ]
+  %54 = shl nuw nsw i64 %epil.iter.i.i, 3
+  %scevgep168.i = getelementptr i8, ptr %scevgep21.i.i, i64 %54
+  %.271.us.epil.i.i = load double, ptr %scevgep168.i, align 8
+  store double %.271.us.epil.i.i, ptr %lsr.iv17.i.i, align 8
+  %epil.iter.next.i.i = add nuw nsw i64 %epil.iter.i.i, 1
+  %scevgep18.i.i = getelementptr i8, ptr %lsr.iv17.i.i, i64 %5
+  %epil.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i1.i, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B68.B34.loopexit_crit_edge.us.i.i, label %B70.us.epil.i.i
+
+B68.B34.loopexit_crit_edge.us.i.i:                ; preds = %B70.us.epil.i.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+  %.117.us.i.i = add nuw nsw i64 %.1109399.us.i.i, 1
+  %scevgep1.i.i = getelementptr i8, ptr %lsr.iv.i3.i, i64 %1
+  %scevgep10.i7.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 8
+  %scevgep20.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %1
+  %exitcond109.not.i.i = icmp eq i64 %.117.us.i.i, %.20.i
+  br i1 %exitcond109.not.i.i, label %B338.endif.i, label %B36.endif.us.i.i
+
+B976.i:                                           ; preds = %B338.endif.i
+  br i1 %or.cond123.i, label %B976.endif.i, label %B36.endif.us.preheader.i11.i
+
+B36.endif.us.preheader.i11.i:                     ; preds = %B976.i
+  %55 = getelementptr double, ptr %a2, i64 %.235.i
+  br label %B36.endif.us.i15.i
+
+B36.endif.us.i15.i:                               ; preds = %B68.B34.loopexit_crit_edge.us.i55.i, %B36.endif.us.preheader.i11.i
+  %lsr.iv19.i16.i = phi ptr [ %.364.i, %B36.endif.us.preheader.i11.i ], [ %scevgep20.i59.i, %B68.B34.loopexit_crit_edge.us.i55.i ]
+  %lsr.iv9.i17.i = phi ptr [ %55, %B36.endif.us.preheader.i11.i ], [ %scevgep10.i58.i, %B68.B34.loopexit_crit_edge.us.i55.i ]
+  %lsr.iv.i18.i = phi ptr [ %gep130.i, %B36.endif.us.preheader.i11.i ], [ %scevgep1.i57.i, %B68.B34.loopexit_crit_edge.us.i55.i ]
+  %.1109399.us.i19.i = phi i64 [ 0, %B36.endif.us.preheader.i11.i ], [ %.117.us.i56.i, %B68.B34.loopexit_crit_edge.us.i55.i ]
+  br i1 %35, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.i, label %B70.us.i21.preheader.i
+
+B70.us.i21.preheader.i:                           ; preds = %B36.endif.us.i15.i
+  br i1 %37, label %B70.us.i21.epil.i, label %B70.us.i21.i
+
+B70.us.i21.i:                                     ; preds = %B70.us.i21.preheader.i, %B70.us.i21.i
+  %lsr.iv182.i = phi i64 [ %lsr.iv.next183.i, %B70.us.i21.i ], [ %unroll_iter137.i, %B70.us.i21.preheader.i ]
+  %lsr.iv169.i = phi i64 [ %lsr.iv.next170.i, %B70.us.i21.i ], [ 0, %B70.us.i21.preheader.i ]
+  %lsr.iv11.i22.i = phi ptr [ %scevgep190.i, %B70.us.i21.i ], [ %lsr.iv9.i17.i, %B70.us.i21.preheader.i ]
+  %scevgep177.i = getelementptr i8, ptr %lsr.iv19.i16.i, i64 %lsr.iv169.i
+  %scevgep178.i = getelementptr i8, ptr %scevgep177.i, i64 24
+  %.271.us.i26.i = load double, ptr %scevgep177.i, align 8
+  store double %.271.us.i26.i, ptr %lsr.iv11.i22.i, align 8
+  %scevgep181.i = getelementptr i8, ptr %scevgep177.i, i64 8
+  %.271.us.1.i29.i = load double, ptr %scevgep181.i, align 8
+  %sunkaddr23.i31.i = getelementptr i8, ptr %lsr.iv11.i22.i, i64 %10
+  store double %.271.us.1.i29.i, ptr %sunkaddr23.i31.i, align 8
+  %scevgep180.i = getelementptr i8, ptr %scevgep177.i, i64 16
+  %.271.us.2.i34.i = load double, ptr %scevgep180.i, align 8
+  %scevgep184.i = getelementptr i8, ptr %sunkaddr23.i31.i, i64 %10
+  store double %.271.us.2.i34.i, ptr %scevgep184.i, align 8
+  %.271.us.3.i38.i = load double, ptr %scevgep178.i, align 8
+  %scevgep185.i = getelementptr i8, ptr %scevgep184.i, i64 %10
+  store double %.271.us.3.i38.i, ptr %scevgep185.i, align 8
+  %scevgep172.i = getelementptr i8, ptr %scevgep177.i, i64 56
+  %scevgep176.i = getelementptr i8, ptr %scevgep177.i, i64 32
+  %.271.us.i26.1.i = load double, ptr %scevgep176.i, align 8
+  %scevgep186.i = getelementptr i8, ptr %scevgep185.i, i64 %10
+  store double %.271.us.i26.1.i, ptr %scevgep186.i, align 8
+  %scevgep175.i = getelementptr i8, ptr %scevgep177.i, i64 40
+  %.271.us.1.i29.1.i = load double, ptr %scevgep175.i, align 8
+  %scevgep187.i = getelementptr i8, ptr %scevgep186.i, i64 %10
+  store double %.271.us.1.i29.1.i, ptr %scevgep187.i, align 8
+  %scevgep174.i = getelementptr i8, ptr %scevgep177.i, i64 48
+  %.271.us.2.i34.1.i = load double, ptr %scevgep174.i, align 8
+  %scevgep188.i = getelementptr i8, ptr %scevgep187.i, i64 %10
+  store double %.271.us.2.i34.1.i, ptr %scevgep188.i, align 8
+  %.271.us.3.i38.1.i = load double, ptr %scevgep172.i, align 8
+  %scevgep189.i = getelementptr i8, ptr %scevgep188.i, i64 %10
+  store double %.271.us.3.i38.1.i, ptr %scevgep189.i, align 8
+  %lsr.iv.next170.i = add i64 %lsr.iv169.i, 64
+  %lsr.iv.next183.i = add i64 %lsr.iv182.i, -2
+  %niter138.ncmp.1.i = icmp eq i64 %lsr.iv.next183.i, 0
+  %scevgep190.i = getelementptr i8, ptr %scevgep189.i, i64 %10
+  br i1 %niter138.ncmp.1.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.loopexit.unr-lcssa.i, label %B70.us.i21.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.loopexit.unr-lcssa.i: ; preds = %B70.us.i21.i
+  %scevgep12.i40.i = getelementptr i8, ptr %lsr.iv11.i22.i, i64 %8
+  %scevgep12.i40.1.i = getelementptr i8, ptr %scevgep12.i40.i, i64 %8
+  br i1 %39, label %B70.us.i21.epil.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.i
+
+B70.us.i21.epil.i:                                ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.loopexit.unr-lcssa.i, %B70.us.i21.preheader.i
+  %.2318789.us.i23.unr8.i = phi i64 [ %lsr.iv.next170.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.loopexit.unr-lcssa.i ], [ 0, %B70.us.i21.preheader.i ]
+  %lsr.iv11.i22.unr7.i = phi ptr [ %scevgep12.i40.1.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.loopexit.unr-lcssa.i ], [ %lsr.iv9.i17.i, %B70.us.i21.preheader.i ]
+  %scevgep7.i24.epil.i = getelementptr i8, ptr %lsr.iv.i18.i, i64 %.2318789.us.i23.unr8.i
+  %scevgep8.i25.epil.i = getelementptr i8, ptr %scevgep7.i24.epil.i, i64 -24
+  %.271.us.i26.epil.i = load double, ptr %scevgep8.i25.epil.i, align 8
+  store double %.271.us.i26.epil.i, ptr %lsr.iv11.i22.unr7.i, align 8
+  %scevgep6.i28.epil.i = getelementptr i8, ptr %scevgep7.i24.epil.i, i64 -16
+  %.271.us.1.i29.epil.i = load double, ptr %scevgep6.i28.epil.i, align 8
+  %sunkaddr23.i31.epil.i = getelementptr i8, ptr %lsr.iv11.i22.unr7.i, i64 %10
+  store double %.271.us.1.i29.epil.i, ptr %sunkaddr23.i31.epil.i, align 8
+  %scevgep4.i33.epil.i = getelementptr i8, ptr %scevgep7.i24.epil.i, i64 -8
+  %.271.us.2.i34.epil.i = load double, ptr %scevgep4.i33.epil.i, align 8
+  %scevgep14.i35.epil.i = getelementptr i8, ptr %lsr.iv11.i22.unr7.i, i64 %9
+  store double %.271.us.2.i34.epil.i, ptr %scevgep14.i35.epil.i, align 8
+  %.271.us.3.i38.epil.i = load double, ptr %scevgep7.i24.epil.i, align 8
+  %scevgep13.i39.epil.i = getelementptr i8, ptr %lsr.iv11.i22.unr7.i, i64 %7
+  store double %.271.us.3.i38.epil.i, ptr %scevgep13.i39.epil.i, align 8
+  br label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.i:    ; preds = %B70.us.i21.epil.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.loopexit.unr-lcssa.i, %B36.endif.us.i15.i
+  %.2318789.us.unr.i43.i = phi i64 [ 0, %B36.endif.us.i15.i ], [ %unroll_iter.i13.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.loopexit.unr-lcssa.i ], [ %unroll_iter.i13.i, %B70.us.i21.epil.i ]
+  br i1 %36, label %B68.B34.loopexit_crit_edge.us.i55.i, label %B70.us.epil.preheader.i44.i
+
+B70.us.epil.preheader.i44.i:                      ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.i
+  %56 = mul i64 %.2318789.us.unr.i43.i, %10
+  %scevgep16.i45.i = getelementptr i8, ptr %lsr.iv9.i17.i, i64 %56
+  %57 = shl i64 %.2318789.us.unr.i43.i, 3
+  %scevgep21.i46.i = getelementptr i8, ptr %lsr.iv19.i16.i, i64 %57
+  br label %B70.us.epil.i47.i
+
+B70.us.epil.i47.i:                                ; preds = %B70.us.epil.i47.i, %B70.us.epil.preheader.i44.i
+  %lsr.iv17.i48.i = phi ptr [ %scevgep16.i45.i, %B70.us.epil.preheader.i44.i ], [ %scevgep18.i53.i, %B70.us.epil.i47.i ]
+  %epil.iter.i49.i = phi i64 [ 0, %B70.us.epil.preheader.i44.i ], [ %epil.iter.next.i52.i, %B70.us.epil.i47.i ]
+  %58 = shl nuw nsw i64 %epil.iter.i49.i, 3
+  %scevgep191.i = getelementptr i8, ptr %scevgep21.i46.i, i64 %58
+  %.271.us.epil.i51.i = load double, ptr %scevgep191.i, align 8
+  store double %.271.us.epil.i51.i, ptr %lsr.iv17.i48.i, align 8
+  %epil.iter.next.i52.i = add nuw nsw i64 %epil.iter.i49.i, 1
+  %scevgep18.i53.i = getelementptr i8, ptr %lsr.iv17.i48.i, i64 %10
+  %epil.iter.cmp.not.i54.i = icmp eq i64 %xtraiter.i12.i, %epil.iter.next.i52.i
+  br i1 %epil.iter.cmp.not.i54.i, label %B68.B34.loopexit_crit_edge.us.i55.i, label %B70.us.epil.i47.i
+
+B68.B34.loopexit_crit_edge.us.i55.i:              ; preds = %B70.us.epil.i47.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.i
+  %.117.us.i56.i = add nuw nsw i64 %.1109399.us.i19.i, 1
+  %scevgep1.i57.i = getelementptr i8, ptr %lsr.iv.i18.i, i64 %5
+  %scevgep10.i58.i = getelementptr i8, ptr %lsr.iv9.i17.i, i64 8
+  %scevgep20.i59.i = getelementptr i8, ptr %lsr.iv19.i16.i, i64 %5
+  %exitcond109.not.i60.i = icmp eq i64 %.117.us.i56.i, %.26.i
+  br i1 %exitcond109.not.i60.i, label %B976.endif.i, label %B36.endif.us.i15.i
+
+B338.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B338.i
+  %.382.i = load i64, ptr %.74.i, align 8
+  %gep.i = getelementptr double, ptr %invariant.gep.i, i64 %.382.i
+  %.407.i = load i64, ptr %sunkaddr217.i, align 8
+  %gep210.i = getelementptr double, ptr %invariant.gep209.i, i64 %.235.i
+  %.517.i = inttoptr i64 %.407.i to ptr
+  tail call void %.517.i(ptr %.409.i, ptr nonnull %.19.i, ptr nonnull %.22.i, ptr %.398.i, ptr nonnull %.19.i, ptr %gep210.i, ptr %.364.i, ptr nonnull %.19.i, ptr %.369.i, ptr %.371.i, ptr %invariant.gep.i, ptr nonnull %.74.i, ptr %gep.i, ptr %a1)
+  %.522.i = load i32, ptr %a1, align 4
+  %.524.not.i = icmp eq i32 %.522.i, 0
+  br i1 %.524.not.i, label %B976.i, label %_ZN6nbgrad7kernels6linalg3svdB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B976.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i55.i, %B976.i
+  br i1 %or.cond124.i, label %B226.backedge.i, label %B36.endif.us.preheader.i65.i
+
+B36.endif.us.preheader.i65.i:                     ; preds = %B976.endif.i
+  %gep132.i = getelementptr double, ptr %invariant.gep131.i, i64 %.235.i
+  br label %B36.endif.us.i69.i
+
+B36.endif.us.i69.i:                               ; preds = %B68.B34.loopexit_crit_edge.us.i109.i, %B36.endif.us.preheader.i65.i
+  %lsr.iv19.i70.i = phi ptr [ %.369.i, %B36.endif.us.preheader.i65.i ], [ %scevgep20.i113.i, %B68.B34.loopexit_crit_edge.us.i109.i ]
+  %lsr.iv9.i71.i = phi ptr [ %gep132.i, %B36.endif.us.preheader.i65.i ], [ %scevgep10.i112.i, %B68.B34.loopexit_crit_edge.us.i109.i ]
+  %lsr.iv.i72.i = phi ptr [ %gep134.i, %B36.endif.us.preheader.i65.i ], [ %scevgep1.i111.i, %B68.B34.loopexit_crit_edge.us.i109.i ]
+  %.1109399.us.i73.i = phi i64 [ 0, %B36.endif.us.preheader.i65.i ], [ %.117.us.i110.i, %B68.B34.loopexit_crit_edge.us.i109.i ]
+  br i1 %40, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i96.i, label %B70.us.i75.preheader.i
+
+B70.us.i75.preheader.i:                           ; preds = %B36.endif.us.i69.i
+  br i1 %42, label %B70.us.i75.epil.i, label %B70.us.i75.i
+
+B70.us.i75.i:                                     ; preds = %B70.us.i75.preheader.i, %B70.us.i75.i
+  %lsr.iv205.i = phi i64 [ %lsr.iv.next206.i, %B70.us.i75.i ], [ %unroll_iter141.i, %B70.us.i75.preheader.i ]
+  %lsr.iv192.i = phi i64 [ %lsr.iv.next193.i, %B70.us.i75.i ], [ 0, %B70.us.i75.preheader.i ]
+  %lsr.iv11.i76.i = phi ptr [ %scevgep213.i, %B70.us.i75.i ], [ %lsr.iv9.i71.i, %B70.us.i75.preheader.i ]
+  %scevgep200.i = getelementptr i8, ptr %lsr.iv19.i70.i, i64 %lsr.iv192.i
+  %scevgep201.i = getelementptr i8, ptr %scevgep200.i, i64 24
+  %.271.us.i80.i = load double, ptr %scevgep200.i, align 8
+  store double %.271.us.i80.i, ptr %lsr.iv11.i76.i, align 8
+  %scevgep204.i = getelementptr i8, ptr %scevgep200.i, i64 8
+  %.271.us.1.i83.i = load double, ptr %scevgep204.i, align 8
+  %sunkaddr23.i85.i = getelementptr i8, ptr %lsr.iv11.i76.i, i64 %1
+  store double %.271.us.1.i83.i, ptr %sunkaddr23.i85.i, align 8
+  %scevgep203.i = getelementptr i8, ptr %scevgep200.i, i64 16
+  %.271.us.2.i88.i = load double, ptr %scevgep203.i, align 8
+  %scevgep207.i = getelementptr i8, ptr %sunkaddr23.i85.i, i64 %1
+  store double %.271.us.2.i88.i, ptr %scevgep207.i, align 8
+  %.271.us.3.i92.i = load double, ptr %scevgep201.i, align 8
+  %scevgep208.i = getelementptr i8, ptr %scevgep207.i, i64 %1
+  store double %.271.us.3.i92.i, ptr %scevgep208.i, align 8
+  %scevgep195.i = getelementptr i8, ptr %scevgep200.i, i64 56
+  %scevgep199.i = getelementptr i8, ptr %scevgep200.i, i64 32
+  %.271.us.i80.1.i = load double, ptr %scevgep199.i, align 8
+  %scevgep209.i = getelementptr i8, ptr %scevgep208.i, i64 %1
+  store double %.271.us.i80.1.i, ptr %scevgep209.i, align 8
+  %scevgep198.i = getelementptr i8, ptr %scevgep200.i, i64 40
+  %.271.us.1.i83.1.i = load double, ptr %scevgep198.i, align 8
+  %scevgep210.i = getelementptr i8, ptr %scevgep209.i, i64 %1
+  store double %.271.us.1.i83.1.i, ptr %scevgep210.i, align 8
+  %scevgep197.i = getelementptr i8, ptr %scevgep200.i, i64 48
+  %.271.us.2.i88.1.i = load double, ptr %scevgep197.i, align 8
+  %scevgep211.i = getelementptr i8, ptr %scevgep210.i, i64 %1
+  store double %.271.us.2.i88.1.i, ptr %scevgep211.i, align 8
+  %.271.us.3.i92.1.i = load double, ptr %scevgep195.i, align 8
+  %scevgep212.i = getelementptr i8, ptr %scevgep211.i, i64 %1
+  store double %.271.us.3.i92.1.i, ptr %scevgep212.i, align 8
+  %lsr.iv.next193.i = add i64 %lsr.iv192.i, 64
+  %lsr.iv.next206.i = add i64 %lsr.iv205.i, -2
+  %niter142.ncmp.1.i = icmp eq i64 %lsr.iv.next206.i, 0
+  %scevgep213.i = getelementptr i8, ptr %scevgep212.i, i64 %1
+  br i1 %niter142.ncmp.1.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i96.loopexit.unr-lcssa.i, label %B70.us.i75.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i96.loopexit.unr-lcssa.i: ; preds = %B70.us.i75.i
+  %scevgep12.i94.i = getelementptr i8, ptr %lsr.iv11.i76.i, i64 %14
+  %scevgep12.i94.1.i = getelementptr i8, ptr %scevgep12.i94.i, i64 %14
+  br i1 %44, label %B70.us.i75.epil.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i96.i
+
+B70.us.i75.epil.i:                                ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i96.loopexit.unr-lcssa.i, %B70.us.i75.preheader.i
+  %.2318789.us.i77.unr12.i = phi i64 [ %lsr.iv.next193.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i96.loopexit.unr-lcssa.i ], [ 0, %B70.us.i75.preheader.i ]
+  %lsr.iv11.i76.unr11.i = phi ptr [ %scevgep12.i94.1.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i96.loopexit.unr-lcssa.i ], [ %lsr.iv9.i71.i, %B70.us.i75.preheader.i ]
+  %scevgep7.i78.epil.i = getelementptr i8, ptr %lsr.iv.i72.i, i64 %.2318789.us.i77.unr12.i
+  %scevgep8.i79.epil.i = getelementptr i8, ptr %scevgep7.i78.epil.i, i64 -24
+  %.271.us.i80.epil.i = load double, ptr %scevgep8.i79.epil.i, align 8
+  store double %.271.us.i80.epil.i, ptr %lsr.iv11.i76.unr11.i, align 8
+  %scevgep6.i82.epil.i = getelementptr i8, ptr %scevgep7.i78.epil.i, i64 -16
+  %.271.us.1.i83.epil.i = load double, ptr %scevgep6.i82.epil.i, align 8
+  %sunkaddr23.i85.epil.i = getelementptr i8, ptr %lsr.iv11.i76.unr11.i, i64 %1
+  store double %.271.us.1.i83.epil.i, ptr %sunkaddr23.i85.epil.i, align 8
+  %scevgep4.i87.epil.i = getelementptr i8, ptr %scevgep7.i78.epil.i, i64 -8
+  %.271.us.2.i88.epil.i = load double, ptr %scevgep4.i87.epil.i, align 8
+  %scevgep14.i89.epil.i = getelementptr i8, ptr %lsr.iv11.i76.unr11.i, i64 %15
+  store double %.271.us.2.i88.epil.i, ptr %scevgep14.i89.epil.i, align 8
+  %.271.us.3.i92.epil.i = load double, ptr %scevgep7.i78.epil.i, align 8
+  %scevgep13.i93.epil.i = getelementptr i8, ptr %lsr.iv11.i76.unr11.i, i64 %13
+  store double %.271.us.3.i92.epil.i, ptr %scevgep13.i93.epil.i, align 8
+  br label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i96.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i96.i:    ; preds = %B70.us.i75.epil.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i96.loopexit.unr-lcssa.i, %B36.endif.us.i69.i
+  %.2318789.us.unr.i97.i = phi i64 [ 0, %B36.endif.us.i69.i ], [ %unroll_iter.i67.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i96.loopexit.unr-lcssa.i ], [ %unroll_iter.i67.i, %B70.us.i75.epil.i ]
+  br i1 %41, label %B68.B34.loopexit_crit_edge.us.i109.i, label %B70.us.epil.preheader.i98.i
+
+B70.us.epil.preheader.i98.i:                      ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i96.i
+  %59 = mul i64 %.2318789.us.unr.i97.i, %1
+  %scevgep16.i99.i = getelementptr i8, ptr %lsr.iv9.i71.i, i64 %59
+  %60 = shl i64 %.2318789.us.unr.i97.i, 3
+  %scevgep21.i100.i = getelementptr i8, ptr %lsr.iv19.i70.i, i64 %60
+  br label %B70.us.epil.i101.i
+
+B70.us.epil.i101.i:                               ; preds = %B70.us.epil.i101.i, %B70.us.epil.preheader.i98.i
+  %lsr.iv17.i102.i = phi ptr [ %scevgep16.i99.i, %B70.us.epil.preheader.i98.i ], [ %scevgep18.i107.i, %B70.us.epil.i101.i ]
+  %epil.iter.i103.i = phi i64 [ 0, %B70.us.epil.preheader.i98.i ], [ %epil.iter.next.i106.i, %B70.us.epil.i101.i ]
+  %61 = shl nuw nsw i64 %epil.iter.i103.i, 3
+  %scevgep214.i = getelementptr i8, ptr %scevgep21.i100.i, i64 %61
+  %.271.us.epil.i105.i = load double, ptr %scevgep214.i, align 8
+  store double %.271.us.epil.i105.i, ptr %lsr.iv17.i102.i, align 8
+  %epil.iter.next.i106.i = add nuw nsw i64 %epil.iter.i103.i, 1
+  %scevgep18.i107.i = getelementptr i8, ptr %lsr.iv17.i102.i, i64 %1
+  %epil.iter.cmp.not.i108.i = icmp eq i64 %xtraiter.i66.i, %epil.iter.next.i106.i
+  br i1 %epil.iter.cmp.not.i108.i, label %B68.B34.loopexit_crit_edge.us.i109.i, label %B70.us.epil.i101.i
+
+B68.B34.loopexit_crit_edge.us.i109.i:             ; preds = %B70.us.epil.i101.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i96.i
+  %.117.us.i110.i = add nuw nsw i64 %.1109399.us.i73.i, 1
+  %scevgep1.i111.i = getelementptr i8, ptr %lsr.iv.i72.i, i64 %12
+  %scevgep10.i112.i = getelementptr i8, ptr %lsr.iv9.i71.i, i64 8
+  %scevgep20.i113.i = getelementptr i8, ptr %lsr.iv19.i70.i, i64 %12
+  %exitcond109.not.i114.i = icmp eq i64 %.117.us.i110.i, %.23.i
+  br i1 %exitcond109.not.i114.i, label %B226.backedge.i, label %B36.endif.us.i69.i
+
+B226.backedge.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i109.i, %B976.endif.i
+  %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %26
+  %exitcond.not.i = icmp eq i64 %.197.i, %.101.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B228.i
+
+_ZN6nbgrad7kernels6linalg3svdB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B338.endif.i, %B226.backedge.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B226.backedge.i ], [ 1, %B338.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
+  ret i64 %.sink.i
+}
+;; nbgrad.kernels.linalg.qr(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr nocapture writeonly %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.22.i = getelementptr i8, ptr %a3, i64 16
+  %.23.i = load i64, ptr %.22.i, align 8
+  %.25.i = getelementptr i8, ptr %a3, i64 48
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.37.i = getelementptr i8, ptr %a3, i64 56
+  %.38.i = load i64, ptr %.37.i, align 8
+  %.39.i = add i64 %.38.i, 8
+  %.41.i = add i64 %.39.i, %.23.i
+  %.46.i = getelementptr i8, ptr %a1, i64 32
+  %.62.i = getelementptr float, ptr %a1, i64 %.39.i
+  %.68.i = getelementptr float, ptr %a1, i64 %.41.i
+  %.78.i = getelementptr i8, ptr %a3, i64 24
+  %.79.i = load i64, ptr %.78.i, align 8
+  %.162294.not.i = icmp slt i64 %.79.i, 1
+  br i1 %.162294.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v659B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B364.lr.ph.i
+
+B364.lr.ph.i:                                     ; preds = %0
+  %.205.i = mul i64 %.26.i, %.20.i
+  %.208.i = mul i64 %.23.i, %.23.i
+  %.209.i = add i64 %.205.i, %.208.i
+  %.218.i = mul i64 %.23.i, %.20.i
+  %invariant.gep.i = getelementptr float, ptr %a2, i64 %.205.i
+  %invariant.gep71.i = getelementptr i8, ptr %a0, i64 12
+  %invariant.gep75.i = getelementptr i8, ptr %a1, i64 12
+  %xtraiter.i.i = and i64 %.218.i, 3
+  %.10498.not.i.i = icmp slt i64 %.20.i, 1
+  %.22588.not.i.i = icmp slt i64 %.23.i, 1
+  %or.cond.i = select i1 %.10498.not.i.i, i1 true, i1 %.22588.not.i.i
+  %xtraiter.i1.i = and i64 %.23.i, 3
+  %unroll_iter.i.i = and i64 %.23.i, 9223372036854775804
+  %1 = shl i64 %.23.i, 2
+  %2 = mul i64 %.20.i, 12
+  %3 = shl i64 %.20.i, 4
+  %4 = shl i64 %.20.i, 2
+  %sunkaddr24.i.i = shl i64 %.20.i, 3
+  %.10498.not.i8.i = icmp slt i64 %.26.i, 1
+  %or.cond70.i = or i1 %.10498.not.i.i, %.10498.not.i8.i
+  %xtraiter.i12.i = and i64 %.20.i, 3
+  %unroll_iter.i13.i = and i64 %.20.i, 9223372036854775804
+  %5 = shl i64 %.41.i, 2
+  %gep76.i = getelementptr i8, ptr %invariant.gep75.i, i64 %5
+  %6 = mul i64 %.26.i, 12
+  %7 = shl i64 %.26.i, 4
+  %8 = shl i64 %.26.i, 2
+  %9 = and i64 %.218.i, 9223372036854775804
+  %10 = add nsw i64 %unroll_iter.i.i, -4
+  %11 = lshr exact i64 %10, 2
+  %12 = add nuw nsw i64 %11, 1
+  %13 = add nsw i64 %unroll_iter.i13.i, -4
+  %14 = lshr exact i64 %13, 2
+  %15 = add nuw nsw i64 %14, 1
+  %unroll_iter.i = and i64 %12, 9223372036854775806
+  %unroll_iter79.i = and i64 %.23.i, 9223372036854775806
+  %unroll_iter83.i = and i64 %15, 9223372036854775806
+  %16 = shl i64 %.218.i, 2
+  %17 = shl i64 %.205.i, 2
+  %18 = getelementptr i8, ptr %a2, i64 %17
+  %scevgep115.i = getelementptr i8, ptr %18, i64 4
+  %19 = shl i64 %.209.i, 2
+  %20 = icmp slt i64 %.218.i, 1
+  %21 = icmp eq i64 %xtraiter.i.i, 0
+  %22 = icmp ult i64 %.218.i, 4
+  %23 = icmp ult i64 %.23.i, 4
+  %24 = icmp eq i64 %xtraiter.i1.i, 0
+  %25 = icmp eq i64 %10, 0
+  %26 = and i64 %10, 4
+  %27 = icmp eq i64 %26, 0
+  %sunkaddr150.i = getelementptr i8, ptr %a3, i64 32
+  %28 = icmp sgt i64 %.23.i, 0
+  %29 = icmp eq i64 %.23.i, 1
+  %30 = and i64 %.23.i, 1
+  %31 = icmp eq i64 %30, 0
+  %sunkaddr.i = getelementptr i8, ptr %a3, i64 40
+  %32 = icmp ult i64 %.20.i, 4
+  %33 = icmp eq i64 %xtraiter.i12.i, 0
+  %34 = icmp eq i64 %13, 0
+  %35 = and i64 %13, 4
+  %36 = icmp eq i64 %35, 0
+  %sunkaddr148.i = shl i64 %.26.i, 3
+  %.662.us.epil.i = mul nsw i64 %unroll_iter79.i, %.20.i
+  %invariant.gep15.i = getelementptr float, ptr %.68.i, i64 %.662.us.epil.i
+  %invariant.gep19.i = getelementptr float, ptr %invariant.gep.i, i64 %unroll_iter79.i
+  br label %B364.i
+
+B364.i:                                           ; preds = %B362.backedge.i, %B364.lr.ph.i
+  %lsr.iv116.i = phi ptr [ %scevgep115.i, %B364.lr.ph.i ], [ %scevgep117.i, %B362.backedge.i ]
+  %lsr.iv.i = phi ptr [ %a0, %B364.lr.ph.i ], [ %scevgep.i, %B362.backedge.i ]
+  %.168262299.i = phi i64 [ 0, %B364.lr.ph.i ], [ %.175.i, %B362.backedge.i ]
+  %.175.i = add nuw nsw i64 %.168262299.i, 1
+  %.211.i = mul nsw i64 %.168262299.i, %.209.i
+  %.220.i = mul i64 %.168262299.i, %.218.i
+  br i1 %20, label %B452.i, label %B48.preheader.i.i
+
+B48.preheader.i.i:                                ; preds = %B364.i
+  br i1 %21, label %B48.prol.loopexit.i.i, label %B48.prol.i.i
+
+B48.prol.i.i:                                     ; preds = %B48.preheader.i.i, %B48.prol.i.i
+  %lost.2.043.prol.i.i = phi double [ %.139.prol.i.i, %B48.prol.i.i ], [ 0.000000e+00, %B48.preheader.i.i ]
+  %prol.iter.i.i = phi i64 [ %prol.iter.next.i.i, %B48.prol.i.i ], [ 0, %B48.preheader.i.i ]
+  %37 = shl nuw nsw i64 %prol.iter.i.i, 2
+  %scevgep87.i = getelementptr i8, ptr %lsr.iv.i, i64 %37
+  %.134.prol.i.i = load float, ptr %scevgep87.i, align 4
+  %.135.prol.i.i = fpext float %.134.prol.i.i to double
+  %.137.prol.i.i = fmul double %.135.prol.i.i, 0.000000e+00
+  %.139.prol.i.i = fadd double %lost.2.043.prol.i.i, %.137.prol.i.i
+  %prol.iter.next.i.i = add nuw nsw i64 %prol.iter.i.i, 1
+  %prol.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i.i, %prol.iter.next.i.i
+  br i1 %prol.iter.cmp.not.i.i, label %B48.prol.loopexit.loopexit.i.i, label %B48.prol.i.i
+
+B48.prol.loopexit.loopexit.i.i:                   ; preds = %B48.prol.i.i
+  %38 = add i64 %.220.i, %xtraiter.i.i
+  br label %B48.prol.loopexit.i.i
+
+B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.loopexit.i.i, %B48.preheader.i.i
+  %lost.2.043.unr.i.i = phi double [ 0.000000e+00, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
+  %.933842.unr.i.i = phi i64 [ %.218.i, %B48.preheader.i.i ], [ %9, %B48.prol.loopexit.loopexit.i.i ]
+  %.1003941.unr.i.i = phi i64 [ %.220.i, %B48.preheader.i.i ], [ %38, %B48.prol.loopexit.loopexit.i.i ]
+  %.139.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
+  br i1 %22, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
+
+B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
+  %39 = add nsw i64 %.933842.unr.i.i, -1
+  %40 = shl i64 %.1003941.unr.i.i, 2
+  %gep72.i = getelementptr i8, ptr %invariant.gep71.i, i64 %40
+  br label %B48.i.i
+
+B48.i.i:                                          ; preds = %B48.i.i, %B48.preheader.new.i.i
+  %lsr.iv5.i.i = phi ptr [ %scevgep6.i.i, %B48.i.i ], [ %gep72.i, %B48.preheader.new.i.i ]
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B48.i.i ], [ %39, %B48.preheader.new.i.i ]
+  %lost.2.043.i.i = phi double [ %.139.3.i.i, %B48.i.i ], [ %lost.2.043.unr.i.i, %B48.preheader.new.i.i ]
+  %scevgep9.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -12
+  %.134.i.i = load float, ptr %scevgep9.i.i, align 4
+  %.135.i.i = fpext float %.134.i.i to double
+  %.137.i.i = fmul double %.135.i.i, 0.000000e+00
+  %.139.i.i = fadd double %lost.2.043.i.i, %.137.i.i
+  %scevgep8.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -8
+  %.134.1.i.i = load float, ptr %scevgep8.i.i, align 4
+  %.135.1.i.i = fpext float %.134.1.i.i to double
+  %.137.1.i.i = fmul double %.135.1.i.i, 0.000000e+00
+  %.139.1.i.i = fadd double %.139.i.i, %.137.1.i.i
+  %scevgep7.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -4
+  %.134.2.i.i = load float, ptr %scevgep7.i.i, align 4
+  %.135.2.i.i = fpext float %.134.2.i.i to double
+  %.137.2.i.i = fmul double %.135.2.i.i, 0.000000e+00
+  %.139.2.i.i = fadd double %.139.1.i.i, %.137.2.i.i
+  %.134.3.i.i = load float, ptr %lsr.iv5.i.i, align 4
+  %.135.3.i.i = fpext float %.134.3.i.i to double
+  %.137.3.i.i = fmul double %.135.3.i.i, 0.000000e+00
+  %.139.3.i.i = fadd double %.139.2.i.i, %.137.3.i.i
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
+  %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 16
+  %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
+
+_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+  %.139.lcssa.i.i = phi double [ %.139.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.139.3.i.i, %B48.i.i ]
+  %41 = fcmp une double %.139.lcssa.i.i, 0.000000e+00
+  br i1 %41, label %_ZN6nbgrad7kernels6linalg2qrB4v659B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B452.i
+
+B452.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B364.i
+  br i1 %or.cond.i, label %B452.endif.i, label %B36.endif.us.preheader.i.i
+
+B36.endif.us.preheader.i.i:                       ; preds = %B452.i
+  %42 = getelementptr float, ptr %a0, i64 %.220.i
+  %43 = shl i64 %.220.i, 2
+  %gep74.i = getelementptr i8, ptr %invariant.gep71.i, i64 %43
+  br label %B36.endif.us.i.i
+
+B36.endif.us.i.i:                                 ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B36.endif.us.preheader.i.i
+  %lsr.iv19.i.i = phi ptr [ %42, %B36.endif.us.preheader.i.i ], [ %scevgep20.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv9.i.i = phi ptr [ %.68.i, %B36.endif.us.preheader.i.i ], [ %scevgep10.i7.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv.i3.i = phi ptr [ %gep74.i, %B36.endif.us.preheader.i.i ], [ %scevgep1.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %.1109399.us.i.i = phi i64 [ 0, %B36.endif.us.preheader.i.i ], [ %.117.us.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  br i1 %23, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i, label %B70.us.i.preheader.i
+
+B70.us.i.preheader.i:                             ; preds = %B36.endif.us.i.i
+  br i1 %25, label %B70.us.i.epil.i, label %B70.us.i.i
+
+B70.us.i.i:                                       ; preds = %B70.us.i.preheader.i, %B70.us.i.i
+  %lsr.iv100.i = phi i64 [ %lsr.iv.next101.i, %B70.us.i.i ], [ %unroll_iter.i, %B70.us.i.preheader.i ]
+  %lsr.iv88.i = phi i64 [ %lsr.iv.next.i, %B70.us.i.i ], [ 0, %B70.us.i.preheader.i ]
+  %lsr.iv11.i.i = phi ptr [ %scevgep108.i, %B70.us.i.i ], [ %lsr.iv9.i.i, %B70.us.i.preheader.i ]
+  %scevgep95.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %lsr.iv88.i
+  %scevgep96.i = getelementptr i8, ptr %scevgep95.i, i64 12
+  %.271.us.i.i = load float, ptr %scevgep95.i, align 4
+  store float %.271.us.i.i, ptr %lsr.iv11.i.i, align 4
+  %scevgep99.i = getelementptr i8, ptr %scevgep95.i, i64 4
+  %.271.us.1.i.i = load float, ptr %scevgep99.i, align 4
+  %sunkaddr23.i.i = getelementptr i8, ptr %lsr.iv11.i.i, i64 %4
+  store float %.271.us.1.i.i, ptr %sunkaddr23.i.i, align 4
+  %scevgep98.i = getelementptr i8, ptr %scevgep95.i, i64 8
+  %.271.us.2.i.i = load float, ptr %scevgep98.i, align 4
+  %scevgep102.i = getelementptr i8, ptr %sunkaddr23.i.i, i64 %4
+  store float %.271.us.2.i.i, ptr %scevgep102.i, align 4
+  %.271.us.3.i.i = load float, ptr %scevgep96.i, align 4
+  %scevgep103.i = getelementptr i8, ptr %scevgep102.i, i64 %4
+  store float %.271.us.3.i.i, ptr %scevgep103.i, align 4
+  %scevgep90.i = getelementptr i8, ptr %scevgep95.i, i64 28
+  %scevgep94.i = getelementptr i8, ptr %scevgep95.i, i64 16
+  %.271.us.i.1.i = load float, ptr %scevgep94.i, align 4
+  %scevgep104.i = getelementptr i8, ptr %scevgep103.i, i64 %4
+  store float %.271.us.i.1.i, ptr %scevgep104.i, align 4
+  %scevgep93.i = getelementptr i8, ptr %scevgep95.i, i64 20
+  %.271.us.1.i.1.i = load float, ptr %scevgep93.i, align 4
+  %scevgep105.i = getelementptr i8, ptr %scevgep104.i, i64 %4
+  store float %.271.us.1.i.1.i, ptr %scevgep105.i, align 4
+  %scevgep92.i = getelementptr i8, ptr %scevgep95.i, i64 24
+  %.271.us.2.i.1.i = load float, ptr %scevgep92.i, align 4
+  %scevgep106.i = getelementptr i8, ptr %scevgep105.i, i64 %4
+  store float %.271.us.2.i.1.i, ptr %scevgep106.i, align 4
+  %.271.us.3.i.1.i = load float, ptr %scevgep90.i, align 4
+  %scevgep107.i = getelementptr i8, ptr %scevgep106.i, i64 %4
+  store float %.271.us.3.i.1.i, ptr %scevgep107.i, align 4
+  %lsr.iv.next.i = add i64 %lsr.iv88.i, 32
+  %lsr.iv.next101.i = add i64 %lsr.iv100.i, -2
+  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next101.i, 0
+  %scevgep108.i = getelementptr i8, ptr %scevgep107.i, i64 %4
+  br i1 %niter.ncmp.1.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, label %B70.us.i.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i: ; preds = %B70.us.i.i
+  %scevgep12.i.i = getelementptr i8, ptr %lsr.iv11.i.i, i64 %3
+  %scevgep12.i.1.i = getelementptr i8, ptr %scevgep12.i.i, i64 %3
+  br i1 %27, label %B70.us.i.epil.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+
+B70.us.i.epil.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, %B70.us.i.preheader.i
+  %.2318789.us.i.unr4.i = phi i64 [ %lsr.iv.next.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ 0, %B70.us.i.preheader.i ]
+  %lsr.iv11.i.unr3.i = phi ptr [ %scevgep12.i.1.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ %lsr.iv9.i.i, %B70.us.i.preheader.i ]
+  %scevgep7.i4.epil.i = getelementptr i8, ptr %lsr.iv.i3.i, i64 %.2318789.us.i.unr4.i
+  %scevgep8.i5.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -12
+  %.271.us.i.epil.i = load float, ptr %scevgep8.i5.epil.i, align 4
+  store float %.271.us.i.epil.i, ptr %lsr.iv11.i.unr3.i, align 4
+  %scevgep6.i6.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -8
+  %.271.us.1.i.epil.i = load float, ptr %scevgep6.i6.epil.i, align 4
+  %sunkaddr23.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %4
+  store float %.271.us.1.i.epil.i, ptr %sunkaddr23.i.epil.i, align 4
+  %scevgep4.i.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -4
+  %.271.us.2.i.epil.i = load float, ptr %scevgep4.i.epil.i, align 4
+  %sunkaddr25.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %sunkaddr24.i.i
+  store float %.271.us.2.i.epil.i, ptr %sunkaddr25.i.epil.i, align 4
+  %.271.us.3.i.epil.i = load float, ptr %scevgep7.i4.epil.i, align 4
+  %scevgep13.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %2
+  store float %.271.us.3.i.epil.i, ptr %scevgep13.i.epil.i, align 4
+  br label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i:      ; preds = %B70.us.i.epil.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, %B36.endif.us.i.i
+  %.2318789.us.unr.i.i = phi i64 [ 0, %B36.endif.us.i.i ], [ %unroll_iter.i.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ %unroll_iter.i.i, %B70.us.i.epil.i ]
+  br i1 %24, label %B68.B34.loopexit_crit_edge.us.i.i, label %B70.us.epil.preheader.i.i
+
+B70.us.epil.preheader.i.i:                        ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+  %44 = mul i64 %.2318789.us.unr.i.i, %4
+  %scevgep16.i.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 %44
+  %45 = shl i64 %.2318789.us.unr.i.i, 2
+  %scevgep21.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %45
+  br label %B70.us.epil.i.i
+
+B70.us.epil.i.i:                                  ; preds = %B70.us.epil.i.i, %B70.us.epil.preheader.i.i
+  %lsr.iv17.i.i = phi ptr [ %scevgep16.i.i, %B70.us.epil.preheader.i.i ], [ %scevgep18.i.i, %B70.us.epil.i.i ]
+  %epil.iter.i.i = phi i64 [ 0, %B70.us.epil.preheader.i.i ], [ %epil.iter.next.i.i, %B70.us.epil.i.i ]
+  %46 = shl nuw nsw i64 %epil.iter.i.i, 2
+  %scevgep109.i = getelementptr i8, ptr %scevgep21.i.i, i64 %46
+  %.271.us.epil.i.i = load float, ptr %scevgep109.i, align 4
+  store float %.271.us.epil.i.i, ptr %lsr.iv17.i.i, align 4
+  %epil.iter.next.i.i = add nuw nsw i64 %epil.iter.i.i, 1
+  %scevgep18.i.i = getelementptr i8, ptr %lsr.iv17.i.i, i64 %4
+  %epil.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i1.i, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B68.B34.loopexit_crit_edge.us.i.i, label %B70.us.epil.i.i
+
+B68.B34.loopexit_crit_edge.us.i.i:                ; preds = %B70.us.epil.i.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+  %.117.us.i.i = add nuw nsw i64 %.1109399.us.i.i, 1
+  %scevgep1.i.i = getelementptr i8, ptr %lsr.iv.i3.i, i64 %1
+  %scevgep10.i7.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 4
+  %scevgep20.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %1
+  %exitcond109.not.i.i = icmp eq i64 %.117.us.i.i, %.20.i
+  br i1 %exitcond109.not.i.i, label %B452.endif.i, label %B36.endif.us.i.i
+
+B806.i:                                           ; preds = %B712.B678.loopexit_crit_edge.us.i, %B648.endif.i
+  %.713.i = load i64, ptr %sunkaddr.i, align 8
+  %.765.i = inttoptr i64 %.713.i to ptr
+  tail call void %.765.i(ptr nonnull %.19.i, ptr nonnull %.25.i, ptr nonnull %.22.i, ptr %.68.i, ptr nonnull %.19.i, ptr %.62.i, ptr %.46.i, ptr nonnull %.37.i, ptr nonnull %a1)
+  %.770.i = load i32, ptr %a1, align 4
+  %.772.not.i = icmp eq i32 %.770.i, 0
+  br i1 %.772.not.i, label %B970.i, label %_ZN6nbgrad7kernels6linalg2qrB4v659B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B970.i:                                           ; preds = %B806.i
+  br i1 %or.cond70.i, label %B362.backedge.i, label %B36.endif.us.preheader.i11.i
+
+B36.endif.us.preheader.i11.i:                     ; preds = %B970.i
+  %47 = getelementptr float, ptr %a2, i64 %.211.i
+  br label %B36.endif.us.i15.i
+
+B36.endif.us.i15.i:                               ; preds = %B68.B34.loopexit_crit_edge.us.i56.i, %B36.endif.us.preheader.i11.i
+  %lsr.iv19.i16.i = phi ptr [ %.68.i, %B36.endif.us.preheader.i11.i ], [ %scevgep20.i60.i, %B68.B34.loopexit_crit_edge.us.i56.i ]
+  %lsr.iv9.i17.i = phi ptr [ %47, %B36.endif.us.preheader.i11.i ], [ %scevgep10.i59.i, %B68.B34.loopexit_crit_edge.us.i56.i ]
+  %lsr.iv.i18.i = phi ptr [ %gep76.i, %B36.endif.us.preheader.i11.i ], [ %scevgep1.i58.i, %B68.B34.loopexit_crit_edge.us.i56.i ]
+  %.1109399.us.i19.i = phi i64 [ 0, %B36.endif.us.preheader.i11.i ], [ %.117.us.i57.i, %B68.B34.loopexit_crit_edge.us.i56.i ]
+  br i1 %32, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.i, label %B70.us.i21.preheader.i
+
+B70.us.i21.preheader.i:                           ; preds = %B36.endif.us.i15.i
+  br i1 %34, label %B70.us.i21.epil.i, label %B70.us.i21.i
+
+B70.us.i21.i:                                     ; preds = %B70.us.i21.preheader.i, %B70.us.i21.i
+  %lsr.iv136.i = phi i64 [ %lsr.iv.next137.i, %B70.us.i21.i ], [ %unroll_iter83.i, %B70.us.i21.preheader.i ]
+  %lsr.iv123.i = phi i64 [ %lsr.iv.next124.i, %B70.us.i21.i ], [ 0, %B70.us.i21.preheader.i ]
+  %lsr.iv11.i22.i = phi ptr [ %scevgep144.i, %B70.us.i21.i ], [ %lsr.iv9.i17.i, %B70.us.i21.preheader.i ]
+  %scevgep131.i = getelementptr i8, ptr %lsr.iv19.i16.i, i64 %lsr.iv123.i
+  %scevgep132.i = getelementptr i8, ptr %scevgep131.i, i64 12
+  %.271.us.i26.i = load float, ptr %scevgep131.i, align 4
+  store float %.271.us.i26.i, ptr %lsr.iv11.i22.i, align 4
+  %scevgep135.i = getelementptr i8, ptr %scevgep131.i, i64 4
+  %.271.us.1.i29.i = load float, ptr %scevgep135.i, align 4
+  %sunkaddr23.i31.i = getelementptr i8, ptr %lsr.iv11.i22.i, i64 %8
+  store float %.271.us.1.i29.i, ptr %sunkaddr23.i31.i, align 4
+  %scevgep134.i = getelementptr i8, ptr %scevgep131.i, i64 8
+  %.271.us.2.i34.i = load float, ptr %scevgep134.i, align 4
+  %scevgep138.i = getelementptr i8, ptr %sunkaddr23.i31.i, i64 %8
+  store float %.271.us.2.i34.i, ptr %scevgep138.i, align 4
+  %.271.us.3.i39.i = load float, ptr %scevgep132.i, align 4
+  %scevgep139.i = getelementptr i8, ptr %scevgep138.i, i64 %8
+  store float %.271.us.3.i39.i, ptr %scevgep139.i, align 4
+  %scevgep126.i = getelementptr i8, ptr %scevgep131.i, i64 28
+  %scevgep130.i = getelementptr i8, ptr %scevgep131.i, i64 16
+  %.271.us.i26.1.i = load float, ptr %scevgep130.i, align 4
+  %scevgep140.i = getelementptr i8, ptr %scevgep139.i, i64 %8
+  store float %.271.us.i26.1.i, ptr %scevgep140.i, align 4
+  %scevgep129.i = getelementptr i8, ptr %scevgep131.i, i64 20
+  %.271.us.1.i29.1.i = load float, ptr %scevgep129.i, align 4
+  %scevgep141.i = getelementptr i8, ptr %scevgep140.i, i64 %8
+  store float %.271.us.1.i29.1.i, ptr %scevgep141.i, align 4
+  %scevgep128.i = getelementptr i8, ptr %scevgep131.i, i64 24
+  %.271.us.2.i34.1.i = load float, ptr %scevgep128.i, align 4
+  %scevgep142.i = getelementptr i8, ptr %scevgep141.i, i64 %8
+  store float %.271.us.2.i34.1.i, ptr %scevgep142.i, align 4
+  %.271.us.3.i39.1.i = load float, ptr %scevgep126.i, align 4
+  %scevgep143.i = getelementptr i8, ptr %scevgep142.i, i64 %8
+  store float %.271.us.3.i39.1.i, ptr %scevgep143.i, align 4
+  %lsr.iv.next124.i = add i64 %lsr.iv123.i, 32
+  %lsr.iv.next137.i = add i64 %lsr.iv136.i, -2
+  %niter84.ncmp.1.i = icmp eq i64 %lsr.iv.next137.i, 0
+  %scevgep144.i = getelementptr i8, ptr %scevgep143.i, i64 %8
+  br i1 %niter84.ncmp.1.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.loopexit.unr-lcssa.i, label %B70.us.i21.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.loopexit.unr-lcssa.i: ; preds = %B70.us.i21.i
+  %scevgep12.i41.i = getelementptr i8, ptr %lsr.iv11.i22.i, i64 %7
+  %scevgep12.i41.1.i = getelementptr i8, ptr %scevgep12.i41.i, i64 %7
+  br i1 %36, label %B70.us.i21.epil.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.i
+
+B70.us.i21.epil.i:                                ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.loopexit.unr-lcssa.i, %B70.us.i21.preheader.i
+  %.2318789.us.i23.unr8.i = phi i64 [ %lsr.iv.next124.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.loopexit.unr-lcssa.i ], [ 0, %B70.us.i21.preheader.i ]
+  %lsr.iv11.i22.unr7.i = phi ptr [ %scevgep12.i41.1.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.loopexit.unr-lcssa.i ], [ %lsr.iv9.i17.i, %B70.us.i21.preheader.i ]
+  %scevgep7.i24.epil.i = getelementptr i8, ptr %lsr.iv.i18.i, i64 %.2318789.us.i23.unr8.i
+  %scevgep8.i25.epil.i = getelementptr i8, ptr %scevgep7.i24.epil.i, i64 -12
+  %.271.us.i26.epil.i = load float, ptr %scevgep8.i25.epil.i, align 4
+  store float %.271.us.i26.epil.i, ptr %lsr.iv11.i22.unr7.i, align 4
+  %scevgep6.i28.epil.i = getelementptr i8, ptr %scevgep7.i24.epil.i, i64 -8
+  %.271.us.1.i29.epil.i = load float, ptr %scevgep6.i28.epil.i, align 4
+  %sunkaddr152.i = getelementptr i8, ptr %lsr.iv11.i22.unr7.i, i64 %8
+  store float %.271.us.1.i29.epil.i, ptr %sunkaddr152.i, align 4
+  %scevgep4.i33.epil.i = getelementptr i8, ptr %scevgep7.i24.epil.i, i64 -4
+  %.271.us.2.i34.epil.i = load float, ptr %scevgep4.i33.epil.i, align 4
+  %sunkaddr149.i = getelementptr i8, ptr %lsr.iv11.i22.unr7.i, i64 %sunkaddr148.i
+  store float %.271.us.2.i34.epil.i, ptr %sunkaddr149.i, align 4
+  %.271.us.3.i39.epil.i = load float, ptr %scevgep7.i24.epil.i, align 4
+  %scevgep13.i40.epil.i = getelementptr i8, ptr %lsr.iv11.i22.unr7.i, i64 %6
+  store float %.271.us.3.i39.epil.i, ptr %scevgep13.i40.epil.i, align 4
+  br label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.i:    ; preds = %B70.us.i21.epil.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.loopexit.unr-lcssa.i, %B36.endif.us.i15.i
+  %.2318789.us.unr.i44.i = phi i64 [ 0, %B36.endif.us.i15.i ], [ %unroll_iter.i13.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.loopexit.unr-lcssa.i ], [ %unroll_iter.i13.i, %B70.us.i21.epil.i ]
+  br i1 %33, label %B68.B34.loopexit_crit_edge.us.i56.i, label %B70.us.epil.preheader.i45.i
+
+B70.us.epil.preheader.i45.i:                      ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.i
+  %48 = mul i64 %.2318789.us.unr.i44.i, %8
+  %scevgep16.i46.i = getelementptr i8, ptr %lsr.iv9.i17.i, i64 %48
+  %49 = shl i64 %.2318789.us.unr.i44.i, 2
+  %scevgep21.i47.i = getelementptr i8, ptr %lsr.iv19.i16.i, i64 %49
+  br label %B70.us.epil.i48.i
+
+B70.us.epil.i48.i:                                ; preds = %B70.us.epil.i48.i, %B70.us.epil.preheader.i45.i
+  %lsr.iv17.i49.i = phi ptr [ %scevgep16.i46.i, %B70.us.epil.preheader.i45.i ], [ %scevgep18.i54.i, %B70.us.epil.i48.i ]
+  %epil.iter.i50.i = phi i64 [ 0, %B70.us.epil.preheader.i45.i ], [ %epil.iter.next.i53.i, %B70.us.epil.i48.i ]
+  %50 = shl nuw nsw i64 %epil.iter.i50.i, 2
+  %scevgep145.i = getelementptr i8, ptr %scevgep21.i47.i, i64 %50
+  %.271.us.epil.i52.i = load float, ptr %scevgep145.i, align 4
+  store float %.271.us.epil.i52.i, ptr %lsr.iv17.i49.i, align 4
+  %epil.iter.next.i53.i = add nuw nsw i64 %epil.iter.i50.i, 1
+  %scevgep18.i54.i = getelementptr i8, ptr %lsr.iv17.i49.i, i64 %8
+  %epil.iter.cmp.not.i55.i = icmp eq i64 %xtraiter.i12.i, %epil.iter.next.i53.i
+  br i1 %epil.iter.cmp.not.i55.i, label %B68.B34.loopexit_crit_edge.us.i56.i, label %B70.us.epil.i48.i
+
+B68.B34.loopexit_crit_edge.us.i56.i:              ; preds = %B70.us.epil.i48.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i43.i
+  %.117.us.i57.i = add nuw nsw i64 %.1109399.us.i19.i, 1
+  %scevgep1.i58.i = getelementptr i8, ptr %lsr.iv.i18.i, i64 %4
+  %scevgep10.i59.i = getelementptr i8, ptr %lsr.iv9.i17.i, i64 4
+  %scevgep20.i60.i = getelementptr i8, ptr %lsr.iv19.i16.i, i64 %4
+  %exitcond109.not.i61.i = icmp eq i64 %.117.us.i57.i, %.26.i
+  br i1 %exitcond109.not.i61.i, label %B362.backedge.i, label %B36.endif.us.i15.i
+
+B362.backedge.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i56.i, %B970.i
+  %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %16
+  %scevgep117.i = getelementptr i8, ptr %lsr.iv116.i, i64 %19
+  %exitcond358.not.i = icmp eq i64 %.175.i, %.79.i
+  br i1 %exitcond358.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v659B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B364.i
+
+B452.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B452.i
+  %.330.i = load i64, ptr %sunkaddr150.i, align 8
+  %.375.i = inttoptr i64 %.330.i to ptr
+  tail call void %.375.i(ptr nonnull %.19.i, ptr nonnull %.22.i, ptr %.68.i, ptr nonnull %.19.i, ptr %.62.i, ptr %.46.i, ptr nonnull %.37.i, ptr %a1)
+  %.380.i = load i32, ptr %a1, align 4
+  %.382.not.i = icmp eq i32 %.380.i, 0
+  br i1 %.382.not.i, label %B648.endif.i, label %_ZN6nbgrad7kernels6linalg2qrB4v659B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B648.endif.i:                                     ; preds = %B452.endif.i
+  br i1 %28, label %B680.endif.us.preheader.i, label %B806.i
+
+B680.endif.us.preheader.i:                        ; preds = %B648.endif.i
+  %gep20.i = getelementptr float, ptr %invariant.gep19.i, i64 %.211.i
+  br label %B680.endif.us.i
+
+B680.endif.us.i:                                  ; preds = %B712.B678.loopexit_crit_edge.us.i, %B680.endif.us.preheader.i
+  %lsr.iv118.i = phi ptr [ %lsr.iv116.i, %B680.endif.us.preheader.i ], [ %scevgep119.i, %B712.B678.loopexit_crit_edge.us.i ]
+  %lsr.iv110.i = phi ptr [ %.68.i, %B680.endif.us.preheader.i ], [ %scevgep111.i, %B712.B678.loopexit_crit_edge.us.i ]
+  %.500235241.us.i = phi i64 [ 0, %B680.endif.us.preheader.i ], [ %.507.us.i, %B712.B678.loopexit_crit_edge.us.i ]
+  %.686.us.i = mul nuw nsw i64 %.500235241.us.i, %.23.i
+  br i1 %29, label %B714.us.epil.i, label %B714.us.i
+
+B714.us.i:                                        ; preds = %B680.endif.us.i, %B764.us.1.i
+  %lsr.iv112.i = phi ptr [ %scevgep113.i, %B764.us.1.i ], [ %lsr.iv110.i, %B680.endif.us.i ]
+  %.621229231.us.i = phi i64 [ %.628.us.1.i, %B764.us.1.i ], [ 0, %B680.endif.us.i ]
+  %.658.not.us.i = icmp samesign ult i64 %.621229231.us.i, %.500235241.us.i
+  br i1 %.658.not.us.i, label %B764.us.i, label %B728.us.i
+
+B728.us.i:                                        ; preds = %B714.us.i
+  %.669.us.i = load float, ptr %lsr.iv112.i, align 4
+  br label %B764.us.i
+
+B764.us.i:                                        ; preds = %B728.us.i, %B714.us.i
+  %"$phi764.3.2.3.us.i" = phi float [ %.669.us.i, %B728.us.i ], [ 0.000000e+00, %B714.us.i ]
+  %51 = shl i64 %.621229231.us.i, 2
+  %scevgep121.i = getelementptr i8, ptr %lsr.iv118.i, i64 %51
+  %scevgep122.i = getelementptr i8, ptr %scevgep121.i, i64 -4
+  store float %"$phi764.3.2.3.us.i", ptr %scevgep122.i, align 4
+  %.628.us.1.i = add i64 %.621229231.us.i, 2
+  %52 = or disjoint i64 %.621229231.us.i, 1
+  %.658.not.us.1.i = icmp samesign ult i64 %52, %.500235241.us.i
+  br i1 %.658.not.us.1.i, label %B764.us.1.i, label %B728.us.1.i
+
+B728.us.1.i:                                      ; preds = %B764.us.i
+  %scevgep114.i = getelementptr i8, ptr %lsr.iv112.i, i64 %4
+  %.669.us.1.i = load float, ptr %scevgep114.i, align 4
+  br label %B764.us.1.i
+
+B764.us.1.i:                                      ; preds = %B728.us.1.i, %B764.us.i
+  %"$phi764.3.2.3.us.1.i" = phi float [ %.669.us.1.i, %B728.us.1.i ], [ 0.000000e+00, %B764.us.i ]
+  store float %"$phi764.3.2.3.us.1.i", ptr %scevgep121.i, align 4
+  %scevgep113.i = getelementptr i8, ptr %lsr.iv112.i, i64 %sunkaddr24.i.i
+  %niter80.ncmp.1.i = icmp eq i64 %.628.us.1.i, %unroll_iter79.i
+  br i1 %niter80.ncmp.1.i, label %B712.B678.loopexit_crit_edge.us.unr-lcssa.i, label %B714.us.i
+
+B712.B678.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B764.us.1.i
+  br i1 %31, label %B712.B678.loopexit_crit_edge.us.i, label %B714.us.epil.i
+
+B714.us.epil.i:                                   ; preds = %B712.B678.loopexit_crit_edge.us.unr-lcssa.i, %B680.endif.us.i
+  %.658.not.us.epil.i = icmp samesign ult i64 %unroll_iter79.i, %.500235241.us.i
+  br i1 %.658.not.us.epil.i, label %B764.us.epil.i, label %B728.us.epil.i
+
+B728.us.epil.i:                                   ; preds = %B714.us.epil.i
+  %gep16.i = getelementptr float, ptr %invariant.gep15.i, i64 %.500235241.us.i
+  %.669.us.epil.i = load float, ptr %gep16.i, align 4
+  br label %B764.us.epil.i
+
+B764.us.epil.i:                                   ; preds = %B728.us.epil.i, %B714.us.epil.i
+  %"$phi764.3.2.3.us.epil.i" = phi float [ %.669.us.epil.i, %B728.us.epil.i ], [ 0.000000e+00, %B714.us.epil.i ]
+  %gep18.i = getelementptr float, ptr %gep20.i, i64 %.686.us.i
+  store float %"$phi764.3.2.3.us.epil.i", ptr %gep18.i, align 4
+  br label %B712.B678.loopexit_crit_edge.us.i
+
+B712.B678.loopexit_crit_edge.us.i:                ; preds = %B764.us.epil.i, %B712.B678.loopexit_crit_edge.us.unr-lcssa.i
+  %.507.us.i = add nuw nsw i64 %.500235241.us.i, 1
+  %scevgep111.i = getelementptr i8, ptr %lsr.iv110.i, i64 4
+  %scevgep119.i = getelementptr i8, ptr %lsr.iv118.i, i64 %1
+  %exitcond357.not.i = icmp eq i64 %.23.i, %.507.us.i
+  br i1 %exitcond357.not.i, label %B806.i, label %B680.endif.us.i
+
+_ZN6nbgrad7kernels6linalg2qrB4v659B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B806.i, %B362.backedge.i, %B452.endif.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B362.backedge.i ], [ 1, %B806.i ], [ 1, %B452.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
+  ret i64 %.sink.i
+}
+;; nbgrad.kernels.linalg.qr(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr nocapture writeonly %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.19.i = getelementptr i8, ptr %a3, i64 8
+  %.20.i = load i64, ptr %.19.i, align 8
+  %.22.i = getelementptr i8, ptr %a3, i64 16
+  %.23.i = load i64, ptr %.22.i, align 8
+  %.25.i = getelementptr i8, ptr %a3, i64 48
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.37.i = getelementptr i8, ptr %a3, i64 56
+  %.38.i = load i64, ptr %.37.i, align 8
+  %.39.i = add i64 %.38.i, 8
+  %.41.i = add i64 %.39.i, %.23.i
+  %.46.i = getelementptr i8, ptr %a1, i64 64
+  %.62.i = getelementptr double, ptr %a1, i64 %.39.i
+  %.68.i = getelementptr double, ptr %a1, i64 %.41.i
+  %.78.i = getelementptr i8, ptr %a3, i64 24
+  %.79.i = load i64, ptr %.78.i, align 8
+  %.162294.not.i = icmp slt i64 %.79.i, 1
+  br i1 %.162294.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B364.lr.ph.i
+
+B364.lr.ph.i:                                     ; preds = %0
+  %.205.i = mul i64 %.26.i, %.20.i
+  %.208.i = mul i64 %.23.i, %.23.i
+  %.209.i = add i64 %.205.i, %.208.i
+  %.218.i = mul i64 %.23.i, %.20.i
+  %invariant.gep.i = getelementptr double, ptr %a2, i64 %.205.i
+  %invariant.gep70.i = getelementptr i8, ptr %a0, i64 24
+  %invariant.gep74.i = getelementptr i8, ptr %a1, i64 24
+  %xtraiter.i.i = and i64 %.218.i, 3
+  %.10498.not.i.i = icmp slt i64 %.20.i, 1
+  %.22588.not.i.i = icmp slt i64 %.23.i, 1
+  %or.cond.i = select i1 %.10498.not.i.i, i1 true, i1 %.22588.not.i.i
+  %xtraiter.i1.i = and i64 %.23.i, 3
+  %unroll_iter.i.i = and i64 %.23.i, 9223372036854775804
+  %1 = shl i64 %.23.i, 3
+  %2 = mul i64 %.20.i, 24
+  %3 = shl i64 %.20.i, 5
+  %4 = shl i64 %.20.i, 4
+  %5 = shl i64 %.20.i, 3
+  %.10498.not.i8.i = icmp slt i64 %.26.i, 1
+  %or.cond69.i = or i1 %.10498.not.i.i, %.10498.not.i8.i
+  %xtraiter.i12.i = and i64 %.20.i, 3
+  %unroll_iter.i13.i = and i64 %.20.i, 9223372036854775804
+  %6 = shl i64 %.41.i, 3
+  %gep75.i = getelementptr i8, ptr %invariant.gep74.i, i64 %6
+  %7 = mul i64 %.26.i, 24
+  %8 = shl i64 %.26.i, 5
+  %9 = shl i64 %.26.i, 4
+  %10 = shl i64 %.26.i, 3
+  %11 = and i64 %.218.i, 9223372036854775804
+  %12 = add nsw i64 %unroll_iter.i.i, -4
+  %13 = lshr exact i64 %12, 2
+  %14 = add nuw nsw i64 %13, 1
+  %15 = add nsw i64 %unroll_iter.i13.i, -4
+  %16 = lshr exact i64 %15, 2
+  %17 = add nuw nsw i64 %16, 1
+  %unroll_iter.i = and i64 %14, 9223372036854775806
+  %unroll_iter78.i = and i64 %.23.i, 9223372036854775806
+  %unroll_iter82.i = and i64 %17, 9223372036854775806
+  %18 = shl i64 %.218.i, 3
+  %19 = shl i64 %.205.i, 3
+  %20 = getelementptr i8, ptr %a2, i64 %19
+  %scevgep114.i = getelementptr i8, ptr %20, i64 8
+  %21 = shl i64 %.209.i, 3
+  %22 = icmp slt i64 %.218.i, 1
+  %23 = icmp eq i64 %xtraiter.i.i, 0
+  %24 = icmp ult i64 %.218.i, 4
+  %25 = icmp ult i64 %.23.i, 4
+  %26 = icmp eq i64 %xtraiter.i1.i, 0
+  %27 = icmp eq i64 %12, 0
+  %28 = and i64 %12, 4
+  %29 = icmp eq i64 %28, 0
+  %sunkaddr147.i = getelementptr i8, ptr %a3, i64 32
+  %30 = icmp sgt i64 %.23.i, 0
+  %31 = icmp eq i64 %.23.i, 1
+  %32 = and i64 %.23.i, 1
+  %33 = icmp eq i64 %32, 0
+  %sunkaddr.i = getelementptr i8, ptr %a3, i64 40
+  %34 = icmp ult i64 %.20.i, 4
+  %35 = icmp eq i64 %xtraiter.i12.i, 0
+  %36 = icmp eq i64 %15, 0
+  %37 = and i64 %15, 4
+  %38 = icmp eq i64 %37, 0
+  %.662.us.epil.i = mul nsw i64 %unroll_iter78.i, %.20.i
+  %invariant.gep15.i = getelementptr double, ptr %.68.i, i64 %.662.us.epil.i
+  %invariant.gep19.i = getelementptr double, ptr %invariant.gep.i, i64 %unroll_iter78.i
+  br label %B364.i
+
+B364.i:                                           ; preds = %B362.backedge.i, %B364.lr.ph.i
+  %lsr.iv115.i = phi ptr [ %scevgep114.i, %B364.lr.ph.i ], [ %scevgep116.i, %B362.backedge.i ]
+  %lsr.iv.i = phi ptr [ %a0, %B364.lr.ph.i ], [ %scevgep.i, %B362.backedge.i ]
+  %.168262299.i = phi i64 [ 0, %B364.lr.ph.i ], [ %.175.i, %B362.backedge.i ]
+  %.175.i = add nuw nsw i64 %.168262299.i, 1
+  %.211.i = mul nsw i64 %.168262299.i, %.209.i
+  %.220.i = mul i64 %.168262299.i, %.218.i
+  br i1 %22, label %B452.i, label %B48.preheader.i.i
+
+B48.preheader.i.i:                                ; preds = %B364.i
+  br i1 %23, label %B48.prol.loopexit.i.i, label %B48.prol.i.i
+
+B48.prol.i.i:                                     ; preds = %B48.preheader.i.i, %B48.prol.i.i
+  %lost.2.043.prol.i.i = phi double [ %.138.prol.i.i, %B48.prol.i.i ], [ 0.000000e+00, %B48.preheader.i.i ]
+  %prol.iter.i.i = phi i64 [ %prol.iter.next.i.i, %B48.prol.i.i ], [ 0, %B48.preheader.i.i ]
+  %39 = shl nuw nsw i64 %prol.iter.i.i, 3
+  %scevgep86.i = getelementptr i8, ptr %lsr.iv.i, i64 %39
+  %.134.prol.i.i = load double, ptr %scevgep86.i, align 8
+  %.136.prol.i.i = fmul double %.134.prol.i.i, 0.000000e+00
+  %.138.prol.i.i = fadd double %lost.2.043.prol.i.i, %.136.prol.i.i
+  %prol.iter.next.i.i = add nuw nsw i64 %prol.iter.i.i, 1
+  %prol.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i.i, %prol.iter.next.i.i
+  br i1 %prol.iter.cmp.not.i.i, label %B48.prol.loopexit.loopexit.i.i, label %B48.prol.i.i
+
+B48.prol.loopexit.loopexit.i.i:                   ; preds = %B48.prol.i.i
+  %40 = add i64 %.220.i, %xtraiter.i.i
+  br label %B48.prol.loopexit.i.i
+
+B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.loopexit.i.i, %B48.preheader.i.i
+  %lost.2.043.unr.i.i = phi double [ 0.000000e+00, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
+  %.933842.unr.i.i = phi i64 [ %.218.i, %B48.preheader.i.i ], [ %11, %B48.prol.loopexit.loopexit.i.i ]
+  %.1003941.unr.i.i = phi i64 [ %.220.i, %B48.preheader.i.i ], [ %40, %B48.prol.loopexit.loopexit.i.i ]
+  %.138.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
+  br i1 %24, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
+
+B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
+  %41 = add nsw i64 %.933842.unr.i.i, -1
+  %42 = shl i64 %.1003941.unr.i.i, 3
+  %gep71.i = getelementptr i8, ptr %invariant.gep70.i, i64 %42
+  br label %B48.i.i
+
+B48.i.i:                                          ; preds = %B48.i.i, %B48.preheader.new.i.i
+  %lsr.iv5.i.i = phi ptr [ %scevgep6.i.i, %B48.i.i ], [ %gep71.i, %B48.preheader.new.i.i ]
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B48.i.i ], [ %41, %B48.preheader.new.i.i ]
+  %lost.2.043.i.i = phi double [ %.138.3.i.i, %B48.i.i ], [ %lost.2.043.unr.i.i, %B48.preheader.new.i.i ]
+  %scevgep9.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -24
+  %.134.i.i = load double, ptr %scevgep9.i.i, align 8
+  %.136.i.i = fmul double %.134.i.i, 0.000000e+00
+  %.138.i.i = fadd double %lost.2.043.i.i, %.136.i.i
+  %scevgep8.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -16
+  %.134.1.i.i = load double, ptr %scevgep8.i.i, align 8
+  %.136.1.i.i = fmul double %.134.1.i.i, 0.000000e+00
+  %.138.1.i.i = fadd double %.138.i.i, %.136.1.i.i
+  %scevgep7.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -8
+  %.134.2.i.i = load double, ptr %scevgep7.i.i, align 8
+  %.136.2.i.i = fmul double %.134.2.i.i, 0.000000e+00
+  %.138.2.i.i = fadd double %.138.1.i.i, %.136.2.i.i
+  %.134.3.i.i = load double, ptr %lsr.iv5.i.i, align 8
+  %.136.3.i.i = fmul double %.134.3.i.i, 0.000000e+00
+  %.138.3.i.i = fadd double %.138.2.i.i, %.136.3.i.i
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
+  %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 32
+  %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
+
+_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+  %.138.lcssa.i.i = phi double [ %.138.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.138.3.i.i, %B48.i.i ]
+  %43 = fcmp une double %.138.lcssa.i.i, 0.000000e+00
+  br i1 %43, label %_ZN6nbgrad7kernels6linalg2qrB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B452.i
+
+B452.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B364.i
+  br i1 %or.cond.i, label %B452.endif.i, label %B36.endif.us.preheader.i.i
+
+B36.endif.us.preheader.i.i:                       ; preds = %B452.i
+  %44 = getelementptr double, ptr %a0, i64 %.220.i
+  %45 = shl i64 %.220.i, 3
+  %gep73.i = getelementptr i8, ptr %invariant.gep70.i, i64 %45
+  br label %B36.endif.us.i.i
+
+B36.endif.us.i.i:                                 ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B36.endif.us.preheader.i.i
+  %lsr.iv19.i.i = phi ptr [ %44, %B36.endif.us.preheader.i.i ], [ %scevgep20.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv9.i.i = phi ptr [ %.68.i, %B36.endif.us.preheader.i.i ], [ %scevgep10.i7.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv.i3.i = phi ptr [ %gep73.i, %B36.endif.us.preheader.i.i ], [ %scevgep1.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %.1109399.us.i.i = phi i64 [ 0, %B36.endif.us.preheader.i.i ], [ %.117.us.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  br i1 %25, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i, label %B70.us.i.preheader.i
+
+B70.us.i.preheader.i:                             ; preds = %B36.endif.us.i.i
+  br i1 %27, label %B70.us.i.epil.i, label %B70.us.i.i
+
+B70.us.i.i:                                       ; preds = %B70.us.i.preheader.i, %B70.us.i.i
+  %lsr.iv99.i = phi i64 [ %lsr.iv.next100.i, %B70.us.i.i ], [ %unroll_iter.i, %B70.us.i.preheader.i ]
+  %lsr.iv87.i = phi i64 [ %lsr.iv.next.i, %B70.us.i.i ], [ 0, %B70.us.i.preheader.i ]
+  %lsr.iv11.i.i = phi ptr [ %scevgep107.i, %B70.us.i.i ], [ %lsr.iv9.i.i, %B70.us.i.preheader.i ]
+  %scevgep94.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %lsr.iv87.i
+  %scevgep95.i = getelementptr i8, ptr %scevgep94.i, i64 24
+  %.271.us.i.i = load double, ptr %scevgep94.i, align 8
+  store double %.271.us.i.i, ptr %lsr.iv11.i.i, align 8
+  %scevgep98.i = getelementptr i8, ptr %scevgep94.i, i64 8
+  %.271.us.1.i.i = load double, ptr %scevgep98.i, align 8
+  %sunkaddr23.i.i = getelementptr i8, ptr %lsr.iv11.i.i, i64 %5
+  store double %.271.us.1.i.i, ptr %sunkaddr23.i.i, align 8
+  %scevgep97.i = getelementptr i8, ptr %scevgep94.i, i64 16
+  %.271.us.2.i.i = load double, ptr %scevgep97.i, align 8
+  %scevgep101.i = getelementptr i8, ptr %sunkaddr23.i.i, i64 %5
+  store double %.271.us.2.i.i, ptr %scevgep101.i, align 8
+  %.271.us.3.i.i = load double, ptr %scevgep95.i, align 8
+  %scevgep102.i = getelementptr i8, ptr %scevgep101.i, i64 %5
+  store double %.271.us.3.i.i, ptr %scevgep102.i, align 8
+  %scevgep89.i = getelementptr i8, ptr %scevgep94.i, i64 56
+  %scevgep93.i = getelementptr i8, ptr %scevgep94.i, i64 32
+  %.271.us.i.1.i = load double, ptr %scevgep93.i, align 8
+  %scevgep103.i = getelementptr i8, ptr %scevgep102.i, i64 %5
+  store double %.271.us.i.1.i, ptr %scevgep103.i, align 8
+  %scevgep92.i = getelementptr i8, ptr %scevgep94.i, i64 40
+  %.271.us.1.i.1.i = load double, ptr %scevgep92.i, align 8
+  %scevgep104.i = getelementptr i8, ptr %scevgep103.i, i64 %5
+  store double %.271.us.1.i.1.i, ptr %scevgep104.i, align 8
+  %scevgep91.i = getelementptr i8, ptr %scevgep94.i, i64 48
+  %.271.us.2.i.1.i = load double, ptr %scevgep91.i, align 8
+  %scevgep105.i = getelementptr i8, ptr %scevgep104.i, i64 %5
+  store double %.271.us.2.i.1.i, ptr %scevgep105.i, align 8
+  %.271.us.3.i.1.i = load double, ptr %scevgep89.i, align 8
+  %scevgep106.i = getelementptr i8, ptr %scevgep105.i, i64 %5
+  store double %.271.us.3.i.1.i, ptr %scevgep106.i, align 8
+  %lsr.iv.next.i = add i64 %lsr.iv87.i, 64
+  %lsr.iv.next100.i = add i64 %lsr.iv99.i, -2
+  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next100.i, 0
+  %scevgep107.i = getelementptr i8, ptr %scevgep106.i, i64 %5
+  br i1 %niter.ncmp.1.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, label %B70.us.i.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i: ; preds = %B70.us.i.i
+  %scevgep12.i.i = getelementptr i8, ptr %lsr.iv11.i.i, i64 %3
+  %scevgep12.i.1.i = getelementptr i8, ptr %scevgep12.i.i, i64 %3
+  br i1 %29, label %B70.us.i.epil.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+
+B70.us.i.epil.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, %B70.us.i.preheader.i
+  %.2318789.us.i.unr4.i = phi i64 [ %lsr.iv.next.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ 0, %B70.us.i.preheader.i ]
+  %lsr.iv11.i.unr3.i = phi ptr [ %scevgep12.i.1.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ %lsr.iv9.i.i, %B70.us.i.preheader.i ]
+  %scevgep7.i4.epil.i = getelementptr i8, ptr %lsr.iv.i3.i, i64 %.2318789.us.i.unr4.i
+  %scevgep8.i5.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -24
+  %.271.us.i.epil.i = load double, ptr %scevgep8.i5.epil.i, align 8
+  store double %.271.us.i.epil.i, ptr %lsr.iv11.i.unr3.i, align 8
+  %scevgep6.i6.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -16
+  %.271.us.1.i.epil.i = load double, ptr %scevgep6.i6.epil.i, align 8
+  %sunkaddr23.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %5
+  store double %.271.us.1.i.epil.i, ptr %sunkaddr23.i.epil.i, align 8
+  %scevgep4.i.epil.i = getelementptr i8, ptr %scevgep7.i4.epil.i, i64 -8
+  %.271.us.2.i.epil.i = load double, ptr %scevgep4.i.epil.i, align 8
+  %scevgep14.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %4
+  store double %.271.us.2.i.epil.i, ptr %scevgep14.i.epil.i, align 8
+  %.271.us.3.i.epil.i = load double, ptr %scevgep7.i4.epil.i, align 8
+  %scevgep13.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %2
+  store double %.271.us.3.i.epil.i, ptr %scevgep13.i.epil.i, align 8
+  br label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i:      ; preds = %B70.us.i.epil.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, %B36.endif.us.i.i
+  %.2318789.us.unr.i.i = phi i64 [ 0, %B36.endif.us.i.i ], [ %unroll_iter.i.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ %unroll_iter.i.i, %B70.us.i.epil.i ]
+  br i1 %26, label %B68.B34.loopexit_crit_edge.us.i.i, label %B70.us.epil.preheader.i.i
+
+B70.us.epil.preheader.i.i:                        ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+  %46 = mul i64 %.2318789.us.unr.i.i, %5
+  %scevgep16.i.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 %46
+  %47 = shl i64 %.2318789.us.unr.i.i, 3
+  %scevgep21.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %47
+  br label %B70.us.epil.i.i
+
+B70.us.epil.i.i:                                  ; preds = %B70.us.epil.i.i, %B70.us.epil.preheader.i.i
+  %lsr.iv17.i.i = phi ptr [ %scevgep16.i.i, %B70.us.epil.preheader.i.i ], [ %scevgep18.i.i, %B70.us.epil.i.i ]
+  %epil.iter.i.i = phi i64 [ 0, %B70.us.epil.preheader.i.i ], [ %epil.iter.next.i.i, %B70.us.epil.i.i ]
+  %48 = shl nuw nsw i64 %epil.iter.i.i, 3
+  %scevgep108.i = getelementptr i8, ptr %scevgep21.i.i, i64 %48
+  %.271.us.epil.i.i = load double, ptr %scevgep108.i, align 8
+  store double %.271.us.epil.i.i, ptr %lsr.iv17.i.i, align 8
+  %epil.iter.next.i.i = add nuw nsw i64 %epil.iter.i.i, 1
+  %scevgep18.i.i = getelementptr i8, ptr %lsr.iv17.i.i, i64 %5
+  %epil.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i1.i, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B68.B34.loopexit_crit_edge.us.i.i, label %B70.us.epil.i.i
+
+B68.B34.loopexit_crit_edge.us.i.i:                ; preds = %B70.us.epil.i.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i
+  %.117.us.i.i = add nuw nsw i64 %.1109399.us.i.i, 1
+  %scevgep1.i.i = getelementptr i8, ptr %lsr.iv.i3.i, i64 %1
+  %scevgep10.i7.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 8
+  %scevgep20.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %1
+  %exitcond109.not.i.i = icmp eq i64 %.117.us.i.i, %.20.i
+  br i1 %exitcond109.not.i.i, label %B452.endif.i, label %B36.endif.us.i.i
+
+B806.i:                                           ; preds = %B712.B678.loopexit_crit_edge.us.i, %B648.endif.i
+  %.711.i = load i64, ptr %sunkaddr.i, align 8
+  %.763.i = inttoptr i64 %.711.i to ptr
+  tail call void %.763.i(ptr nonnull %.19.i, ptr nonnull %.25.i, ptr nonnull %.22.i, ptr %.68.i, ptr nonnull %.19.i, ptr %.62.i, ptr %.46.i, ptr nonnull %.37.i, ptr nonnull %a1)
+  %.768.i = load i32, ptr %a1, align 4
+  %.770.not.i = icmp eq i32 %.768.i, 0
+  br i1 %.770.not.i, label %B970.i, label %_ZN6nbgrad7kernels6linalg2qrB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B970.i:                                           ; preds = %B806.i
+  br i1 %or.cond69.i, label %B362.backedge.i, label %B36.endif.us.preheader.i11.i
+
+B36.endif.us.preheader.i11.i:                     ; preds = %B970.i
+  %49 = getelementptr double, ptr %a2, i64 %.211.i
+  br label %B36.endif.us.i15.i
+
+B36.endif.us.i15.i:                               ; preds = %B68.B34.loopexit_crit_edge.us.i55.i, %B36.endif.us.preheader.i11.i
+  %lsr.iv19.i16.i = phi ptr [ %.68.i, %B36.endif.us.preheader.i11.i ], [ %scevgep20.i59.i, %B68.B34.loopexit_crit_edge.us.i55.i ]
+  %lsr.iv9.i17.i = phi ptr [ %49, %B36.endif.us.preheader.i11.i ], [ %scevgep10.i58.i, %B68.B34.loopexit_crit_edge.us.i55.i ]
+  %lsr.iv.i18.i = phi ptr [ %gep75.i, %B36.endif.us.preheader.i11.i ], [ %scevgep1.i57.i, %B68.B34.loopexit_crit_edge.us.i55.i ]
+  %.1109399.us.i19.i = phi i64 [ 0, %B36.endif.us.preheader.i11.i ], [ %.117.us.i56.i, %B68.B34.loopexit_crit_edge.us.i55.i ]
+  br i1 %34, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.i, label %B70.us.i21.preheader.i
+
+B70.us.i21.preheader.i:                           ; preds = %B36.endif.us.i15.i
+  br i1 %36, label %B70.us.i21.epil.i, label %B70.us.i21.i
+
+B70.us.i21.i:                                     ; preds = %B70.us.i21.preheader.i, %B70.us.i21.i
+  %lsr.iv135.i = phi i64 [ %lsr.iv.next136.i, %B70.us.i21.i ], [ %unroll_iter82.i, %B70.us.i21.preheader.i ]
+  %lsr.iv122.i = phi i64 [ %lsr.iv.next123.i, %B70.us.i21.i ], [ 0, %B70.us.i21.preheader.i ]
+  %lsr.iv11.i22.i = phi ptr [ %scevgep143.i, %B70.us.i21.i ], [ %lsr.iv9.i17.i, %B70.us.i21.preheader.i ]
+  %scevgep130.i = getelementptr i8, ptr %lsr.iv19.i16.i, i64 %lsr.iv122.i
+  %scevgep131.i = getelementptr i8, ptr %scevgep130.i, i64 24
+  %.271.us.i26.i = load double, ptr %scevgep130.i, align 8
+  store double %.271.us.i26.i, ptr %lsr.iv11.i22.i, align 8
+  %scevgep134.i = getelementptr i8, ptr %scevgep130.i, i64 8
+  %.271.us.1.i29.i = load double, ptr %scevgep134.i, align 8
+  %sunkaddr23.i31.i = getelementptr i8, ptr %lsr.iv11.i22.i, i64 %10
+  store double %.271.us.1.i29.i, ptr %sunkaddr23.i31.i, align 8
+  %scevgep133.i = getelementptr i8, ptr %scevgep130.i, i64 16
+  %.271.us.2.i34.i = load double, ptr %scevgep133.i, align 8
+  %scevgep137.i = getelementptr i8, ptr %sunkaddr23.i31.i, i64 %10
+  store double %.271.us.2.i34.i, ptr %scevgep137.i, align 8
+  %.271.us.3.i38.i = load double, ptr %scevgep131.i, align 8
+  %scevgep138.i = getelementptr i8, ptr %scevgep137.i, i64 %10
+  store double %.271.us.3.i38.i, ptr %scevgep138.i, align 8
+  %scevgep125.i = getelementptr i8, ptr %scevgep130.i, i64 56
+  %scevgep129.i = getelementptr i8, ptr %scevgep130.i, i64 32
+  %.271.us.i26.1.i = load double, ptr %scevgep129.i, align 8
+  %scevgep139.i = getelementptr i8, ptr %scevgep138.i, i64 %10
+  store double %.271.us.i26.1.i, ptr %scevgep139.i, align 8
+  %scevgep128.i = getelementptr i8, ptr %scevgep130.i, i64 40
+  %.271.us.1.i29.1.i = load double, ptr %scevgep128.i, align 8
+  %scevgep140.i = getelementptr i8, ptr %scevgep139.i, i64 %10
+  store double %.271.us.1.i29.1.i, ptr %scevgep140.i, align 8
+  %scevgep127.i = getelementptr i8, ptr %scevgep130.i, i64 48
+  %.271.us.2.i34.1.i = load double, ptr %scevgep127.i, align 8
+  %scevgep141.i = getelementptr i8, ptr %scevgep140.i, i64 %10
+  store double %.271.us.2.i34.1.i, ptr %scevgep141.i, align 8
+  %.271.us.3.i38.1.i = load double, ptr %scevgep125.i, align 8
+  %scevgep142.i = getelementptr i8, ptr %scevgep141.i, i64 %10
+  store double %.271.us.3.i38.1.i, ptr %scevgep142.i, align 8
+  %lsr.iv.next123.i = add i64 %lsr.iv122.i, 64
+  %lsr.iv.next136.i = add i64 %lsr.iv135.i, -2
+  %niter83.ncmp.1.i = icmp eq i64 %lsr.iv.next136.i, 0
+  %scevgep143.i = getelementptr i8, ptr %scevgep142.i, i64 %10
+  br i1 %niter83.ncmp.1.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.loopexit.unr-lcssa.i, label %B70.us.i21.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.loopexit.unr-lcssa.i: ; preds = %B70.us.i21.i
+  %scevgep12.i40.i = getelementptr i8, ptr %lsr.iv11.i22.i, i64 %8
+  %scevgep12.i40.1.i = getelementptr i8, ptr %scevgep12.i40.i, i64 %8
+  br i1 %38, label %B70.us.i21.epil.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.i
+
+B70.us.i21.epil.i:                                ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.loopexit.unr-lcssa.i, %B70.us.i21.preheader.i
+  %.2318789.us.i23.unr8.i = phi i64 [ %lsr.iv.next123.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.loopexit.unr-lcssa.i ], [ 0, %B70.us.i21.preheader.i ]
+  %lsr.iv11.i22.unr7.i = phi ptr [ %scevgep12.i40.1.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.loopexit.unr-lcssa.i ], [ %lsr.iv9.i17.i, %B70.us.i21.preheader.i ]
+  %scevgep7.i24.epil.i = getelementptr i8, ptr %lsr.iv.i18.i, i64 %.2318789.us.i23.unr8.i
+  %scevgep8.i25.epil.i = getelementptr i8, ptr %scevgep7.i24.epil.i, i64 -24
+  %.271.us.i26.epil.i = load double, ptr %scevgep8.i25.epil.i, align 8
+  store double %.271.us.i26.epil.i, ptr %lsr.iv11.i22.unr7.i, align 8
+  %scevgep6.i28.epil.i = getelementptr i8, ptr %scevgep7.i24.epil.i, i64 -16
+  %.271.us.1.i29.epil.i = load double, ptr %scevgep6.i28.epil.i, align 8
+  %sunkaddr23.i31.epil.i = getelementptr i8, ptr %lsr.iv11.i22.unr7.i, i64 %10
+  store double %.271.us.1.i29.epil.i, ptr %sunkaddr23.i31.epil.i, align 8
+  %scevgep4.i33.epil.i = getelementptr i8, ptr %scevgep7.i24.epil.i, i64 -8
+  %.271.us.2.i34.epil.i = load double, ptr %scevgep4.i33.epil.i, align 8
+  %scevgep14.i35.epil.i = getelementptr i8, ptr %lsr.iv11.i22.unr7.i, i64 %9
+  store double %.271.us.2.i34.epil.i, ptr %scevgep14.i35.epil.i, align 8
+  %.271.us.3.i38.epil.i = load double, ptr %scevgep7.i24.epil.i, align 8
+  %scevgep13.i39.epil.i = getelementptr i8, ptr %lsr.iv11.i22.unr7.i, i64 %7
+  store double %.271.us.3.i38.epil.i, ptr %scevgep13.i39.epil.i, align 8
+  br label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.i
+
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.i:    ; preds = %B70.us.i21.epil.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.loopexit.unr-lcssa.i, %B36.endif.us.i15.i
+  %.2318789.us.unr.i43.i = phi i64 [ 0, %B36.endif.us.i15.i ], [ %unroll_iter.i13.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.loopexit.unr-lcssa.i ], [ %unroll_iter.i13.i, %B70.us.i21.epil.i ]
+  br i1 %35, label %B68.B34.loopexit_crit_edge.us.i55.i, label %B70.us.epil.preheader.i44.i
+
+B70.us.epil.preheader.i44.i:                      ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.i
+  %50 = mul i64 %.2318789.us.unr.i43.i, %10
+  %scevgep16.i45.i = getelementptr i8, ptr %lsr.iv9.i17.i, i64 %50
+  %51 = shl i64 %.2318789.us.unr.i43.i, 3
+  %scevgep21.i46.i = getelementptr i8, ptr %lsr.iv19.i16.i, i64 %51
+  br label %B70.us.epil.i47.i
+
+B70.us.epil.i47.i:                                ; preds = %B70.us.epil.i47.i, %B70.us.epil.preheader.i44.i
+  %lsr.iv17.i48.i = phi ptr [ %scevgep16.i45.i, %B70.us.epil.preheader.i44.i ], [ %scevgep18.i53.i, %B70.us.epil.i47.i ]
+  %epil.iter.i49.i = phi i64 [ 0, %B70.us.epil.preheader.i44.i ], [ %epil.iter.next.i52.i, %B70.us.epil.i47.i ]
+  %52 = shl nuw nsw i64 %epil.iter.i49.i, 3
+  %scevgep144.i = getelementptr i8, ptr %scevgep21.i46.i, i64 %52
+  %.271.us.epil.i51.i = load double, ptr %scevgep144.i, align 8
+  store double %.271.us.epil.i51.i, ptr %lsr.iv17.i48.i, align 8
+  %epil.iter.next.i52.i = add nuw nsw i64 %epil.iter.i49.i, 1
+  %scevgep18.i53.i = getelementptr i8, ptr %lsr.iv17.i48.i, i64 %10
+  %epil.iter.cmp.not.i54.i = icmp eq i64 %xtraiter.i12.i, %epil.iter.next.i52.i
+  br i1 %epil.iter.cmp.not.i54.i, label %B68.B34.loopexit_crit_edge.us.i55.i, label %B70.us.epil.i47.i
+
+B68.B34.loopexit_crit_edge.us.i55.i:              ; preds = %B70.us.epil.i47.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i42.i
+  %.117.us.i56.i = add nuw nsw i64 %.1109399.us.i19.i, 1
+  %scevgep1.i57.i = getelementptr i8, ptr %lsr.iv.i18.i, i64 %5
+  %scevgep10.i58.i = getelementptr i8, ptr %lsr.iv9.i17.i, i64 8
+  %scevgep20.i59.i = getelementptr i8, ptr %lsr.iv19.i16.i, i64 %5
+  %exitcond109.not.i60.i = icmp eq i64 %.117.us.i56.i, %.26.i
+  br i1 %exitcond109.not.i60.i, label %B362.backedge.i, label %B36.endif.us.i15.i
+
+B362.backedge.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i55.i, %B970.i
+  %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %18
+  %scevgep116.i = getelementptr i8, ptr %lsr.iv115.i, i64 %21
+  %exitcond358.not.i = icmp eq i64 %.175.i, %.79.i
+  br i1 %exitcond358.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B364.i
+
+B452.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B452.i
+  %.330.i = load i64, ptr %sunkaddr147.i, align 8
+  %.375.i = inttoptr i64 %.330.i to ptr
+  tail call void %.375.i(ptr nonnull %.19.i, ptr nonnull %.22.i, ptr %.68.i, ptr nonnull %.19.i, ptr %.62.i, ptr %.46.i, ptr nonnull %.37.i, ptr %a1)
+  %.380.i = load i32, ptr %a1, align 4
+  %.382.not.i = icmp eq i32 %.380.i, 0
+  br i1 %.382.not.i, label %B648.endif.i, label %_ZN6nbgrad7kernels6linalg2qrB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B648.endif.i:                                     ; preds = %B452.endif.i
+  br i1 %30, label %B680.endif.us.preheader.i, label %B806.i
+
+B680.endif.us.preheader.i:                        ; preds = %B648.endif.i
+  %gep20.i = getelementptr double, ptr %invariant.gep19.i, i64 %.211.i
+  br label %B680.endif.us.i
+
+B680.endif.us.i:                                  ; preds = %B712.B678.loopexit_crit_edge.us.i, %B680.endif.us.preheader.i
+  %lsr.iv117.i = phi ptr [ %lsr.iv115.i, %B680.endif.us.preheader.i ], [ %scevgep118.i, %B712.B678.loopexit_crit_edge.us.i ]
+  %lsr.iv109.i = phi ptr [ %.68.i, %B680.endif.us.preheader.i ], [ %scevgep110.i, %B712.B678.loopexit_crit_edge.us.i ]
+  %.500235241.us.i = phi i64 [ 0, %B680.endif.us.preheader.i ], [ %.507.us.i, %B712.B678.loopexit_crit_edge.us.i ]
+  %.685.us.i = mul nuw nsw i64 %.500235241.us.i, %.23.i
+  br i1 %31, label %B714.us.epil.i, label %B714.us.i
+
+B714.us.i:                                        ; preds = %B680.endif.us.i, %B764.us.1.i
+  %lsr.iv111.i = phi ptr [ %scevgep112.i, %B764.us.1.i ], [ %lsr.iv109.i, %B680.endif.us.i ]
+  %.621229231.us.i = phi i64 [ %.628.us.1.i, %B764.us.1.i ], [ 0, %B680.endif.us.i ]
+  %.658.not.us.i = icmp samesign ult i64 %.621229231.us.i, %.500235241.us.i
+  br i1 %.658.not.us.i, label %B764.us.i, label %B728.us.i
+
+B728.us.i:                                        ; preds = %B714.us.i
+  %.669.us.i = load double, ptr %lsr.iv111.i, align 8
+  br label %B764.us.i
+
+B764.us.i:                                        ; preds = %B728.us.i, %B714.us.i
+  %"$phi764.3.2.3.us.i" = phi double [ %.669.us.i, %B728.us.i ], [ 0.000000e+00, %B714.us.i ]
+  %53 = shl i64 %.621229231.us.i, 3
+  %scevgep120.i = getelementptr i8, ptr %lsr.iv117.i, i64 %53
+  %scevgep121.i = getelementptr i8, ptr %scevgep120.i, i64 -8
+  store double %"$phi764.3.2.3.us.i", ptr %scevgep121.i, align 8
+  %.628.us.1.i = add i64 %.621229231.us.i, 2
+  %54 = or disjoint i64 %.621229231.us.i, 1
+  %.658.not.us.1.i = icmp samesign ult i64 %54, %.500235241.us.i
+  br i1 %.658.not.us.1.i, label %B764.us.1.i, label %B728.us.1.i
+
+B728.us.1.i:                                      ; preds = %B764.us.i
+  %scevgep113.i = getelementptr i8, ptr %lsr.iv111.i, i64 %5
+  %.669.us.1.i = load double, ptr %scevgep113.i, align 8
+  br label %B764.us.1.i
+
+B764.us.1.i:                                      ; preds = %B728.us.1.i, %B764.us.i
+  %"$phi764.3.2.3.us.1.i" = phi double [ %.669.us.1.i, %B728.us.1.i ], [ 0.000000e+00, %B764.us.i ]
+  store double %"$phi764.3.2.3.us.1.i", ptr %scevgep120.i, align 8
+  %scevgep112.i = getelementptr i8, ptr %lsr.iv111.i, i64 %4
+  %niter79.ncmp.1.i = icmp eq i64 %.628.us.1.i, %unroll_iter78.i
+  br i1 %niter79.ncmp.1.i, label %B712.B678.loopexit_crit_edge.us.unr-lcssa.i, label %B714.us.i
+
+B712.B678.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B764.us.1.i
+  br i1 %33, label %B712.B678.loopexit_crit_edge.us.i, label %B714.us.epil.i
+
+B714.us.epil.i:                                   ; preds = %B712.B678.loopexit_crit_edge.us.unr-lcssa.i, %B680.endif.us.i
+  %.658.not.us.epil.i = icmp samesign ult i64 %unroll_iter78.i, %.500235241.us.i
+  br i1 %.658.not.us.epil.i, label %B764.us.epil.i, label %B728.us.epil.i
+
+B728.us.epil.i:                                   ; preds = %B714.us.epil.i
+  %gep16.i = getelementptr double, ptr %invariant.gep15.i, i64 %.500235241.us.i
+  %.669.us.epil.i = load double, ptr %gep16.i, align 8
+  br label %B764.us.epil.i
+
+B764.us.epil.i:                                   ; preds = %B728.us.epil.i, %B714.us.epil.i
+  %"$phi764.3.2.3.us.epil.i" = phi double [ %.669.us.epil.i, %B728.us.epil.i ], [ 0.000000e+00, %B714.us.epil.i ]
+  %gep18.i = getelementptr double, ptr %gep20.i, i64 %.685.us.i
+  store double %"$phi764.3.2.3.us.epil.i", ptr %gep18.i, align 8
+  br label %B712.B678.loopexit_crit_edge.us.i
+
+B712.B678.loopexit_crit_edge.us.i:                ; preds = %B764.us.epil.i, %B712.B678.loopexit_crit_edge.us.unr-lcssa.i
+  %.507.us.i = add nuw nsw i64 %.500235241.us.i, 1
+  %scevgep110.i = getelementptr i8, ptr %lsr.iv109.i, i64 8
+  %scevgep118.i = getelementptr i8, ptr %lsr.iv117.i, i64 %1
+  %exitcond357.not.i = icmp eq i64 %.23.i, %.507.us.i
+  br i1 %exitcond357.not.i, label %B806.i, label %B680.endif.us.i
+
+_ZN6nbgrad7kernels6linalg2qrB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B806.i, %B362.backedge.i, %B452.endif.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B362.backedge.i ], [ 1, %B806.i ], [ 1, %B452.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
+  ret i64 %.sink.i
 }
 ;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -
 declare i64 @nbgrad.offset.array_data() local_unnamed_addr nofree nosync nounwind memory(none)
@@ -39018,7 +43224,7 @@ B158.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v960B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B300.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -39090,7 +43296,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v960B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -40383,7 +44589,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 152
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v960B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.22.i, 80
@@ -40391,7 +44597,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v960B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -40447,7 +44653,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i18.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
   br i1 %exitcond.not.i.i18.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB4v960B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.75.i, %B158.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -40656,7 +44862,7 @@ B216.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v941B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B358.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.29.i, 3
@@ -40729,7 +44935,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v941B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -42036,7 +46242,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 152
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v941B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.20.i, 80
@@ -42044,7 +46250,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v941B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -42099,7 +46305,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i19.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
   br i1 %exitcond.not.i.i19.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB4v941B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.84.i, %B216.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -42120,7 +46326,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v978B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -42141,7 +46347,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v978B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -42210,7 +46416,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v978B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -42260,9 +46466,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v978B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB4v978B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
@@ -42280,7 +46486,7 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.20.i = inttoptr i64 %.19.i to ptr
   %.21.i = load i64, ptr %.20.i, align 8
   %.114104.not.i = icmp slt i64 %.15.i, 1
-  br i1 %.114104.not.i, label %_ZN6nbgrad7runtime6native3runB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+  br i1 %.114104.not.i, label %_ZN6nbgrad7runtime6native3runB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
 
 B150.lr.ph.i:                                     ; preds = %0
   %.28.i = add nsw i64 %a0, 24
@@ -42521,7 +46727,7 @@ B1066.i:                                          ; preds = %B1022.endif.i, %B10
   %.370.i = shl nsw i64 %.166.i, 3
   %.374.i = add nsw i64 %.370.i, %.202.i
   %.114.i = icmp samesign ugt i64 %.11398106.i, 1
-  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1022.endif.i:                                    ; preds = %B1022.i
   %.22.i.i = load i64, ptr %sunkaddr43.i, align 8
@@ -42529,9 +46735,9 @@ B1022.endif.i:                                    ; preds = %B1022.i
   %.30.i.i = inttoptr i64 %.29.i.i to ptr
   %.31.i.i = tail call i64 %.30.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i = icmp eq i64 %.31.i.i, %.22.i.i
-  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
+  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
 
-_ZN6nbgrad7runtime6native3runB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
+_ZN6nbgrad7runtime6native3runB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
   ret i64 0
 }
 ;; nbgrad.runtime.native.interrupted(int64)int64 nbgrad.runtime.native -
@@ -42545,13 +46751,13 @@ define internal i64 @native(i64 %a0) alwaysinline {
   %.17.i = inttoptr i64 %.16.i to ptr
   %.18.i = load i64, ptr %.17.i, align 8
   %.19.not.i = icmp eq i64 %.13.i, %.18.i
-  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v947B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v981B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 common.ret.sink.split.i:                          ; preds = %B914.i, %B552.i
   %.pre24.sink.in.i = phi i64 [ %.pre.i, %B914.i ], [ %.72.i, %B552.i ]
   %.pre24.sink.i = inttoptr i64 %.pre24.sink.in.i to ptr
   %.131.i = load i64, ptr %.pre24.sink.i, align 8
-  br label %_ZN6nbgrad7runtime6native11interruptedB4v947B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br label %_ZN6nbgrad7runtime6native11interruptedB4v981B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B158.i:                                           ; preds = %0
   %.27.i = add nsw i64 %a0, 256
@@ -42621,7 +46827,7 @@ B914.i:                                           ; preds = %B860.i, %B658.i
   %.124.i = tail call i64 %.123.i(i64 %.120.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i
 
-_ZN6nbgrad7runtime6native11interruptedB4v947B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
+_ZN6nbgrad7runtime6native11interruptedB4v981B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
   %.131.sink.i = phi i64 [ 0, %0 ], [ %.131.i, %common.ret.sink.split.i ]
   ret i64 %.131.sink.i
 }
@@ -42820,7 +47026,7 @@ B1496.i:                                          ; preds = %B1472.i
   %.607.i = inttoptr i64 %.605.i to ptr
   %.608.i = tail call i64 %.607.i(i64 %.21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.609.not.i = icmp eq i64 %.608.i, 0
-  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v982B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1656.i:                                          ; preds = %B1496.i, %B1472.i
   %look.4.1.i = phi i64 [ %.598.i, %B1496.i ], [ %.586.i, %B1472.i ]
@@ -42992,10 +47198,10 @@ B2576.i:                                          ; preds = %B2476.us.i, %B2476.
   %.978.i = tail call i64 %.977.i(i64 %.973.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
   %.981.i = load i64, ptr %sunkaddr47.i, align 8
   %.982.not.i = icmp eq i64 %.981.i, 0
-  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v982B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2766.i:                                          ; preds = %B1470.i
-  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v982B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2862.i:                                          ; preds = %B2862.lr.ph.i, %B2862.i
   %lsr.iv.i = phi i64 [ %40, %B2862.lr.ph.i ], [ %lsr.iv.next.i, %B2862.i ]
@@ -43022,7 +47228,7 @@ B2862.i:                                          ; preds = %B2862.lr.ph.i, %B28
   %.1193.i = add nsw i64 %spec.8.1405.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
   %.1123.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v982B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
   %.866.pre-phi.i = phi i64 [ %.pre420.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
@@ -43119,14 +47325,14 @@ B2778.endif.i:                                    ; preds = %B2766.i
   %.1042.i = inttoptr i64 %.1041.i to ptr
   %.1043.i = load i64, ptr %.1042.i, align 8
   %.1123402.not.i = icmp slt i64 %.1043.i, 1
-  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
+  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v982B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
 
 B2862.lr.ph.i:                                    ; preds = %B2778.endif.i
   %40 = add nuw i64 %.1043.i, 1
   %sunkaddr49.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B2862.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB4v948B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB4v982B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -43193,7 +47399,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -43202,14 +47408,14 @@ B676.i:                                           ; preds = %B170.i
   %.413.i = inttoptr i64 %.409.i to ptr
   %.414.i = tail call i64 %.413.i(i64 64, i64 %.412.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.419.i = icmp eq i64 %.414.i, 0
-  br i1 %.419.i, label %_ZN6nbgrad7runtime6blocks4takeB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B818.else.if.i
+  br i1 %.419.i, label %_ZN6nbgrad7runtime6blocks4takeB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B818.else.if.i
 
 B1116.i:                                          ; preds = %B818.else.if.i
   %.542.i = add nsw i64 %a0, 24
   %.543.i = inttoptr i64 %.542.i to ptr
   %.544.i = load i64, ptr %.543.i, align 8
   %.545.not.i = icmp eq i64 %.544.i, 0
-  br i1 %.545.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B1176.else.if.i
+  br i1 %.545.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B1176.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %6 = add i64 %lsr.iv7.i, -8
@@ -43266,7 +47472,7 @@ B818.else.if.i:                                   ; preds = %B676.i
   %.533.i = inttoptr i64 %.531.i to ptr
   store i64 %.414.i, ptr %.533.i, align 8
   %.538.i = icmp sgt i64 %.50.i, 4194303
-  br i1 %.538.i, label %B1116.i, label %_ZN6nbgrad7runtime6blocks4takeB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %.538.i, label %B1116.i, label %_ZN6nbgrad7runtime6blocks4takeB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B1176.else.if.i:                                  ; preds = %B1116.i
   %.549.i = add i64 %.482.i, 8703
@@ -43275,9 +47481,9 @@ B1176.else.if.i:                                  ; preds = %B1116.i
   %.603.i = sub i64 %.600.i, %.590.i
   %.604.i = inttoptr i64 %.544.i to ptr
   %.605.i = tail call i64 %.604.i(i64 %.590.i, i64 %.603.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB4v950B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B1116.i, %B818.else.if.i, %B1176.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B1116.i, %B818.else.if.i, %B1176.else.if.i
   %.526.sink.i = phi i64 [ %.208.i, %B498.i ], [ 0, %B676.i ], [ %.526.i, %B1176.else.if.i ], [ %.526.i, %B818.else.if.i ], [ %.526.i, %B1116.i ]
   ret i64 %.526.sink.i
 }
@@ -43298,7 +47504,7 @@ B106.i:                                           ; preds = %0
   %.77.i = load i64, ptr %.76.i, align 8
   %.78.i = inttoptr i64 %.71.i to ptr
   %.79.i = tail call i64 %.78.i(i64 %.77.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v951B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v985B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B236.i:                                           ; preds = %0
   %.84.i = add nsw i64 %a0, 40
@@ -43384,7 +47590,7 @@ B916.i:                                           ; preds = %B730.i, %B730.prol.
   %.382.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.382.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v951B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v985B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B694.endif.i:                                     ; preds = %B416.i, %B236.i
   %total.3.1.i = phi i64 [ %.91.i, %B236.i ], [ %.161.i, %B416.i ]
@@ -43424,7 +47630,7 @@ B730.preheader1.i:                                ; preds = %B730.prol.loopexit.
   %15 = add nuw i64 %.286116120.unr.i, 1
   br label %B730.i
 
-_ZN6nbgrad7runtime6blocks4giveB4v951B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B916.i
+_ZN6nbgrad7runtime6blocks4giveB4v985B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B916.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -43441,7 +47647,7 @@ define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   %.66.i = inttoptr i64 %.62.i to ptr
   %.67.i = tail call i64 %.66.i(i64 %.55.i, i64 %.64.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.72.i = icmp eq i64 %.67.i, 0
-  br i1 %.72.i, label %_ZN6nbgrad7runtime6blocks6resizeB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B230.i
+  br i1 %.72.i, label %_ZN6nbgrad7runtime6blocks6resizeB4v986B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B230.i
 
 B230.i:                                           ; preds = %0
   %.84.i = sub nsw i64 %.67.i, %.55.i
@@ -43449,9 +47655,9 @@ B230.i:                                           ; preds = %0
   %.91.i = add nsw i64 %.88.i, -8
   %.93.i = inttoptr i64 %.91.i to ptr
   store i64 %.67.i, ptr %.93.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks6resizeB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks6resizeB4v986B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime6blocks6resizeB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %0, %B230.i
+_ZN6nbgrad7runtime6blocks6resizeB4v986B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %0, %B230.i
   %storemerge.i = phi i64 [ %.88.i, %B230.i ], [ 0, %0 ]
   ret i64 %storemerge.i
 }
@@ -43563,7 +47769,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v988B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2836.i.i, %B2772.i.i
   %sunkaddr415.i = getelementptr i8, ptr %.21.i, i64 16
@@ -45535,7 +49741,7 @@ B1496.i:                                          ; preds = %B1452.endif.i
   %.914.i = load i64, ptr %.913.i, align 8
   %.917.i = inttoptr i64 %.914.i to ptr
   %.918.i = tail call i64 %.917.i(i64 %.907.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v988B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -45901,9 +50107,9 @@ B1314.endif.i:                                    ; preds = %B1316.i, %B1284.end
   br label %B1452.i
 
 B1452.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v988B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v954B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v988B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
   %result.3.0.sink.i = phi i64 [ %.918.i, %B1496.i ], [ %.97.i, %B264.i ], [ %result.3.0.i, %B1452.endif.i ]
   ret i64 %result.3.0.sink.i
 }
@@ -46088,14 +50294,14 @@ B566.i.i.i:                                       ; preds = %B490.i.i.i
 
 B850.i.i.i:                                       ; preds = %B566.i.i.i
   %.11.not.i.i.i.i = icmp eq i64 %.227.i.i.i, 0
-  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
+  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
 
 B16.i.i.i.i:                                      ; preds = %B850.i.i.i
   %sunkaddr520.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
   %.19.i.i.i.i = load i64, ptr %sunkaddr520.i.i, align 8
   %.21.i.i.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B900.i.i.i:                                       ; preds = %B566.i.i.i
   %sunkaddr10.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 72
@@ -46142,7 +50348,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -47081,19 +51287,19 @@ B110.i:                                           ; preds = %B994.i.i.i, %B0.end
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i, %B900.i.i.i
   %result.6.0336412420424.sink.i.i = phi i64 [ %.250.i.i.i, %B900.i.i.i ], [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %result.6.0336412420424.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.6.0336412420424.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps11expect_callB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps11expect_callB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336412420424.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i.i.i ], [ 0, %B850.i.i.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }
@@ -47233,7 +51439,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1014B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -47982,19 +52188,19 @@ B110.i:                                           ; preds = %B0.endif.i, %B496.e
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1014B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1014B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i
   %result.6.0336287295299.sink.i.i = phi i64 [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %result.6.0336287295299.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.6.0336287295299.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1014B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps15expect_functionB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps15expect_functionB5v1014B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336287295299.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }

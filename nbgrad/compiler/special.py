@@ -7,6 +7,7 @@ The sources lie in kernels/ and are compiled by Numba, once per dtype; matrix pr
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from . import cpu
 from .convolution_plan import cut, tile_of
 from .fuse import Special
 from .host_calls import host_address, native_call
-from .matrices.blas_routines import library_address
+from .matrices.blas_routines import library_address, scratch_extent
 from .matrices.matmul import matmul_function, matmul_rows, matmul_sizes, shared
 from .matrices.small_eigenvalues import negligible_part
 from .matrices.small_factors import block_count, is_small, small_ir, small_key
@@ -253,9 +254,101 @@ KERNELS: dict[str, SpecialKernel] = {
 code of their own."""
 
 
+# ----- Library functions -----
+
+
+def _called_matrices(node: Node) -> tuple[int, int, int]:
+    """The matrices in the operand of a library function, their rows and their columns."""
+    *lead, m, n = node.params[-1][0][0]
+    return math.prod(lead), m, n
+
+
+def _eigen_sizes(node: Node, rows: int) -> list[int]:
+    batch, _, n = _called_matrices(node)
+    vectors, dtype = node.params[0].kernel == "eigh", node.dtype.name
+    routine = library_address("syevd", dtype)
+    letter, triangle = "V" if vectors else "N", node.params[1] if vectors else "L"
+    scratch = [1 + 6 * n + 2 * n * n, 3 + 5 * n] if vectors else [2 * n + 1, 1]
+    return [0, n, batch, max(n, 1), routine, ord(letter), ord(triangle), max(scratch[0], 66 * n), scratch[1]]
+
+
+def _singular_sizes(node: Node, rows: int) -> list[int]:
+    batch, m, n = _called_matrices(node)
+    k, dtype = min(m, n), node.dtype.name
+    full = node.params[1] if node.params[0].kernel == "svd" else None
+    letter = "N" if full is None else "A" if full else "S"
+    lefts, rights = (0, 0) if full is None else (m, n) if full else (k, k)
+    ends = [None, None, max(lefts, m), None, max(rights, 1), None, -1, None, None]
+    extent = scratch_extent("gesdd", dtype, letter, m, n, None, m, *ends)
+    routine = library_address("gesdd", dtype)
+    return [0, m, n, batch, routine, ord(letter), lefts, rights, extent, max(rights, 1)]
+
+
+def _orthogonal_sizes(node: Node, rows: int) -> list[int]:
+    batch, m, n = _called_matrices(node)
+    columns, dtype = m if node.params[1] else n, node.dtype.name
+    factors, vectors = (library_address(name, dtype) for name in ("geqrf", "orgqr"))
+    extent = max(
+        scratch_extent("geqrf", dtype, m, n, None, m, None, None, -1, None),
+        scratch_extent("orgqr", dtype, m, columns, n, None, m, None, None, -1, None),
+    )
+    return [0, m, n, batch, factors, vectors, columns, extent]
+
+
+def _complex_eigen_sizes(node: Node, rows: int) -> list[int]:
+    batch, _, n = _called_matrices(node)
+    letter, dtype = "V" if node.params[0].kernel == "eig" else "N", node.dtype.name
+    extent = scratch_extent("geev", dtype, "N", letter, n, None, n, None, None, None, n, None, n, None, -1, None)
+    return [0, n, batch, n, library_address("geev", dtype), ord(letter), ord("N"), extent]
+
+
+SAVED = 8
+"""Elements of scratch memory that kernels/linalg.py keeps in front."""
+
+
+def _scratch(sizes: Callable[[Node, int], list[int]], elements: Callable[[list[int]], int]) -> Callable[[Node], int]:
+    return lambda node: (SAVED + elements(sizes(node, 1))) * node.dtype.itemsize
+
+
+_EIGEN_SCRATCH = _scratch(_eigen_sizes, lambda sizes: sizes[7] + sizes[8] + sizes[1] ** 2)
+_SINGULAR_SCRATCH = _scratch(
+    _singular_sizes,
+    lambda sizes: sizes[8] + 8 * min(sizes[1:3]) + sizes[1] * (sizes[2] + sizes[6]) + sizes[7] * sizes[2],
+)
+_ORTHOGONAL_SCRATCH = _scratch(
+    _orthogonal_sizes, lambda sizes: sizes[7] + sizes[2] + sizes[1] * max(sizes[2], sizes[6])
+)
+_COMPLEX_EIGEN_SCRATCH = _scratch(_complex_eigen_sizes, lambda sizes: sizes[7] + 2 * sizes[1] * (sizes[1] + 1))
+HOST_KERNELS = {
+    "eigh": SpecialKernel("linalg.eigh", "* * *", FLOATS, _one, _eigen_sizes, _EIGEN_SCRATCH),
+    "eigvalsh": SpecialKernel("linalg.eigh", "* * *", FLOATS, _one, _eigen_sizes, _EIGEN_SCRATCH),
+    "eig": SpecialKernel("linalg.eig", "* * *", FLOATS, _one, _complex_eigen_sizes, _COMPLEX_EIGEN_SCRATCH),
+    "eigvals": SpecialKernel("linalg.eig", "* * *", FLOATS, _one, _complex_eigen_sizes, _COMPLEX_EIGEN_SCRATCH),
+    "svd": SpecialKernel("linalg.svd", "* * *", FLOATS, _one, _singular_sizes, _SINGULAR_SCRATCH),
+    "svdvals": SpecialKernel("linalg.svd", "* * *", FLOATS, _one, _singular_sizes, _SINGULAR_SCRATCH),
+    "qr": SpecialKernel("linalg.qr", "* * *", FLOATS, _one, _orthogonal_sizes, _ORTHOGONAL_SCRATCH),
+}
+"""By the name that a library function gives (`HostFunction.kernel`)."""
+
+
+CHECKED = frozenset([kernel.place for kernel in HOST_KERNELS.values()])
+"""The kernels that may fail: then Python's function is called with the same arrays, without scratch memory."""
+
+
+def _kernel_of(node: Node) -> SpecialKernel | None:
+    """The kernel in kernels/ that does a node's work; None if it has code of another kind."""
+    if node.name != "host":
+        return KERNELS.get(node.name)
+    name, (operand, *_) = node.params[0].kernel, node.params[-1]
+    if name is None or operand[1].name not in FLOATS.split() or 0 in operand[0]:
+        return None
+    return HOST_KERNELS[name]
+
+
 def shipped() -> Iterator[tuple[str, list[str]]]:
     """The kernels that the package comes with: place in kernels/, and the types of the arguments."""
-    for kernel in {kernel.place: kernel for kernel in KERNELS.values()}.values():
+    kernels = [*KERNELS.values(), *HOST_KERNELS.values()]
+    for kernel in {kernel.place: kernel for kernel in kernels}.values():
         for variant in kernel.variants:
             for dtype in kernel.dtypes.split():
                 yield kernel.place.format(variant), kernel.pointers(dtype)
@@ -266,7 +359,7 @@ def shipped() -> Iterator[tuple[str, list[str]]]:
 
 def workspace_bytes(kernel: Special) -> int:
     """Bytes of scratch memory that a kernel needs besides its operands and result."""
-    known = KERNELS.get(kernel.node.name)
+    known = _kernel_of(kernel.node)
     return 0 if known is None or is_small(kernel.node) else known.workspace(kernel.node)
 
 
@@ -277,7 +370,7 @@ def rows_of(kernel: Special) -> int:
         return matmul_rows(kernel)
     if is_small(node):
         return block_count(node)
-    known = KERNELS.get(node.name)
+    known = _kernel_of(node)
     return 1 if known is None else known.rows(node)
 
 
@@ -291,7 +384,7 @@ def shared_by_threads(kernel: Special) -> bool:
 
 def works_apart(kernel: Special) -> bool:
     """Whether each thread has scratch memory of its own."""
-    known = KERNELS.get(kernel.node.name)
+    known = _kernel_of(kernel.node)
     return known is not None and known.apart
 
 
@@ -302,15 +395,20 @@ def special_sizes(kernel: Special) -> list[int]:
         return matmul_sizes(kernel)
     if is_small(node):
         return [node.shape[0]]
+    known = _kernel_of(node)
     if node.name == "host":
         native = native_call(node)
+        if known is not None:
+            return [host_address(kernel), *known.sizes(node, 1)[1:]]
         return [0] if native is None else native[1]
-    return KERNELS[node.name].sizes(node, rows_of(kernel))
+    assert known is not None
+    return known.sizes(node, rows_of(kernel))
 
 
 def special_address(kernel: Special) -> int:
     """The address of a special kernel's code."""
-    if kernel.node.name == "host" and native_call(kernel.node) is None:
+    node = kernel.node
+    if node.name == "host" and native_call(node) is None and _kernel_of(node) is None:
         return host_address(kernel)
     return cpu.function_address(special_function(kernel))
 
@@ -327,7 +425,8 @@ def special_function(kernel: Special) -> cpu.Function:
     if is_small(node):
         key = small_key(node)
         return cpu.Function(f"small {key}", "kernel", lambda: small_ir(*key))
-    known = KERNELS[node.name]
+    known = _kernel_of(node)
+    assert known is not None
     place, pointers = known.place.format(*node.params), known.pointers(known.dtype_of(node))
     key = f"special {place} {' '.join(pointers)}"
     if node.name in CONVOLUTIONS:
@@ -351,5 +450,21 @@ def special_ir(place: str, pointers: Sequence[str], called: str = "") -> str:
         lines.append(f"  %p{position} = load ptr, ptr %at{position}")
     arguments = ", ".join([*[f"ptr %p{position}" for position in range(len(pointers))], "ptr %sizes"])
     lines.append(f"  %status = call i64 @special({arguments}, i64 %begin, i64 %end)")
+    if place in CHECKED:
+        lines += [
+            "  %failed = icmp ne i64 %status, 0",
+            "  br i1 %failed, label %python, label %done",
+            "python:",
+            f"  %arrays = alloca [{len(pointers)} x ptr]",
+        ]
+        for number, position in enumerate([*range(len(pointers) - 2), len(pointers) - 1]):
+            lines.append(f"  %to{number} = getelementptr ptr, ptr %arrays, i64 {number}")
+            lines.append(f"  store ptr %p{position}, ptr %to{number}")
+        lines += [
+            "  %function = load ptr, ptr %sizes",
+            "  call void %function(ptr %arrays, ptr %sizes, i64 %begin, i64 %end)",
+            "  br label %done",
+            "done:",
+        ]
     lines += ["  ret void", "}", ""]
     return "\n".join(lines)

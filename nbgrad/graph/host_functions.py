@@ -35,11 +35,17 @@ class HostFunction:
     native : callable, optional
         `native(params, layouts)` gives the IR text of a kernel and its integers, so that programs need no Python for
         it; None where they do. The layouts are the shapes and dtypes of operands and result.
+    kernel : str, optional
+        A special kernel that does the same for real operands, by its name in compiler/special.py. Python is asked
+        where the kernel fails.
+    alone : (HostFunction, callable), optional
+        Another function, which finds some of the results faster if nothing reads the others, and where they begin:
+        `begin(shape, *params)`, of the shape of the first operand.
     ordered : bool, optional
         Whether the calls have an effect, so that each is made once and in its turn (call_order.py).
     """
 
-    __slots__ = ("into", "name", "native", "ordered", "rule", "run")
+    __slots__ = ("alone", "into", "kernel", "name", "native", "ordered", "rule", "run")
 
     def __init__(
         self,
@@ -48,10 +54,12 @@ class HostFunction:
         run: Callable[..., Any] | None,
         into: Callable[..., None] | None = None,
         native: Callable[[Params, Sequence[Any]], tuple[str, list[int]] | None] | None = None,
+        kernel: str | None = None,
+        alone: tuple[HostFunction, Callable[..., int]] | None = None,
         ordered: bool = False,
     ) -> None:
         self.name, self.rule, self.run, self.into = name, rule, run, into
-        self.native, self.ordered = native, ordered
+        self.native, self.kernel, self.alone, self.ordered = native, kernel, alone, ordered
 
     def __repr__(self) -> str:
         return repr(self.name)

@@ -1,7 +1,8 @@
 """Addresses of BLAS's and LAPACK's routines.
 
 In: the name of a routine, and a dtype. Out: an address: of the library that the user has chosen for products, or of the
-one that SciPy exports for compiled code. Called by matmul.py, blas_guard.py and special.py.
+one that SciPy exports for compiled code; the scratch memory that a routine wants. Called by matmul.py, blas_guard.py
+and special.py.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from importlib.machinery import PathFinder
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+
+import numpy as np
 
 from ...process.locks import building
 from .blas_provider import provider
@@ -33,6 +36,26 @@ def library_address(routine: str, dtype: str) -> int:
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return int(get(capsule, name(capsule)))
+
+
+@cache
+def scratch_extent(routine: str, dtype: str, *arguments: int | str | None) -> int:
+    """The elements of scratch memory with which a routine of LAPACK is fastest.
+
+    Parameters
+    ----------
+    routine, dtype : str
+    *arguments : int, str or None
+        All of its arguments: extents and letters, None for arrays, -1 behind that of the scratch memory, which is the
+        last array before an extent of -1.
+    """
+    numbers = [np.array([a], np.int64) if isinstance(a, int) else np.zeros(8) for a in arguments]
+    for k, a in enumerate(arguments):
+        if isinstance(a, str):
+            numbers[k] = np.array([ord(a)], np.int64)
+    call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(numbers))(library_address(routine, dtype))
+    call(*[number.ctypes.data for number in numbers])
+    return int(numbers[arguments.index(-1) - 1].view(dtype)[0])
 
 
 def exported(module_name: str) -> ModuleType:

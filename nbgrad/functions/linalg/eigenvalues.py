@@ -22,7 +22,6 @@ from ...errors import ArgumentError, TracedValueError
 from ...graph import builders
 from ...graph.builders import cast, iota, reduce, reshape
 from ...graph.complex_numbers import conjugate, is_complex, pair
-from ...graph.differentiate import pullback
 from ...graph.formulas import choose
 from ...graph.host_functions import host
 from ...graph.ir import Node, broadcast, elementwise, make, zeros
@@ -39,7 +38,6 @@ from .matrix_batches import (
     computed,
     diagonal,
     diagonal_matrices,
-    differentiated,
     filled_like,
     joint_results,
     library,
@@ -58,7 +56,6 @@ from .matrix_batches import (
     square_matrices,
     summed,
     unbatched,
-    with_rule,
 )
 
 
@@ -79,34 +76,10 @@ class EigResult(NamedTuple):
 # ----- The library functions -----
 
 
-LARGE = 32
-"""From this extent on, NumPy's work around LAPACK costs less than calling LAPACK here."""
-
-
 def _eigh(a: np.ndarray, triangle: Any) -> np.ndarray:
     """Eigenvalues, then the eigenvectors: in rows for real matrices, in columns for complex ones."""
-    if np.iscomplexobj(a):
-        return packed(*np.linalg.eigh(a, triangle), axes=(1, 2))
-    n = a.shape[-1]
-    if a.dtype != np.float64 or n < LARGE:
-        values, vectors = np.linalg.eigh(a, triangle)
-        return packed(values, np.swapaxes(vectors, -1, -2), axes=(1, 2))
-    from scipy.linalg import get_lapack_funcs
-
-    (syevd,) = get_lapack_funcs(("syevd",), (a,))
-    found = np.empty((*a.shape[:-2], n + n * n))
-    for position in np.ndindex(a.shape[:-2]):
-        # LAPACK reads columns, so that it sees the other triangle, and its vectors, which replace the matrix, are rows.
-        line = found[position]
-        matrix = line[n:].reshape(n, n)
-        matrix[...] = a[position]
-        line[:n], vectors, failure = syevd(matrix.T, lower=triangle == "U", overwrite_a=True)
-        if failure:
-            message = "Eigenvalues did not converge."
-            raise np.linalg.LinAlgError(message)
-        if not np.may_share_memory(vectors, matrix):
-            matrix[...] = vectors.T
-    return found
+    values, vectors = np.linalg.eigh(a, triangle)
+    return packed(values, vectors if np.iscomplexobj(a) else np.swapaxes(vectors, -1, -2), axes=(1, 2))
 
 
 def _eig(a: np.ndarray) -> np.ndarray:
@@ -115,10 +88,20 @@ def _eig(a: np.ndarray) -> np.ndarray:
     return packed(values.astype(dtype), vectors.astype(dtype), axes=(1, 2))
 
 
-EIGH = library("eigh", lambda shape, dtype, triangle: ((*shape[:-2], shape[-1] * (shape[-1] + 1)), dtype), _eigh)
-EIGVALSH = library("eigvalsh", lambda shape, dtype, triangle: (shape[:-1], real_dtype_of(dtype)), np.linalg.eigvalsh)
-EIG = library("eig", lambda shape, dtype: ((*shape[:-2], shape[-1] * (shape[-1] + 1)), complex_dtype_of(dtype)), _eig)
-EIGVALS = library("eigvals", lambda shape, dtype: (shape[:-1], complex_dtype_of(dtype)), np.linalg.eigvals)
+EIGVALSH = library(
+    "eigvalsh", lambda shape, dtype, triangle: (shape[:-1], real_dtype_of(dtype)), np.linalg.eigvalsh, "eigvalsh"
+)
+EIGH = library(
+    "eigh",
+    lambda shape, dtype, triangle: ((*shape[:-2], shape[-1] * (shape[-1] + 1)), dtype),
+    _eigh,
+    "eigh",
+    (EIGVALSH, lambda shape, triangle: 0),
+)
+EIG = library(
+    "eig", lambda shape, dtype: ((*shape[:-2], shape[-1] * (shape[-1] + 1)), complex_dtype_of(dtype)), _eig, "eig"
+)
+EIGVALS = library("eigvals", lambda shape, dtype: (shape[:-1], complex_dtype_of(dtype)), np.linalg.eigvals, "eigvals")
 
 
 # ----- Hermitian matrices -----
@@ -200,29 +183,18 @@ ROTATED = 5
 """Rows up to which Jacobi's rotations find eigenvalues; their vectors have other signs than LAPACK's."""
 
 
-def _values_and_vectors(a: Node, triangle: str) -> list[Node]:
-    """Eigenvalues, and vectors of any sign: in rows for real matrices, in columns for complex ones."""
-    n = a.shape[-1]
-    if n > ROTATED or is_complex(a):
-        found = host(EIGH, (a,), triangle)
-    else:
-        found = builders.symmetric_eigen(make("stop_gradient", (a,)), triangle == "L", vectors=True)
-    return joint_results(found, [(n,), (n, n)], _HERMITIAN[triangle], a, real=(0,))
-
-
-def _values_formula(g: Node, node: Node, a: Node, triangle: str) -> list[Node | None]:
-    return pullback(lambda matrix: _values_and_vectors(matrix, triangle)[0], [a], g)
-
-
 def eigvalsh_node(a: Node, triangle: str = "L") -> Node:
-    """Eigenvalues (B, n) of Hermitian matrices; vectors are only found for the derivative."""
-    if differentiated(a):
-        return _values_and_vectors(a, triangle)[0]
-    if a.shape[-1] > ROTATED or is_complex(a):
-        found = host(EIGVALSH, (a,), triangle)
+    """Eigenvalues (B, n) of Hermitian matrices; programs find vectors where the derivative reads them."""
+    n, rotated = a.shape[-1], a.shape[-1] <= ROTATED and not is_complex(a)
+    if not a.traced:
+        return (
+            builders.symmetric_eigen(a, triangle == "L", vectors=False) if rotated else host(EIGVALSH, (a,), triangle)
+        )
+    if rotated:
+        found = builders.symmetric_eigen(make("stop_gradient", (a,)), triangle == "L", vectors=True)
     else:
-        found = builders.symmetric_eigen(make("stop_gradient", (a,)), triangle == "L", vectors=False)
-    return with_rule(found, _values_formula, a, static=(triangle,))
+        found = host(EIGH, (a,), triangle)
+    return joint_results(found, [(n,), (n, n)], _HERMITIAN[triangle], a, real=(0,))[0]
 
 
 def _triangle(name: str, UPLO: Any) -> str:

@@ -1,13 +1,13 @@
 """Least squares, and linear systems whose unknowns are arrays of several axes.
 
 In: array-likes. Out: Tensors. Called by users and by `np.linalg.lstsq(tensor, b)` and its like. A least squares
-solution is found by LAPACK; its derivative is that of the pseudo-inverse times the right-hand side.
+solution is the pseudo-inverse times the right-hand side, factor by factor of a singular value decomposition, and so is
+its derivative.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,7 @@ import numpy as np
 from ...errors import ArgumentError, ShapeError, TracedValueError
 from ...graph.builders import cast, reduce, reshape
 from ...graph.complex_numbers import is_complex, parts
-from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, elementwise, zeros
-from ...graph.shapes import Shape
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import array_node, inexact, integer, integers
 from ...record.promotion import promote
@@ -25,43 +23,24 @@ from ...record.tensor import Tensor
 from ...runtime.evaluate import concrete
 from ..arrays.shaping import transpose_node
 from .factorisations import inv, solve
-from .matrix_batches import adjoint, batched, joint_results, matrices, packed, product, required, summed, unbatched
-from .singular_values import relative_cutoff, shared_pinv_node, values_formula
+from .matrix_batches import adjoint, batched, matrices, product, required, scaled_rows, unbatched, with_rule
+from .singular_values import pinv_node, reciprocals, relative_cutoff, svd_nodes
 
 # ----- Least squares -----
 
 
-def _lstsq(a: np.ndarray, b: np.ndarray, cutoff: np.ndarray) -> np.ndarray:
-    (*lead, m, n), k = a.shape, b.shape[-1]
-    x, values = np.empty((*lead, n, k), a.dtype), np.empty((*lead, min(m, n)), a.dtype)
-    for position in np.ndindex(*lead):
-        x[position], _, _, values[position] = np.linalg.lstsq(a[position], b[position], rcond=float(cutoff[position]))
-    return packed(x, values, axes=(2, 1))
-
-
-def _packed_shape(inputs: Sequence[Node], params: tuple[Any, ...]) -> tuple[Shape, np.dtype[Any]]:
-    (*lead, m, n), k = inputs[0].shape, inputs[1].shape[-1]
-    return (*lead, n * k + min(m, n)), inputs[0].dtype
-
-
-LSTSQ = HostFunction("lstsq", _packed_shape, _lstsq)
-
-
-def _formula(given: Sequence[Node | None], results: Sequence[Node], operands: Sequence[Node]) -> list[Node | None]:
+def _formula(g: Node, x: Node, a: Node, b: Node, cutoff: Node) -> list[Node | None]:
     """The derivative at constant rank, of the pseudo-inverse times the right-hand side, by products with columns only.
 
     Source: Golub and Pereyra, as for `pinv`, with the cotangent g b^H.
     """
-    (g, g_values), (x, _), (a, b, cutoff) = given, results, operands
-    total = right = None
-    if g is not None:
-        inverse = shared_pinv_node(a, cutoff)
-        turned = adjoint(inverse)
-        right = product(turned, g)
-        total = product(b - product(a, x), adjoint(product(inverse, right))) - product(right, adjoint(x))
-        # Zero up to rounding if the rank is that of the columns, which is known only when the program runs.
-        total = total + product(product(turned, x), adjoint(g - product(adjoint(a), right)))
-    return [total if g_values is None else summed(total, *values_formula(g_values, a)), right, None]
+    inverse = pinv_node(a, cutoff)
+    turned = adjoint(inverse)
+    right = product(turned, g)
+    total = product(b - product(a, x), adjoint(product(inverse, right))) - product(right, adjoint(x))
+    # Zero up to rounding if the rank is that of the columns, which is known only when the program runs.
+    total = total + product(product(turned, x), adjoint(g - product(adjoint(a), right)))
+    return [total, right, None]
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -115,9 +94,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Te
     if rcond is not None and not isinstance(rcond, Tensor) and float(rcond) < 0:
         rcond = float(np.finfo(np.float64).eps) / 2
     cutoff = relative_cutoff(left, rcond, standard)
-    shapes = [(n, columns), (min(m, n),)]
-    operands = (matrix, sides, cutoff)
-    x, values = joint_results(host(LSTSQ, operands), shapes, _formula, *operands, real=(1,))
+    u, values, vh = svd_nodes(matrix)
+    x = product(adjoint(vh), scaled_rows(reciprocals(values, cutoff), product(adjoint(u), sides)))
+    x = with_rule(x, _formula, matrix, sides, cutoff)
     if min(m, n):
         bound = reshape(reduce("max", values, (1,)) * cutoff, (1, 1))
         above = cast(elementwise("greater", values, bound), np.dtype(np.int32))

@@ -23,7 +23,6 @@ from ...graph.complex_numbers import conjugate, is_complex, is_zero, pair, parts
 from ...graph.host_functions import HostFunction
 from ...graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent, make, zeros
 from ...graph.shapes import Shape
-from ...graph.trace import current_trace
 from ...record.axes_and_dtypes import FLOAT16, FLOAT32, array_node, filled, inexact
 from ...runtime.evaluate import concrete, require
 
@@ -269,28 +268,20 @@ def computed(node: Node) -> Node:
     return node
 
 
-def differentiated(node: Node) -> bool:
-    """Whether a transform that differentiates records the computation of a node.
-
-    Values alone are found faster than values and vectors, but the derivative needs both.
-    """
-    trace = current_trace()
-    while trace is not None:
-        own_guards = trace.parent is None or trace.guards is not trace.parent.guards
-        compiles = trace.guards is not None and own_guards
-        if not compiles and trace.mapping is None and trace.owns(node):
-            return True
-        trace = trace.parent
-    return False
-
-
 # ----- Library functions with several results -----
 
 
-def library(name: str, rule: Callable[..., tuple[Shape, Dtype]], run: Callable[..., Any]) -> HostFunction:
+def library(
+    name: str,
+    rule: Callable[..., tuple[Shape, Dtype]],
+    run: Callable[..., Any],
+    kernel: str | None = None,
+    alone: tuple[HostFunction, Callable[..., int]] | None = None,
+) -> HostFunction:
     """A function of NumPy or SciPy for graphs; its LinAlgError becomes a MatrixError.
 
-    `rule(shape, dtype, *static)` gives shape and dtype of the result from those of the first operand.
+    `rule(shape, dtype, *static)` gives shape and dtype of the result from those of the first operand; `kernel` is the
+    name of a special kernel that does the same, and `alone` a function for some of the results (`HostFunction`).
     """
 
     def shape_rule(inputs: Any, params: Any) -> tuple[Shape, Dtype]:
@@ -304,7 +295,7 @@ def library(name: str, rule: Callable[..., tuple[Shape, Dtype]], run: Callable[.
         except np.linalg.LinAlgError as error:
             raise MatrixError(str(error)) from None
 
-    return HostFunction(name, shape_rule, guarded)
+    return HostFunction(name, shape_rule, guarded, kernel=kernel, alone=alone)
 
 
 def packed(*parts: np.ndarray, axes: Sequence[int]) -> np.ndarray:

@@ -58,6 +58,7 @@ QR = library(
         dtype,
     ),
     _qr,
+    "qr",
 )
 
 

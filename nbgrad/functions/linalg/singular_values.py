@@ -20,7 +20,7 @@ from ...errors import ArgumentError
 from ...graph.builders import argsort, cast, reduce, reshape
 from ...graph.complex_numbers import conjugate, is_complex, pair
 from ...graph.formulas import triangle
-from ...graph.host_functions import HostFunction, host
+from ...graph.host_functions import host
 from ...graph.ir import INT64, Node, broadcast, elementwise, make, zeros
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import array_node, filled, take_last
@@ -32,7 +32,6 @@ from .matrix_batches import (
     batched,
     diagonal,
     diagonal_matrices,
-    differentiated,
     filled_like,
     first_columns,
     first_rows,
@@ -85,16 +84,18 @@ def _packed_shape(shape: tuple[int, ...], dtype: Any, full: bool) -> tuple[tuple
     return (*shape[:-2], sum(int(np.prod(part)) for part in _shapes(m, n, full))), dtype
 
 
-SVD = library("svd", _packed_shape, _svd)
 SVDVALS = library(
     "svdvals",
-    lambda shape, dtype: ((*shape[:-2], min(shape[-2:])), real_dtype_of(dtype)),
-    lambda a: np.linalg.svd(a, compute_uv=False),
+    lambda shape, dtype, full: ((*shape[:-2], min(shape[-2:])), real_dtype_of(dtype)),
+    lambda a, full: np.linalg.svd(a, compute_uv=False),
+    "svdvals",
 )
-PINV = HostFunction(
-    "pinv",
-    lambda inputs, params: ((*inputs[0].shape[:-2], inputs[0].shape[-1], inputs[0].shape[-2]), inputs[0].dtype),
-    lambda a, cutoff: np.linalg.pinv(a, cutoff),
+SVD = library(
+    "svd",
+    _packed_shape,
+    _svd,
+    "svd",
+    (SVDVALS, lambda shape, full: int(np.prod(_shapes(shape[-2], shape[-1], full)[0]))),
 )
 
 
@@ -194,15 +195,9 @@ def values_formula(g: Node, a: Node) -> list[Node]:
     return [product(scaled_columns(u, g), vh)]
 
 
-def _values_rule(g: Node, node: Node, a: Node) -> list[Node | None]:
-    return [*values_formula(g, a)]
-
-
 def svdvals_node(a: Node) -> Node:
-    """Singular values (B, k) in descending order; vectors are only found for the derivative."""
-    if differentiated(a):
-        return svd_nodes(a)[1]
-    return with_rule(host(SVDVALS, (a,)), _values_rule, a)
+    """Singular values (B, k) in descending order; programs find vectors where the derivative reads them."""
+    return svd_nodes(a)[1] if a.traced else host(SVDVALS, (a,), False)
 
 
 def _descending(values: Node) -> Node:
@@ -302,19 +297,19 @@ def _pinv_formula(g: Node, p: Node, a: Node, cutoff: Node) -> list[Node | None]:
     return [total + rest - product(product(rest, p), a) if m and n else total, None]
 
 
+def reciprocals(s: Node, cutoff: Node) -> Node:
+    """The reciprocals of singular values (B, k), 0 for those up to `cutoff` (B,) times the largest."""
+    if not s.size:
+        return s
+    bound = reshape(reduce("max", s, (1,)) * cutoff, (s.shape[0], 1))
+    return reciprocal_or_zero(s, elementwise("greater", s, broadcast(bound, s.shape)))
+
+
 def pinv_node(a: Node, cutoff: Node) -> Node:
     """Pseudo-inverses (B, n, m); singular values up to `cutoff` (B,) times the largest count as zero."""
-    return with_rule(host(PINV, (a, cutoff)), _pinv_formula, a, cutoff)
-
-
-def shared_pinv_node(a: Node, cutoff: Node) -> Node:
-    """Pseudo-inverses as of `pinv_node`, made of a decomposition that other results may read, too."""
     u, s, vh = svd_nodes(a)
-    if not s.size:
-        return pinv_node(a, cutoff)
-    bound = reshape(reduce("max", s, (1,)) * cutoff, (s.shape[0], 1))
-    inverse = reciprocal_or_zero(s, elementwise("greater", s, broadcast(bound, s.shape)))
-    return with_rule(product(scaled_columns(adjoint(vh), inverse), adjoint(u)), _pinv_formula, a, cutoff)
+    inverse = product(scaled_columns(adjoint(vh), reciprocals(s, cutoff)), adjoint(u))
+    return with_rule(inverse, _pinv_formula, a, cutoff)
 
 
 def relative_cutoff(node: Node, given: Any, standard: float) -> Node:
@@ -402,7 +397,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     lead, (m, n) = node.shape[:-2], node.shape[-2:]
     if not min(m, n):
         return wrap(zeros(lead, INT64))
-    values = _hermitian_values(matrix) if hermitian else host(SVDVALS, (matrix,))
+    values = _hermitian_values(matrix) if hermitian else svdvals_node(matrix)
     if tol is not None:
         bound = relative_cutoff(node, tol, 0.0)
     else:

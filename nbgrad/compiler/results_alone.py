@@ -1,0 +1,68 @@
+"""Results alone: decompositions of which only the values are read are found without their vectors.
+
+In: a simplified graph. Out: an equal graph, in which library functions and kernels that find several results find only
+those that are read, where that is faster; the graph itself if there are none. Called by front.py. Functions record
+whatever a derivative may need, and only a program knows what is left of it.
+"""
+
+from __future__ import annotations
+
+from ..graph.ir import PRIMITIVES, Node, placeholder, topological
+from ..graph.simplify import Simplifier
+
+SLICE = PRIMITIVES["slice"]
+
+
+def with_results_alone(outputs: list[Node]) -> list[Node]:
+    """Equal outputs, of decompositions that give no more than is read."""
+    order = topological(outputs)
+    several = {node for node in order if _has_parts(node)}
+    several.difference_update(outputs)
+    if not several:
+        return outputs
+    readers: dict[Node, list[Node]] = {node: [] for node in several}
+    for node in order:
+        for source in node.inputs:
+            if source in several:
+                readers[source].append(node)
+    replaced: dict[Node, Node] = {}
+    for node in several:
+        axis, first, alone = _alone(node)
+        length = alone.shape[axis]
+        if all(
+            reader.primitive is SLICE and _inside(reader.params[0][axis], first, length) for reader in readers[node]
+        ):
+            for reader in readers[node]:
+                ranges = list(reader.params[0])
+                start, count, step = ranges[axis]
+                ranges[axis] = (start - first, count, step)
+                replaced[reader] = Node(SLICE, (alone,), (tuple(ranges),), reader.shape, reader.dtype)
+    return Simplifier(replaced).run(outputs) if replaced else outputs
+
+
+def _has_parts(node: Node) -> bool:
+    if node.name == "host":
+        return node.params[0].alone is not None
+    return node.name == "symmetric_eigen" and bool(node.params[1])
+
+
+def _alone(node: Node) -> tuple[int, int, Node]:
+    """The axis of a node along which its results lie, the place of some of them there, and a node of these alone."""
+    if node.name == "symmetric_eigen":
+        (a,) = node.inputs
+        return 1, 0, Node(node.primitive, node.inputs, (node.params[0], False), a.shape[:-1], node.dtype)
+    function, *static, layouts = node.params
+    other, begin = function.alone
+    operands, result = layouts[:-1], layouts[-1]
+    shape, dtype = other.rule([placeholder(*layout) for layout in operands], static)
+    axis = len(result[0]) - 1
+    stored = (*shape, *node.shape[axis + 1 :]) if dtype == result[1] else shape
+    params = (other, *static, (*operands, (shape, dtype)))
+    return axis, begin(operands[0][0], *static), Node(node.primitive, node.inputs, params, stored, node.dtype)
+
+
+def _inside(part: tuple[int, int, int], first: int, length: int) -> bool:
+    """Whether a range of a slice lies within so many elements from the first on."""
+    start, count, step = part
+    last = start + (count - 1) * step
+    return first <= min(start, last) and max(start, last) < first + length
