@@ -189,12 +189,6 @@ def svd_nodes(a: Node, full: bool = False) -> tuple[Node, Node, Node]:
     return u, s, vh
 
 
-def values_formula(g: Node, a: Node) -> list[Node]:
-    """The cotangent of matrices with the cotangents of their singular values."""
-    u, _, vh = svd_nodes(a)
-    return [product(scaled_columns(u, g), vh)]
-
-
 def svdvals_node(a: Node) -> Node:
     """Singular values (B, k) in descending order; programs find vectors where the derivative reads them."""
     return svd_nodes(a)[1] if a.traced else host(SVDVALS, (a,), False)
