@@ -172,6 +172,17 @@ w = np.cumulative_prod(b, axis=0); w.reshape(-1)[1] = 9.0; r = w
 w = np.cumulative_sum(b, axis=0, include_initial=True); w.reshape(-1)[1] = 9.0; r = w
 z = b.T * 1j; z.imag = True; w = np.conj(z); w.reshape(-1)[1] = 9.0; r = np.real(w * w)
 z = b.T * 1j; z.real = 2.0; w = np.square(z); w.reshape(-1)[1] = 9.0; r = np.real(w * w)
+c = np.stack([b, b]).transpose(1, 0, 2); w = np.tril(c) * b[0]; w.reshape(-1)[1] = 9.0; r = w
+c = np.stack([b, b]).transpose(1, 0, 2); w = np.triu(c, -1) * b[0, 0]; w.reshape(-1)[1] = 9.0; r = w
+c = np.stack([b, b]).transpose(0, 2, 1); w = np.round(c, 1) + b[0, 0]; w.reshape(-1)[1] = 9.0; r = w
+c = np.stack([b, b]).T; w = np.round(c, 1) + b[0, 0]; w.reshape(-1)[1] = 9.0; r = w
+c = np.stack([b, b]).transpose(1, 0, 2); w = np.average(c, axis=-1, weights=[1, 2, 3]); w.reshape(-1)[1] = 9.0; r = w
+c = np.stack([b, b]).transpose(1, 0, 2); w = np.choose((c > 2) * 1, [c, 2.0 * c]); w.reshape(-1)[1] = 9.0; r = w
+c = np.stack([b, b, b]).transpose(1, 0, 2); w = np.cross(c, 2.0 * c); w.reshape(-1)[1] = 9.0; r = w
+w = np.delete(b, [0], axis=1); w.reshape(-1)[1] = 9.0; r = w
+w = np.delete(np.hstack([b, 2.0 * b]), [0, -1], axis=1); w.reshape(-1)[1] = 9.0; r = w
+w = np.delete(b, [True, False, False], axis=1); w.reshape(-1)[1] = 9.0; r = w
+w = np.linspace(b, 2.0 * b, 3, axis=1); w.reshape(-1)[1] = 9.0; r = w
 """.strip().splitlines()
 BASE = np.arange(6.0).reshape(2, 3) + 0.5
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -72,6 +75,21 @@ COMPLEX = {
 def test_parts_of_complex_numbers(name):
     z = rng.integers(-9, 9, (14, 10)) + 1j * rng.integers(-9, 9, (14, 10))
     np.testing.assert_array_equal(nb.jit(COMPLEX[name])(z), COMPLEX[name](z))
+
+
+SAYS_NOTHING = """
+import numpy as np, nbgrad as nb
+x = np.arange(384.0).reshape(3, 16, 8).T
+print(np.array_equal(nb.jit(lambda x: np.ascontiguousarray(x, like=x) + np.abs(x))(x), 2 * x))
+print(nb.jit(nb.grad(lambda a, b: np.sum(np.hypot(a, b))))(x, np.ascontiguousarray(x) + 1).shape)
+"""
+
+
+def test_llvm_says_nothing_of_rows_far_apart(tmp_path):
+    environment = {**os.environ, "NBGRAD_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", SAYS_NOTHING]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert (done.stdout.split("\n")[0], done.stderr) == ("True", "")
 
 
 def only_loop(function: Any, *shapes: tuple[int, ...]) -> loops.Loop:

@@ -22,7 +22,7 @@ from ...record.axes_and_dtypes import Runs, at_least, axis_of, integer, take_pos
 from ...record.tensor import Tensor
 from ...record.zero_dimensional import as_array
 from ...runtime.evaluate import concrete
-from ...runtime.memory_order import copied
+from ...runtime.memory_order import copied, may_differ, strides_of, with_axis_order
 from ..arrays.result_order import like_argument
 from .borders import STATISTICS, with_function, with_odd_reflection, with_ramps, with_statistics
 
@@ -229,9 +229,14 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Tensor:
     left = np.ones(n, bool)
     left[_positions(obj, n, n - 1)] = False
     found = take_positions(node, at, np.flatnonzero(left))
-    if isinstance(obj, slice) or as_node(obj).ndim == 0:
-        found = copied(found, memory_order(arr, "A", "A"))
-    return wrap(found)
+    if isinstance(obj, slice) or (as_node(obj).size == 1 and as_node(obj).dtype.kind in "iu"):
+        return wrap(copied(found, memory_order(arr, "A", "A")))
+    if not at and not may_differ(node):
+        return wrap(found)
+    # NumPy indexes by a mask: the axis of what is left is the slowest, the others follow as they lie.
+    strides = strides_of(node)
+    others = sorted([axis for axis in range(node.ndim) if axis != at], key=lambda axis: -abs(strides[axis]))
+    return wrap(with_axis_order(found, [at, *others]))
 
 
 @like_argument(order="A")

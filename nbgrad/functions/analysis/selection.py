@@ -37,6 +37,7 @@ from ...record.promotion import promote
 from ...record.tensor import Tensor
 from ...record.zero_dimensional import as_array
 from ...runtime.evaluate import concrete
+from ...runtime.memory_order import copied
 from ..arrays.cumulative import accumulate_ufunc, difference
 from ..arrays.reductions import extremum_position
 from ..arrays.result_order import in_c_order, like_argument
@@ -103,7 +104,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tensor
     result = options[-1]
     for k in range(n - 2, -1, -1):
         result = elementwise("select", elementwise("equal", number, k), options[k], result)
-    return deliver(broadcast(result, shape), out)
+    return deliver(copied(broadcast(result, shape), "C"), out)
 
 
 # ----- Interpolation -----

@@ -215,9 +215,9 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
             transpose(weight, tuple(order)), tuple([n if k in axes else 1 for k, n in enumerate(node.shape)])
         )
     node, weight = (inexact(v) for v in promote([node, weight]))
-    total = reduce_ufunc("add", broadcast(weight, node.shape), axes, keepdims)
+    total = reduce_ufunc("add", weight, axes, keepdims)
     result = reduce_ufunc("add", elementwise("multiply", node, weight), axes, keepdims) / total
-    return (deliver(result), deliver(total)) if returned else deliver(result)
+    return (deliver(result), deliver(broadcast(total, result.shape))) if returned else deliver(result)
 
 
 # ----- Without NaN -----

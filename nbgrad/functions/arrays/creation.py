@@ -235,7 +235,9 @@ def _triangle(m: Any, k: int, lower: bool) -> Tensor:
         raise ShapeError(message)
     shape = node.shape if node.ndim > 1 else (node.size, node.size)
     node, zero = broadcast(node, shape), filled(shape, 0, node.dtype)
-    mask = below(shape, integer(k, "k") - (0 if lower else 1))
+    k = integer(k, "k") - (0 if lower else 1)
+    # NumPy's mask has two axes; to its loop that says something where the array is in an order of its own.
+    mask = broadcast(below(shape[-2:], k), shape) if may_differ(node) else below(shape, k)
     return wrap(elementwise("select", mask, node, zero) if lower else elementwise("select", mask, zero, node))
 
 
@@ -298,7 +300,7 @@ def _spaced(start: Node, stop: Node, num: int, endpoint: bool, axis: int) -> tup
     if endpoint and num > 1:
         final = elementwise("equal", place, broadcast(extent(num - 1, INT64), whole))
         points = elementwise("select", final, broadcast(reshape(stop, one), whole), points)
-    if start.layout is not None or stop.layout is not None:
+    if at or start.layout is not None or stop.layout is not None:
         # The new axis is the slowest, wherever it is.
         inner = [axis + (axis >= at) for axis in order_of_loop(shape, [strides_of(start), strides_of(stop)])]
         points = with_axis_order(points, [at, *inner])

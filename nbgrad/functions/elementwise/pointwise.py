@@ -23,7 +23,8 @@ from ...record.promotion import common_dtype, convert
 from ...record.tensor import Tensor
 from ...record.zero_dimensional import as_array
 from ...runtime.evaluate import concrete
-from ..arrays.result_order import like_argument
+from ...runtime.memory_order import copied, may_differ
+from ..arrays.result_order import like_argument, memory_order
 from .ufuncs import apply_ufunc
 
 
@@ -186,19 +187,27 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     """To a number of decimals, halves to even; the derivative is zero."""
     node = as_node(a)
     decimals = integer(decimals, "decimals")
+    found = _to_decimals(node, decimals)
+    if decimals and may_differ(node) and (node.dtype.kind == "f" or (node.dtype.kind in "iu" and decimals < 0)):
+        # NumPy does several operations in an array of its own.
+        found = copied(found, memory_order(wrap(node), "A", "A"))
+    return deliver(found, out)
+
+
+def _to_decimals(node: Node, decimals: int) -> Node:
     if is_complex(node):
-        return deliver(pair(*[round(wrap(part), decimals)._node for part in parts(node)]), out)
+        return pair(*[_to_decimals(part, decimals) for part in parts(node)])
     if node.dtype.kind != "f":
         if decimals >= 0:
-            return deliver(node, out)
+            return node
         scaled = elementwise("rint", cast(node, FLOAT64) / 10.0**-decimals)
-        return deliver(cast(scaled * 10.0**-decimals, node.dtype), out)
+        return cast(scaled * 10.0**-decimals, node.dtype)
     if decimals == 0:
-        return deliver(elementwise("rint", node), out)
+        return elementwise("rint", node)
     factor = 10.0 ** abs(decimals)
     if decimals > 0:
-        return deliver(elementwise("rint", node * factor) / factor, out)
-    return deliver(elementwise("rint", node / factor) * factor, out)
+        return elementwise("rint", node * factor) / factor
+    return elementwise("rint", node / factor) * factor
 
 
 around = round

@@ -292,9 +292,9 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         return elementwise("subtract", plus, minus)
 
     if x[2] is None and y[2] is None:
-        return as_array(wrap(minor(0, 1)))
+        return as_array(wrap(copied(minor(0, 1), "C")))
     rows = [reshape(v, (*shape, 1)) for v in (minor(1, 2), minor(2, 0), minor(0, 1))]
-    return wrap(from_last(concatenate(rows, len(shape)), axis_of(axisc, len(shape) + 1)))
+    return wrap(from_last(copied(concatenate(rows, len(shape)), "C"), axis_of(axisc, len(shape) + 1)))
 
 
 def _times(a: Node | None, b: Node | None) -> Node | None:
