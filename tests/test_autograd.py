@@ -231,6 +231,17 @@ def test_complex_values_in_between():
     same(autograd.grad(y.imag.sum(), y)[0], [1j, 1j])
 
 
+def test_the_new_value_of_a_tensor_written_in_place_retains_its_gradient():
+    """PyTorch: what retains is the Tensor, whose gradient is that of the value that it has."""
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    y.retain_grad()
+    y.mul_(3.0)
+    y.sum().backward()
+    same(y.grad, [1.0, 1.0])
+    same(x.grad, [6.0, 6.0])
+
+
 def test_a_leaf_by_itself():
     x = leaf(3.0)
     x.backward()

@@ -238,13 +238,14 @@ def test_running_products(count: int, reverse: bool) -> None:
     np.testing.assert_allclose(nb.associative_scan(np.multiply, x.T, reverse=reverse, axis=-1), expected.T, rtol=1e-14)
 
 
-def test_running_products_of_matrices_keep_their_order() -> None:
+def test_running_products_of_matrices_keep_the_order_of_the_scan() -> None:
+    """JAX's docstring: f(f(z, y), x), f(z, y), z from the end."""
     x = np.random.default_rng(1).normal(size=(6, 2, 2))
     found = nb.associative_scan(np.matmul, x)
     back = nb.associative_scan(np.matmul, x, reverse=True)
     for k in range(6):
         np.testing.assert_allclose(found[k], np.linalg.multi_dot([*x[: k + 1], np.eye(2)]), rtol=1e-12)
-        np.testing.assert_allclose(back[k], np.linalg.multi_dot([*x[k:], np.eye(2)]), rtol=1e-12)
+        np.testing.assert_allclose(back[k], np.linalg.multi_dot([*x[k:][::-1], np.eye(2)]), rtol=1e-12)
 
 
 def test_a_linear_recurrence_and_its_slope() -> None:

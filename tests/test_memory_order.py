@@ -183,6 +183,11 @@ w = np.delete(b, [0], axis=1); w.reshape(-1)[1] = 9.0; r = w
 w = np.delete(np.hstack([b, 2.0 * b]), [0, -1], axis=1); w.reshape(-1)[1] = 9.0; r = w
 w = np.delete(b, [True, False, False], axis=1); w.reshape(-1)[1] = 9.0; r = w
 w = np.linspace(b, 2.0 * b, 3, axis=1); w.reshape(-1)[1] = 9.0; r = w
+c = np.stack([b, b]).T[..., None]; w = c @ np.swapaxes(c, -1, -2); w.reshape(-1)[1] = 9.0; r = w
+c = np.stack([b, b]).T[..., None]; w = c @ c[0, 0].T; w.reshape(-1)[1] = 9.0; r = w
+c = np.stack([b, b])[..., None, None].transpose(1, 2, 0, 4, 3); w = np.linalg.inv(c + 1.0); w.ravel("K")[1] = 9.0; r = w
+c = np.stack([b, b])[..., None, None].transpose(1, 0, 2, 4, 3); w = np.linalg.det(c); w.reshape(-1)[1] = 9.0; r = w
+c = np.stack([b, b])[..., None, None].transpose(2, 1, 0, 4, 3); w = np.linalg.svd(c)[1]; w.reshape(-1)[1] = 9.0; r = w
 """.strip().splitlines()
 BASE = np.arange(6.0).reshape(2, 3) + 0.5
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nbgrad as nb
+
 from .agreement import agree
 from .numpy_surface import NAMESPACES, SAMPLES, TABLES, function_of, named, variables
 from .rows import Rows
@@ -133,3 +135,13 @@ def test_values(change):
                 function = function_of(call, named(NAMESPACES[namespace][0], name))
                 agree(function, *arrays, tolerance=TOLERANCE.get(change, 1e-9))
     assert rows.count > 400
+
+
+@pytest.mark.parametrize(
+    "function", [lambda b: b**2, lambda b: np.log1p(b**2), np.round, lambda b: b**1, lambda b: b**3]
+)
+def test_truth_values_as_numbers(function):
+    b = np.array([True, False])
+    for found in (np.asarray(function(nb.Tensor(b))), nb.jit(function)(b)):
+        assert found.dtype == function(b).dtype
+        np.testing.assert_array_equal(found, function(b))

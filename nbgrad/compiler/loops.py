@@ -60,6 +60,8 @@ WALKS = {0: "b", 1: "c", -1: "r", 2: "d", 3: "t", 4: "q", -2: "e", -3: "u", -4: 
 "d"oubled, as the parts of complex numbers lie, "t"ripled, as coordinates lie, "q"uadrupled, and these in reverse."""
 FAR = frozenset("tqeuv")
 """Those of elements that are only read together with others."""
+BESIDE = frozenset("bc")
+"""Those of which vectors are read and written at once."""
 APART = {letter: stride for stride, letter in WALKS.items()}
 """The stride of each letter."""
 
@@ -297,8 +299,8 @@ class Loop:
     def turned(self) -> frozenset[int]:
         """The arrays that a map reads across: side by side along the axis before the last one, far apart along that.
 
-        Their elements are turned in tiles (tiles.py) where the values take a few instructions. Long functions and masks
-        want more than the row of a tile at a time.
+        Their elements are turned in tiles (tiles.py) where the values take a few instructions, and those of the other
+        arrays lie side by side: then a row of a tile is one vector. Long functions and masks want more than that.
         """
         if len(self.shape) < 2 or min(self.shape[-2:]) < TILE or self.reductions:
             return frozenset()
@@ -307,7 +309,7 @@ class Loop:
         if any(a.view.is_masked for a in self.accesses):
             return frozenset()
         written = {s.access for s in self.stores}
-        return frozenset(
+        found = frozenset(
             [
                 position
                 for position, (buffer, view, dtype) in enumerate(self.accesses)
@@ -319,6 +321,8 @@ class Loop:
                 and tiles_take(dtype)
             ]
         )
+        others = {walk for position, walk in enumerate(self.walks) if position not in found}
+        return found if others <= BESIDE else frozenset()
 
     @computed_once
     def interior(self) -> tuple[Range | None, ...] | None:

@@ -30,14 +30,14 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     elems : array or containers of arrays
         The values, along `axis`.
     reverse : bool
-        Whether to start from the end.
+        Whether to start from the end; then the first argument of `fn` is of later values than the second, as in JAX.
     axis : int
         The axis that counts the values.
 
     Returns
     -------
     as `elems`
-        At position k the values up to k, combined in order.
+        At position k the values up to k (from the last one on down to k, if `reverse`), combined in this order.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     )
 
     def combined(a: Sequence[Node], b: Sequence[Node]) -> list[Node]:
-        pair = [given.filled([Tensor._of(node) for node in one]) for one in ((b, a) if reverse else (a, b))]
+        pair = [given.filled([Tensor._of(node) for node in one]) for one in (a, b)]
         found = Arrays.of(fn(*pair), f"The result of {name_of(fn)}()")
         if found.tree != given.tree or [n.shape for n in found.nodes] != [n.shape for n in a]:
             shapes = [[n.shape for n in one] for one in (a, found.nodes)]

@@ -271,7 +271,7 @@ def backward(
     """Accumulate gradients in leaves (or in `inputs`), and in values that retain theirs."""
     nodes = [output._node for output in outputs]
     order = by_serial([*nodes, *[seed for seed in seeds if seed is not None]])
-    retaining = [node for node in order if node in NOTED and NOTED[node][0].retains] if len(NOTED) else []
+    retaining = _retaining(order) if len(NOTED) else {}
     wanted: list[Node] | None = None
     holders: dict[Node, Tensor] = {}
     if inputs is not None:
@@ -285,7 +285,7 @@ def backward(
         # All hooks run before anything changes, so that one that fails leaves all as it was.
         ready = [
             (node, memory, tensor, seen_by(memory.hooks.values(), gradient) if is_leaf(node) else gradient)
-            for node, memory, tensor, gradient in _with_holders(leaves, found, holders)
+            for node, memory, tensor, gradient in _with_holders(leaves, found, holders, retaining)
         ]
         if not (create_graph if retain_graph is None else retain_graph):
             release(order if wanted is None else passed(nodes, wanted))
@@ -297,8 +297,21 @@ def backward(
                     raise AutogradError(message)
 
 
+def _retaining(order: Sequence[Node]) -> dict[Node, Memory]:
+    """The values among nodes that retain their gradients: after a write in place, the new value of a Tensor does."""
+    found: dict[Node, Memory] = {}
+    for node, (memory, reference) in list(NOTED.items()):
+        if memory.retains:
+            tensor = reference()
+            found[node if tensor is None else tensor._node] = memory
+    return {node: found[node] for node in order if node in found}
+
+
 def _with_holders(
-    leaves: Sequence[Node], found: Sequence[Tensor | None], holders: dict[Node, Tensor]
+    leaves: Sequence[Node],
+    found: Sequence[Tensor | None],
+    holders: dict[Node, Tensor],
+    retaining: dict[Node, Memory],
 ) -> Iterator[tuple[Node, Memory, Tensor | None, Tensor]]:
     """Nodes with gradients, each with the Memory and the Tensor that get it; without those that are gone."""
     for node, gradient in zip(leaves, found, strict=True):
@@ -309,5 +322,5 @@ def _with_holders(
             tensor = node.owner()
         if tensor is not None:
             yield node, memory_of(tensor), tensor, gradient
-        elif node in NOTED:
-            yield node, NOTED[node][0], None, gradient
+        elif node in retaining:
+            yield node, retaining[node], None, gradient

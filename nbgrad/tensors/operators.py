@@ -157,6 +157,9 @@ class Operators(Tensor):
         if modulus is not None:
             message = "pow() of a Tensor takes no modulus."
             raise DtypeError(message)
+        if exponent.__class__ is int and exponent == 2 and self._node.dtype == np.bool_:
+            # NumPy's operator is a square then, of whole numbers of 8 bits.
+            return np.square(self)
         return _power(self, exponent)
 
     def __round__(self, ndigits: int | None = None) -> Any:

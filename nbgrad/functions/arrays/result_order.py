@@ -80,6 +80,19 @@ def like_loop(found: Node, nodes: Sequence[Node]) -> Node:
     return with_axis_order(found, order_of_loop(found.shape, alike))
 
 
+def like_batches(found: Node, core: int, *nodes: Node) -> Node:
+    """A node that lies as results of NumPy's generalised ufuncs do: its last `core` axes in C order, and before them
+    the axes that count matrices as the loop over those of the operands runs."""
+    lead = found.ndim - core
+    if lead < 2 or not any(may_differ(node) for node in nodes):
+        return found
+    known: list[tuple[int, ...]] = []
+    for node in nodes:
+        own = [0 if n == 1 else s for n, s in zip(node.shape[:-2], strides_of(node)[:-2], strict=True)]
+        known.append((*[0] * (lead - len(own)), *own))
+    return with_axis_order(found, [*order_of_loop(found.shape[:lead], known), *range(lead, found.ndim)])
+
+
 def _each(arranged: Callable[[Node], Node], result: Any) -> Any:
     """A result, or each of several, in its order; memory of its own is the only thing that changes."""
     if isinstance(result, Tensor):

@@ -17,7 +17,7 @@ from ...graph.complex_numbers import is_complex, pair, parts
 from ...graph.ir import BOOL, Node, broadcast, elementwise, filled, literal, literal_value, strong
 from ...graph.shapes import Shape, joint_shape
 from ...record.as_node import as_node, wrap
-from ...record.axes_and_dtypes import deliver, inexact, integer
+from ...record.axes_and_dtypes import FLOAT16, deliver, inexact, integer
 from ...record.numbers import FLOAT64
 from ...record.promotion import common_dtype, convert
 from ...record.tensor import Tensor
@@ -197,6 +197,8 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
 def _to_decimals(node: Node, decimals: int) -> Node:
     if is_complex(node):
         return pair(*[_to_decimals(part, decimals) for part in parts(node)])
+    if node.dtype == np.bool_ and decimals == 0:
+        return cast(node, FLOAT16)
     if node.dtype.kind != "f":
         if decimals >= 0:
             return node

@@ -25,6 +25,7 @@ from ...graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent, ma
 from ...graph.shapes import Shape
 from ...record.axes_and_dtypes import FLOAT16, FLOAT32, array_node, filled, inexact
 from ...runtime.evaluate import concrete, require
+from ..arrays.result_order import like_batches
 
 Dtype = np.dtype[Any]
 
@@ -64,7 +65,8 @@ def unbatched(result: Node, shape: Shape, like: Node) -> Node:
     """A result with its leading axes, and with the precision of an operand."""
     if like.dtype == FLOAT16 and result.dtype == FLOAT32:
         result = cast(result, FLOAT16)
-    return reshape(result, shape)
+    found, lead = reshape(result, shape), like.ndim - 2
+    return like_batches(found, len(shape) - lead, like) if lead > 1 and shape[:lead] == like.shape[:lead] else found
 
 
 def real_dtype_of(dtype: Dtype) -> Dtype:

@@ -37,6 +37,7 @@ from ...record.zero_dimensional import as_array
 from ...runtime.memory_order import copied, like_copy
 from ..arrays.creation import diagonal_node, eye
 from ..arrays.reductions import reduce_ufunc
+from ..arrays.result_order import like_batches
 from ..arrays.shaping import common_shape, swap
 from .factorisations import inv
 
@@ -80,8 +81,7 @@ def matmul_node(a: Node, b: Node) -> Node:
     if a.ndim == 1 and b.ndim == 1:
         return contract(a, b)
     row, column = a.ndim == 1, b.ndim == 1
-    a = reshape(a, (1, k)) if row else a
-    b = reshape(b, (k, 1)) if column else b
+    operands = a, b = reshape(a, (1, k)) if row else a, reshape(b, (k, 1)) if column else b
     m, n = a.shape[-2], b.shape[-1]
     batch = common_shape([a.shape[:-2], b.shape[:-2]])
     if math.prod(b.shape[:-2]) == 1:
@@ -93,7 +93,8 @@ def matmul_node(a: Node, b: Node) -> Node:
         result = batched(
             reshape(broadcast(a, (*batch, m, k)), (count, m, k)), reshape(broadcast(b, (*batch, k, n)), (count, k, n))
         )
-    return reshape(result, (*batch, *(() if row else (m,)), *(() if column else (n,))))
+    cores = (*(() if row else (m,)), *(() if column else (n,)))
+    return like_batches(reshape(result, (*batch, *cores)), len(cores), *operands)
 
 
 def tensordot_node(a: Node, b: Node, axes_a: tuple[int, ...], axes_b: tuple[int, ...]) -> Node:
