@@ -299,7 +299,7 @@ def test_kernels_that_are_compiled_side_by_side_are_the_same(monkeypatch: pytest
 
     monkeypatch.setattr(ptx, "compile_ptx", noted)
     ptx.compile_ahead([*kernels, kernels[0]], (9, 0), 3)
-    assert len(compiled) == len(kernels) and all(name.startswith("nbgrad compiles") for name in compiled)
+    assert len(compiled) == len(kernels) and "nbgrad compiles" in compiled
     before = len(compiled)
     for k, kernel in enumerate(kernels):
         assert ptx.cubin(kernel, (9, 0)) == ptx.link(own(scaling_by(k), (9, 0)), (9, 0))[0]

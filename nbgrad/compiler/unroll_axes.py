@@ -4,8 +4,10 @@ In: a simplified graph. Out: an equal graph in which every value with a last axi
 summed over, cut or stretched, is several values without the axis. A loop over three coordinates inside a loop over
 points is too short to be fast, and splits a function of points into many kernels; without it everything that happens to
 a point is one loop over the points. Called by fuse.py. Where the whole array is needed (an output, a special kernel),
-it is a concatenation, and the loops write their coordinate where it belongs. A few long rows that are summed are added
-to each other, so that the sums are not read and written again for each row.
+it is a concatenation, and the loops write their coordinate where it belongs.
+
+A few long rows that are summed are added to each other before, by front.py's call, so that the sums are not read and
+written again for each row.
 
 A region is a set of nodes that share one short axis. It is taken apart as a whole or not at all: arithmetic that only
 runs along contiguous memory is faster as it is.
@@ -350,6 +352,19 @@ class _Splitter:
         return reshape(part, node.shape)
 
 
+def with_rows_combined(outputs: list[Node]) -> list[Node]:
+    """Equal outputs, in which a few long rows that are reduced are combined with each other."""
+    order = topological(outputs)
+    if not any(map(_is_of_few_rows, order)):
+        return outputs
+    made: dict[Node, Node] = {}
+    for node in walked(order):
+        inputs = tuple([made[source] for source in node.inputs])
+        same = node if inputs == node.inputs else Node(node.primitive, inputs, node.params, node.shape, node.dtype)
+        made[node] = _combined_rows(same) if _is_of_few_rows(node) else same
+    return [made[node] for node in outputs]
+
+
 def _is_of_few_rows(node: Node) -> bool:
     """Whether a node reduces an axis of a few long rows."""
     if node.primitive.kind != "reduction" or len(node.params[0]) != 1 or node.dtype == np.float16:
@@ -379,15 +394,7 @@ def _combined(node: Node, parts: Sequence[Node]) -> Node:
 
 
 def take_apart(outputs: list[Node], order: list[Node]) -> tuple[list[Node], list[Node]]:
-    """Equal outputs whose short axes are taken apart where that helps, and all their nodes in order."""
-    if any(map(_is_of_few_rows, order)):
-        rows: dict[Node, Node] = {}
-        for node in walked(order):
-            inputs = tuple([rows[source] for source in node.inputs])
-            same = node if inputs == node.inputs else Node(node.primitive, inputs, node.params, node.shape, node.dtype)
-            rows[node] = _combined_rows(same) if _is_of_few_rows(node) else same
-        outputs = [rows[node] for node in outputs]
-        order = topological(outputs)
+    """Equal outputs whose short trailing axes are taken apart where that helps, and all their nodes in order."""
     for _ in range(MOST_AXES):
         regions = _Regions(order)
         if not regions.split:

@@ -19,6 +19,7 @@ from ..compiler.moved_operands import with_moved_operands
 from ..compiler.operands_across import turned_first
 from ..compiler.results_alone import with_results_alone
 from ..compiler.row_scatter import add_by_rows
+from ..compiler.unroll_axes import with_rows_combined
 from ..graph.complex_storage import interleaved
 from ..graph.ir import PRIMITIVES, Node, literal_value, on_host
 from ..graph.loops.loop_rewrites import pruned
@@ -88,7 +89,7 @@ def front(
         better = rewrite(graph, leaves)
         if better is not graph:
             graph = pruned(simplify(better))
-    graph = with_moved_operands(with_results_alone(graph))
+    graph = with_moved_operands(with_rows_combined(with_results_alone(graph)))
     fused = turned_first(fuse(add_by_rows(graph))) if copies else fuse(graph)
     known = set(leaves)
     read = [n for step in fused.steps for n in step.reads]

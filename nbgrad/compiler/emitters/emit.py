@@ -27,12 +27,11 @@ BLOCK = 512
 
 SHORT_BODY = 8
 """Values in a loop that is bound by memory or by the latency of its sums."""
-SUM, BORDER, INTERIOR, TILE_ROW = "!2", "!3, !4", "!5", "!4, !6"
+SUM, BORDER, INTERIOR = "!2", "!3, !4", "!5"
 HINTS = """!2 = !{!"llvm.loop.interleave.count", i32 2}
 !3 = !{!"llvm.loop.vectorize.enable", i1 false}
 !4 = !{!"llvm.loop.unroll.disable"}
-!5 = !{!"llvm.loop.vectorize.predicate.enable", i1 true}
-!6 = !{!"llvm.loop.vectorize.width", i32 8}"""
+!5 = !{!"llvm.loop.vectorize.predicate.enable", i1 true}"""
 
 FLOAT32 = np.dtype(np.float32)
 FLOAT16 = np.dtype(np.float16).num

@@ -9,10 +9,14 @@ element by element.
 from __future__ import annotations
 
 from ..loops import TILE, Access, Loop
-from .emit import TILE_ROW, Emitter, memory_type
+from .emit import Emitter, memory_type
 
 BAND = 32
 """Rows that go through all columns together: so many elements are read from memory in a row."""
+
+
+ROW = "!6"
+"""The metadata that a row of a tile is a vector; none of the loops of emit.py has it."""
 
 
 class TileEmitter(Emitter):
@@ -20,6 +24,7 @@ class TileEmitter(Emitter):
 
     def __init__(self, loop: Loop) -> None:
         super().__init__(loop)
+        self.hints.append(f'{ROW} = !{{!"llvm.loop.vectorize.width", i32 {TILE}}}')
         self.tiles: dict[int, str] = {}
         """Memory for a turned tile, by the access."""
         self.corner: tuple[str, str] | None = None
@@ -65,7 +70,9 @@ class TileEmitter(Emitter):
 
     def hint(self) -> str:
         """The hint to LLVM: a row of a tile is one vector."""
-        return self.told(TILE_ROW) if self.corner is not None else super().hint()
+        if self.corner is None:
+            return super().hint()
+        return self.told(f"!4, {ROW}")
 
     def turn(self, position: int, access: Access, row: str, column: str) -> None:
         """Read a tile along the rows of memory, and store it with rows and columns exchanged."""

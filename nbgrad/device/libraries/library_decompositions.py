@@ -294,7 +294,7 @@ def _triangular(device: Device, layouts: Sequence[Layout], lower: bool, adjoint:
 DEVICE_ROUTINES: dict[str, Callable[..., Recipe | None]] = {
     "qr": _qr,
     "svd": lambda device, layouts, full: _svd_run(device, layouts, "A" if full else "S"),
-    "svdvals": lambda device, layouts: _svd_run(device, layouts, "N"),
+    "svdvals": lambda device, layouts, full: _svd_run(device, layouts, "N"),
     "eigh": lambda device, layouts, triangle: _eigh_run(device, layouts, triangle, True),
     "eigvalsh": lambda device, layouts, triangle="L": _eigh_run(device, layouts, triangle, False),
     "lu": _square(lu_recipe),
