@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.compiler.sorted_values import FEWEST, SELECTED, SORTED, without_positions
+from nbgrad.compiler.cache import cpu_features
+from nbgrad.compiler.sorted_values import FEWEST, SELECTED, SORTED, sorts_by_values, without_positions
 from nbgrad.graph.builders import argsort, gather
 from nbgrad.graph.ir import placeholder, topological
 from nbgrad.record.axes_and_dtypes import cut
@@ -40,6 +41,34 @@ def test_positions_of_extreme_numbers(dtype):
     ends = info if dtype == "bool" else np.array([info.max, info.min, info.max - 1, 0, 1], dtype)
     x = rng.choice(ends, 40).astype(dtype)
     np.testing.assert_array_equal(nb.jit(np.argsort)(x), np.argsort(x, kind="stable"))
+
+
+BY_RANKS = {
+    "numbers": lambda shape: rng.normal(size=shape) * 10.0 ** rng.integers(-300, 300, shape),
+    "equal ones": lambda shape: numbers(shape),
+    "last digits": lambda shape: 1.0 + rng.integers(0, 500, shape) * 2.0**-52,
+    "last digits in few places": lambda shape: (
+        np.sort(rng.normal(size=shape), -1) * (1 + (rng.random(shape) < 0.01) * 2e-16)
+    ),
+    "last digits, downwards": lambda shape: -1.0 - np.arange(np.prod(shape)).reshape(shape) * 2.0**-52,
+    "float32": lambda shape: rng.normal(size=shape).astype(np.float32),
+    "float16": lambda shape: rng.normal(size=shape).astype(np.float16),
+    "subnormal": lambda shape: rng.integers(-99, 99, shape) * 5e-324,
+    "int64": lambda shape: rng.integers(-(2**63), 2**63 - 1, shape),
+    "neighbours": lambda shape: rng.integers(2**63 - 400, 2**63 - 1, shape),
+    "uint64": lambda shape: rng.integers(0, 2**64 - 1, shape, dtype=np.uint64),
+    "int8": lambda shape: rng.integers(-128, 127, shape).astype(np.int8),
+    "bool": lambda shape: rng.random(shape) < 0.5,
+    "all equal": lambda shape: np.full(shape, -0.0),
+}
+
+
+@pytest.mark.parametrize("name", BY_RANKS)
+def test_positions_by_a_sort_of_ranks(name):
+    for shape in [(600,), (3, 257), (300, 2), (8000,), (4, 4, 40)]:
+        x = BY_RANKS[name](shape)
+        assert sorts_by_values(argsort(placeholder(shape, x.dtype))) == ("+avx2" in cpu_features())
+        np.testing.assert_array_equal(nb.jit(np.argsort)(x), np.argsort(x, kind="stable"))
 
 
 FUNCTIONS = {

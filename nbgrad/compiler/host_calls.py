@@ -83,6 +83,19 @@ def _caller(kernel: Special) -> Callable[[int, int, int, int], None]:
     return call
 
 
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def _sorted_rows(at: int) -> None:
+    try:
+        rows, length = (ctypes.c_int64 * 2).from_address(at)
+        _array(at + 16, (rows, length), np.dtype(np.int64)).sort(axis=-1)
+    except BaseException as error:
+        keep_failure(error)
+
+
+SORTER = ctypes.cast(_sorted_rows, ctypes.c_void_p).value or 0
+"""The address of a function that sorts rows of int64; it gets that of their number, their length, and then the rows."""
+
+
 def result_positions(kernel: Special) -> list[int] | None:
     """The positions of the results that an own kernel writes apart (results_apart.py); None if there is one array."""
     return None if kernel.targets == (kernel.node,) else [node.params[1] for node in kernel.targets]

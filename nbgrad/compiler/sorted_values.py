@@ -7,6 +7,8 @@ device_turns.py.
 A function of the library nbgrad.functions sorts by `argsort` and a gather, so that it differentiates; a program that
 needs no derivative does not need the positions either, and NumPy's sorts of numbers alone use the widest vectors of the
 machine. Where few places of the sorted rows are read, as by a median, a selection does.
+
+Positions are found by the same sorts where they are worth a call: special.py asks here which, and by what function.
 """
 
 from __future__ import annotations
@@ -21,12 +23,17 @@ from ..graph.host_functions import HostFunction
 from ..graph.interpret import interpret
 from ..graph.ir import PRIMITIVES, Node, Primitive, make, topological, with_inputs
 from ..graph.simplify import simplify
+from .cache import cpu_features
 
 ARGSORT, GATHER, SLICE, RESHAPE, INPUT, CONSTANT = (
     PRIMITIVES[name] for name in "argsort gather slice reshape input constant".split()
 )
 FEWEST = 512
 """Elements from which on a call into Python costs less than it saves."""
+LONGEST = 1 << 13
+"""Elements of the longest row whose positions are not found faster by merging."""
+SHARED = 1 << 18
+"""Elements of several rows that threads share."""
 MOST_PLACES = 8
 """Places of the sorted rows that one selection finds faster than a sort."""
 
@@ -39,6 +46,16 @@ def _sort(out: np.ndarray, x: np.ndarray) -> None:
 def _select(out: np.ndarray, x: np.ndarray, places: tuple[int, ...]) -> None:
     out[...] = x
     out.partition(places, axis=-1)
+
+
+def sorts_by_values(node: Node) -> bool:
+    """Whether positions are found by NumPy's sort of ranks with positions in their last bits, rather than by merging.
+
+    It needs the vectors of AVX2 at least, and is done by one thread, where merging of many rows is done by all.
+    """
+    if node.primitive is not ARGSORT or not node.size >= FEWEST or node.shape[-1] < 2:
+        return False
+    return "+avx2" in cpu_features() and (node.size < SHARED or node.size == node.shape[-1])
 
 
 def _same(inputs: Sequence[Node], params: Any) -> Any:

@@ -21,13 +21,14 @@ from ..graph.window_rows import CONVOLUTIONS, multiplications
 from . import cpu
 from .convolution_plan import cut, tile_of
 from .fuse import Special
-from .host_calls import host_address, native_call
+from .host_calls import SORTER, host_address, native_call
 from .matrices.blas_routines import library_address, scratch_extent
 from .matrices.matmul import matmul_function, matmul_rows, matmul_sizes, shared
 from .matrices.small_eigenvalues import negligible_part
 from .matrices.small_factors import block_count, is_small, small_ir, small_key
 from .register_tiles import tiles_ir
 from .scalars import kernel_module, lower
+from .sorted_values import sorts_by_values
 
 NUMBERS, FLOATS, POSITIONS = "int32 int64 float32 float64", "float32 float64", "int64"
 SHARED_PRODUCTS = 16_000_000
@@ -173,6 +174,14 @@ KERNELS: dict[str, SpecialKernel] = {
         lambda node, rows: [rows, node.shape[-1]],
         workspace=lambda node: node.size * 24,
     ),
+    "argsort by values": SpecialKernel(
+        "sort.argsort_by_values",
+        "* int64 int64",
+        NUMBERS,
+        _one,
+        lambda node, rows: [_lines(node), node.shape[-1], SORTER, (node.shape[-1] - 1).bit_length()],
+        workspace=lambda node: 16 + (node.size + 3 * node.shape[-1]) * 8,
+    ),
     "scatter_add": SpecialKernel(
         "scatter.scatter_add", "int64 * *", NUMBERS, _one, lambda node, rows: [node.inputs[0].size, node.size]
     ),
@@ -250,8 +259,8 @@ KERNELS: dict[str, SpecialKernel] = {
         ),
     ),
 }
-"""By the name of the primitive. Products of matrices (matmul.py) and calls of library functions (host_calls.py) have
-code of their own."""
+"""By the name of the primitive, or of a variant. Products of matrices (matmul.py) and calls of library functions
+(host_calls.py) have code of their own."""
 
 
 # ----- Library functions -----
@@ -338,7 +347,7 @@ CHECKED = frozenset([kernel.place for kernel in HOST_KERNELS.values()])
 def _kernel_of(node: Node) -> SpecialKernel | None:
     """The kernel in kernels/ that does a node's work; None if it has code of another kind."""
     if node.name != "host":
-        return KERNELS.get(node.name)
+        return KERNELS.get("argsort by values" if sorts_by_values(node) else node.name)
     name, (operand, *_) = node.params[0].kernel, node.params[-1]
     if name is None or operand[1].name not in FLOATS.split() or 0 in operand[0]:
         return None
