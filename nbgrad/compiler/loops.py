@@ -69,6 +69,7 @@ APART = {letter: stride for stride, letter in WALKS.items()}
 READS = frozenset(["load", "iota", "literal", "gather", "inside", "cast"])
 """Values that compute nothing."""
 LIGHT = frozenset([name for name, primitive in PRIMITIVES.items() if primitive.light])
+SHORT = READS | LIGHT
 
 TILE = 8
 """Rows and columns of the tiles in which arrays are turned."""
@@ -304,21 +305,15 @@ class Loop:
         """
         if len(self.shape) < 2 or min(self.shape[-2:]) < TILE or self.reductions:
             return frozenset()
-        if not all(v.operation in READS or v.operation in LIGHT for v in self.values):
+        if any(a.view.is_masked for a in self.accesses) or any(v.operation not in SHORT for v in self.values):
             return frozenset()
-        if any(a.view.is_masked for a in self.accesses):
-            return frozenset()
-        written = {s.access for s in self.stores}
+        ours = self.gathered.union([s.access for s in self.stores])
         found = frozenset(
             [
                 position
                 for position, (buffer, view, dtype) in enumerate(self.accesses)
-                if buffer >= 0
-                and position not in self.gathered
-                and position not in written
-                and view.strides[-2] == 1
-                and view.strides[-1] not in WALKS
-                and tiles_take(dtype)
+                if buffer >= 0 and position not in ours and tiles_take(dtype)
+                if view.strides[-2] == 1 and view.strides[-1] not in WALKS
             ]
         )
         others = {walk for position, walk in enumerate(self.walks) if position not in found}
