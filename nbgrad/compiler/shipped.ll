@@ -1,35 +1,35 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 20
-; digest nbgrad.kernels.arithmetic 12a691e44ebaf40648bf54129c1d2506
-; digest nbgrad.kernels.bessel 918ef69ccbebaa7d2ff09a88c572a14c
-; digest nbgrad.kernels.comparison 6c6ac5649d3018e079f0d893ec2ab3de
-; digest nbgrad.kernels.convolution e57549248de8c175c442b5d749662e5f
-; digest nbgrad.kernels.error_function c0075d571d0fd90961eedc67e695ddf1
-; digest nbgrad.kernels.exponential 87020688320dbc269d86013192c66fdf
-; digest nbgrad.kernels.gamma 5a6405659cd602f03258275248fd5e1c
-; digest nbgrad.kernels.hyperbolic 92a6ca0d9cda64f9743d4d8dc13bf2cd
-; digest nbgrad.kernels.inverse_trigonometric 0048144973913b4e627a752911293beb
-; digest nbgrad.kernels.jacobi d49d239923e54d7b8da576d04a0b2463
-; digest nbgrad.kernels.linalg e57549248de8c175c442b5d749662e5f
-; digest nbgrad.kernels.logarithm 2ef620fce25be08ce395bd81caed14cd
-; digest nbgrad.kernels.power 615b8f6abd878e33a8356019d80ee46c
-; digest nbgrad.kernels.random e2a5e3b3ad52f4fdd8cae922293a612f
-; digest nbgrad.kernels.reciprocal_root b6a761a8742ca45867e98622897646f0
-; digest nbgrad.kernels.scan 8491763a5795f10c846d234a4f5a9851
-; digest nbgrad.kernels.scatter 64ddf605774fc5f918421c84120e3020
-; digest nbgrad.kernels.sinc 1a7ceaca001f7cf64d3dfbced5403c81
-; digest nbgrad.kernels.single 5dca82eb9babd7355817861d36114c87
-; digest nbgrad.kernels.single_angles 98c6ae6ccf1b35f5b8dbff3df5e88856
-; digest nbgrad.kernels.single_hyperbolic 213f4b1113c09ff5868ccaee2cf38856
-; digest nbgrad.kernels.sort e57549248de8c175c442b5d749662e5f
-; digest nbgrad.kernels.trigonometric 6c387c0e4a6b70e924b8fdd8048e218a
-; digest nbgrad.kernels.widened 8c66d5c960e5e1545a71c57b8fa34183
-; digest nbgrad.kernels.windows b641cda6abda4f3e97516c1681547c11
-; digest nbgrad.runtime.blocks 327dfc2b012cd8bcc7bc1dab2c92c601
-; digest nbgrad.runtime.native 96fafcb5a75781752db98d2b999a8859
-; digest nbgrad.runtime.native_steps 4e72b24c5b806f3a17e048b8144167b7
-; digest nbgrad.runtime.native_tensors efcad3ba04cf9c56892bad4fdeeec43f
-; digest nbgrad.runtime.turns 0a38bafcd9cf41c734300563697ecfd1
+; digest nbgrad.kernels.arithmetic 8d09403e053c8ea0b8c0c44d55c73a56
+; digest nbgrad.kernels.bessel 4c8aff210e93b9d28af9c14f89ff2fc7
+; digest nbgrad.kernels.comparison 10ec8ca3db2aa0544513cefc1ffc00ad
+; digest nbgrad.kernels.convolution dc815c3d5961f3043557fe5ccd800b8d
+; digest nbgrad.kernels.error_function 5e70599c88d2cb8becf0773ae52c6f46
+; digest nbgrad.kernels.exponential 5953c539ad5fdb897494ca37b21d53e1
+; digest nbgrad.kernels.gamma b2c02c2f547783ba4322c89f787cacd2
+; digest nbgrad.kernels.hyperbolic 2aef3ee5c4d9deee904790aecfc64592
+; digest nbgrad.kernels.inverse_trigonometric 501fd9be3a10d2c7c19e9d1e0d35315d
+; digest nbgrad.kernels.jacobi 6c413fd582099a5c0fb71fbb67886d9c
+; digest nbgrad.kernels.linalg dc815c3d5961f3043557fe5ccd800b8d
+; digest nbgrad.kernels.logarithm b2be8c17a257e8aa5984105ad75ae4ca
+; digest nbgrad.kernels.power 091d098034eeb4acec8ef58fde64560c
+; digest nbgrad.kernels.random b657f0c6a32208a2bbb3b1b85d323278
+; digest nbgrad.kernels.reciprocal_root 23a32bbac2643c1cdb08cfd250ea51bb
+; digest nbgrad.kernels.scan 574b659010e6a84eba085a4a9636049f
+; digest nbgrad.kernels.scatter 9dab94572f58be1f02ad572f7deadc4a
+; digest nbgrad.kernels.sinc 32a6082291e10d6cea4ce0b6bd981cef
+; digest nbgrad.kernels.single 25aabb361488975e442472825514c5e4
+; digest nbgrad.kernels.single_angles 445f080f5fbefb055c6698db381a7f11
+; digest nbgrad.kernels.single_hyperbolic d6e38bb6ac43af83e9d458798760be2b
+; digest nbgrad.kernels.sort dc815c3d5961f3043557fe5ccd800b8d
+; digest nbgrad.kernels.trigonometric ad11ac509fc9cdf35bc8f8cfefe4fe40
+; digest nbgrad.kernels.widened 02d7d82f7d68d293720c699df797d71b
+; digest nbgrad.kernels.windows 731b14d0a17f4c277b5eea614cf55ec4
+; digest nbgrad.runtime.blocks 94cc299f8411e2447ed91de1501ccacf
+; digest nbgrad.runtime.native 981b2eec2d04d2cd5cd88018fa4fad8b
+; digest nbgrad.runtime.native_steps 621cbd16cedd024a07ef433e82e2c7f3
+; digest nbgrad.runtime.native_tensors 581ab68d2d430e0d177eedb80c481844
+; digest nbgrad.runtime.turns 62440ad3aff72f0d388f801e2d097090
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -12860,1859 +12860,5644 @@ _ZN6nbgrad7kernels4scan15running_minimumB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRY
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*int32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
-declare i64 @llvm.smax.i64(i64, i64)
-
 declare i64 @llvm.smin.i64(i64, i64)
 
-declare { i64, i1 } @llvm.uadd.with.overflow.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %a1, ptr nocapture %a2, ptr nocapture readonly %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.20.i = getelementptr i8, ptr %a3, i64 8
-  %.21.i = load i64, ptr %.20.i, align 8
-  %.33.i = icmp sgt i64 %.21.i, 12
-  br i1 %.33.i, label %B52.i, label %B90.endif.i
+  %.16.i = getelementptr i8, ptr %a3, i64 8
+  %.17.i = load i64, ptr %.16.i, align 8
+  %.57.i = sub i64 %a5, %a4
+  %.10244.not.i = icmp slt i64 %.57.i, 1
+  br i1 %.10244.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader.i
 
-B52.i:                                            ; preds = %0, %B52.i
-  %levels.2.0.i = phi i64 [ %.36.i, %B52.i ], [ 0, %0 ]
-  %.36.i = add i64 %levels.2.0.i, 1
-  %.42.i = lshr i64 %.21.i, %.36.i
-  %.43.i = icmp samesign ugt i64 %.42.i, 12
-  br i1 %.43.i, label %B52.i, label %B90.endif.i
+B54.preheader.i:                                  ; preds = %0
+  %.54296.idx.i.i = shl i64 %.17.i, 4
+  %1 = mul i64 %a4, 24
+  %2 = add i64 %1, 8
+  %3 = mul i64 %.17.i, %2
+  %scevgep.i = getelementptr i8, ptr %a1, i64 %3
+  %4 = mul i64 %.17.i, 24
+  %5 = shl i64 %a4, 2
+  %6 = mul i64 %5, %.17.i
+  %scevgep13.i = getelementptr i8, ptr %a0, i64 %6
+  %7 = shl i64 %.17.i, 2
+  %8 = icmp sgt i64 %.17.i, 12
+  br label %B54.i
 
-B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B734.endif.i
-  %scevgep26.i = getelementptr i8, ptr %lsr.iv.i, i64 %11
-  %scevgep31.i = getelementptr i8, ptr %lsr.iv30.i, i64 %14
-  %.135.i = icmp sgt i64 %.134491.i, 1
-  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+B54.i:                                            ; preds = %B52.backedge.i, %B54.preheader.i
+  %lsr.iv14.i = phi ptr [ %scevgep13.i, %B54.preheader.i ], [ %scevgep15.i, %B52.backedge.i ]
+  %lsr.iv9.i = phi ptr [ %scevgep.i, %B54.preheader.i ], [ %scevgep10.i, %B52.backedge.i ]
+  %.1014246.i = phi i64 [ %.57.i, %B54.preheader.i ], [ %.111.i, %B52.backedge.i ]
+  %.1084345.i = phi i64 [ %a4, %B54.preheader.i ], [ %.115.i, %B52.backedge.i ]
+  %.141.i = mul nsw i64 %.1084345.i, %.17.i
+  %.145.idx.reass.i = mul i64 %.1084345.i, %4
+  %.145.i = getelementptr i8, ptr %a1, i64 %.145.idx.reass.i
+  %.147.i = getelementptr i64, ptr %a2, i64 %.141.i
+  br i1 %8, label %B36.i.i, label %.thread.i.i
 
-B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
-  %lsr.iv30.i = phi ptr [ %scevgep29.i, %B126.lr.ph.i ], [ %scevgep31.i, %B124.loopexit.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B126.lr.ph.i ], [ %scevgep26.i, %B124.loopexit.i ]
-  %.76.0.i = phi i64 [ %a4, %B126.lr.ph.i ], [ %.148.i, %B124.loopexit.i ]
-  %.134491.i = phi i64 [ %.89.i, %B126.lr.ph.i ], [ %.144.i, %B124.loopexit.i ]
-  %.144.i = add nsw i64 %.134491.i, -1
-  %.148.i = add i64 %.76.0.i, 1
-  %.174.i = mul nsw i64 %.76.0.i, %.21.i
-  %.181.idx.reass.i = mul i64 %.76.0.i, %11
-  %.181.i = getelementptr i8, ptr %a1, i64 %.181.idx.reass.i
-  %.187.i = getelementptr i64, ptr %a2, i64 %.174.i
-  %.197.i = getelementptr i64, ptr %.181.i, i64 %.21.i
-  %.204.i = getelementptr i8, ptr %.181.i, i64 %.204.idx.i
-  %spec.select.i = select i1 %17, ptr %.187.i, ptr %.204.i
-  %spec.select372.i = select i1 %17, ptr %.204.i, ptr %.187.i
-  br i1 %15, label %B334.endif.i, label %B734.endif.i
+.thread.i.i:                                      ; preds = %B54.i
+  %.54296.i.i = getelementptr i8, ptr %.145.i, i64 %.54296.idx.i.i
+  %.47300490.i.i = getelementptr i64, ptr %.145.i, i64 %.17.i
+  br label %B200.endif.lr.ph.i.i
 
-B332.loopexit.i:                                  ; preds = %B710.i, %B334.endif.i
-  %exitcond.not.i = icmp eq i64 %.325.i, %storemerge373.i
-  br i1 %exitcond.not.i, label %B734.endif.i, label %B334.endif.i
+B36.i.i:                                          ; preds = %B54.i, %B36.i.i
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B36.i.i ], [ -2, %B54.i ]
+  %9 = add i64 %lsr.iv.i, 3
+  %.36.i.i = lshr i64 %.17.i, %9
+  %.37.i.i = icmp samesign ugt i64 %.36.i.i, 12
+  %lsr.iv.next.i = add i64 %lsr.iv.i, 1
+  br i1 %.37.i.i, label %B36.i.i, label %B162.endif.i.i
 
-B408.i:                                           ; preds = %B408.preheader25.i, %B408.i
-  %lsr.iv35.i = phi i64 [ %28, %B408.preheader25.i ], [ %lsr.iv.next36.i, %B408.i ]
-  %lsr.iv34.i = phi i64 [ %26, %B408.preheader25.i ], [ %lsr.iv.next.i, %B408.i ]
-  %scevgep45.i = getelementptr i8, ptr %lsr.iv30.i, i64 %lsr.iv35.i
-  %scevgep46.i = getelementptr i8, ptr %scevgep45.i, i64 -12
-  %.488.i = load i32, ptr %scevgep46.i, align 4
-  %.489.i = sext i32 %.488.i to i64
-  %1 = shl i64 %lsr.iv35.i, 1
-  %scevgep39.i = getelementptr i8, ptr %lsr.iv.i, i64 %1
-  %scevgep40.i = getelementptr i8, ptr %scevgep39.i, i64 -24
-  store i64 %.489.i, ptr %scevgep40.i, align 8
-  %scevgep48.i = getelementptr i8, ptr %scevgep45.i, i64 -8
-  %.488.1.i = load i32, ptr %scevgep48.i, align 4
-  %.489.1.i = sext i32 %.488.1.i to i64
-  %scevgep43.i = getelementptr i8, ptr %scevgep39.i, i64 -16
-  store i64 %.489.1.i, ptr %scevgep43.i, align 8
-  %scevgep50.i = getelementptr i8, ptr %scevgep45.i, i64 -4
-  %.488.2.i = load i32, ptr %scevgep50.i, align 4
-  %.489.2.i = sext i32 %.488.2.i to i64
-  %scevgep38.i = getelementptr i8, ptr %scevgep39.i, i64 -8
-  store i64 %.489.2.i, ptr %scevgep38.i, align 8
-  %.488.3.i = load i32, ptr %scevgep45.i, align 4
-  %.489.3.i = sext i32 %.488.3.i to i64
-  store i64 %.489.3.i, ptr %scevgep39.i, align 8
-  %lsr.iv.next.i = add i64 %lsr.iv34.i, -4
-  %lsr.iv.next36.i = add i64 %lsr.iv35.i, 16
-  %.446.3.i = icmp ult i64 %lsr.iv.next.i, -2
-  br i1 %.446.3.i, label %B408.i, label %B500.endif.preheader.i
+B198.loopexit.i.i:                                ; preds = %B576.i.i, %B200.endif.i.i
+  %exitcond.not.i.i = icmp eq i64 %.177.i.i, %19
+  br i1 %exitcond.not.i.i, label %B600.endif.i.i, label %B200.endif.i.i
 
-B500.endif.preheader.i:                           ; preds = %B408.i, %B408.prol.loopexit.i
-  %2 = add i64 %.361.i, -2
-  %.725.prol.i = add i64 %.353.i, 1
-  %3 = sub i64 %.353.i, %.361.i
-  %sunkaddr70.i = shl i64 %.353.i, 3
-  %sunkaddr71.i = getelementptr i8, ptr %.197.i, i64 %sunkaddr70.i
-  br label %B500.endif.i
+B274.i.i:                                         ; preds = %B274.preheader25.i.i, %B274.i.i
+  %lsr.iv31.i.i = phi i64 [ %30, %B274.preheader25.i.i ], [ %lsr.iv.next32.i.i, %B274.i.i ]
+  %lsr.iv.i.i = phi i64 [ %28, %B274.preheader25.i.i ], [ %lsr.iv.next.i.i, %B274.i.i ]
+  %scevgep18.i = getelementptr i8, ptr %lsr.iv14.i, i64 %lsr.iv31.i.i
+  %scevgep19.i = getelementptr i8, ptr %scevgep18.i, i64 -12
+  %.340.i.i = load i32, ptr %scevgep19.i, align 4
+  %.341.i.i = sext i32 %.340.i.i to i64
+  %10 = shl i64 %lsr.iv31.i.i, 1
+  %scevgep26.i = getelementptr i8, ptr %lsr.iv9.i, i64 %10
+  %scevgep25.i = getelementptr i8, ptr %scevgep26.i, i64 -24
+  store i64 %.341.i.i, ptr %scevgep25.i, align 8
+  %scevgep23.i = getelementptr i8, ptr %scevgep18.i, i64 -8
+  %.340.1.i.i = load i32, ptr %scevgep23.i, align 4
+  %.341.1.i.i = sext i32 %.340.1.i.i to i64
+  %scevgep30.i = getelementptr i8, ptr %scevgep26.i, i64 -16
+  store i64 %.341.1.i.i, ptr %scevgep30.i, align 8
+  %scevgep21.i = getelementptr i8, ptr %scevgep18.i, i64 -4
+  %.340.2.i.i = load i32, ptr %scevgep21.i, align 4
+  %.341.2.i.i = sext i32 %.340.2.i.i to i64
+  %scevgep28.i = getelementptr i8, ptr %scevgep26.i, i64 -8
+  store i64 %.341.2.i.i, ptr %scevgep28.i, align 8
+  %.340.3.i.i = load i32, ptr %scevgep18.i, align 4
+  %.341.3.i.i = sext i32 %.340.3.i.i to i64
+  store i64 %.341.3.i.i, ptr %scevgep26.i, align 8
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
+  %lsr.iv.next32.i.i = add i64 %lsr.iv31.i.i, 16
+  %.298.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
+  br i1 %.298.3.i.i, label %B274.i.i, label %B366.endif.preheader.i.i
 
-B710.i:                                           ; preds = %B656.endif.i, %B656.endif.prol.loopexit.i, %B616.endif.i
-  %place.4.3.lcssa.i = phi i64 [ %place.3.3.lcssa.i, %B616.endif.i ], [ %.945.lcssa.unr.i, %B656.endif.prol.loopexit.i ], [ %.945.1.i, %B656.endif.i ]
-  %.956.i = getelementptr i64, ptr %.181.i, i64 %place.4.3.lcssa.i
-  store i64 %.623.i, ptr %.956.i, align 8
-  %.963.i = getelementptr i64, ptr %spec.select.i, i64 %place.4.3.lcssa.i
-  store i64 %.585410425.i, ptr %.963.i, align 8
-  %indvar.next.i = add nuw nsw i64 %indvar.i, 1
-  %.579.i = icmp sgt i64 %.578408426.i, 1
-  br i1 %.579.i, label %B500.endif.i, label %B332.loopexit.i
+B366.endif.preheader.i.i:                         ; preds = %B274.i.i, %B274.prol.loopexit.i.i
+  %11 = add i64 %.213.i.i, -2
+  %.577.prol.i.i = add i64 %.205.i.i, 1
+  %12 = sub i64 %.205.i.i, %.213.i.i
+  %sunkaddr46.i = shl i64 %.205.i.i, 3
+  %sunkaddr47.i = getelementptr i8, ptr %20, i64 %sunkaddr46.i
+  br label %B366.endif.i.i
 
-B768.loopexit.i:                                  ; preds = %B812.backedge.i, %B770.endif.i
-  %.1089.i = icmp sgt i64 %.1033.0.i, 1
-  br i1 %.1089.i, label %B770.endif.i, label %B124.loopexit.i
+B576.i.i:                                         ; preds = %B522.endif.i.i, %B522.endif.prol.loopexit.i.i, %B482.endif.i.i
+  %place.4.2.lcssa.i.i = phi i64 [ %place.3.2.lcssa.i.i, %B482.endif.i.i ], [ %.797.lcssa.unr.i.i, %B522.endif.prol.loopexit.i.i ], [ %.797.1.i.i, %B522.endif.i.i ]
+  %.808.i.i = getelementptr i64, ptr %.145.i, i64 %place.4.2.lcssa.i.i
+  store i64 %.475.i.i, ptr %.808.i.i, align 8
+  %.815.i.i = getelementptr i64, ptr %order.3.0495507.i.i, i64 %place.4.2.lcssa.i.i
+  store i64 %.437372387.i.i, ptr %.815.i.i, align 8
+  %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
+  %.431.i.i = icmp sgt i64 %.430370388.i.i, 1
+  br i1 %.431.i.i, label %B366.endif.i.i, label %B198.loopexit.i.i
 
-B814.i:                                           ; preds = %B814.preheader.i, %B812.backedge.i
-  %.1155.0.i = phi i64 [ %.1224.i, %B812.backedge.i ], [ 0, %B814.preheader.i ]
-  %.1210481.i = phi i64 [ %.1220.i, %B812.backedge.i ], [ %.1188367375.i, %B814.preheader.i ]
-  %.1224.i = add nuw nsw i64 %.1155.0.i, 2
-  %.1250.i = mul nsw i64 %.1155.0.i, %.21.i
-  %.1252.i = ashr i64 %.1250.i, %.1033.0.i
-  %.1253.i = or disjoint i64 %.1155.0.i, 1
-  %.1255.i = mul nsw i64 %.1253.i, %.21.i
-  %.1257.i = ashr i64 %.1255.i, %.1033.0.i
-  %.1260.i = mul nsw i64 %.1224.i, %.21.i
-  %.1262.i = ashr i64 %.1260.i, %.1033.0.i
-  %.30.i.i = add nsw i64 %.1257.i, -1
-  %.40.i.i = sub nsw i64 %.1257.i, %.1252.i
-  %.42.i.i = sub nsw i64 %.1262.i, %.1257.i
-  %.44.i.i = tail call i64 @llvm.smin.i64(i64 %.42.i.i, i64 %.40.i.i)
-  %.130104.not.i.i = icmp slt i64 %.44.i.i, 1
-  br i1 %.130104.not.i.i, label %B444.i.i, label %B108.endif.endif.preheader.i.i
+B634.loopexit.i.i:                                ; preds = %B678.backedge.i.i, %B636.endif.i.i
+  %.945.i.i = icmp sgt i64 %.889.0.i.i, 1
+  br i1 %.945.i.i, label %B636.endif.i.i, label %B52.backedge.i
 
-B108.endif.endif.preheader.i.i:                   ; preds = %B814.i
-  %.35.i.i = add nsw i64 %.1262.i, -1
-  %4 = shl i64 %.1252.i, 3
-  %scevgep11.i.i = getelementptr i8, ptr %other_order.3.1487.i, i64 %4
-  %scevgep13.i.i = getelementptr i8, ptr %other_keys.2.1486.i, i64 %4
-  br label %B108.endif.endif.i.i
+B680.i.i:                                         ; preds = %B680.preheader.i.i, %B678.backedge.i.i
+  %.1011.0.i.i = phi i64 [ %.1080.i.i, %B678.backedge.i.i ], [ 0, %B680.preheader.i.i ]
+  %.1066443.i.i = phi i64 [ %.1076.i.i, %B678.backedge.i.i ], [ %.1044330337.i.i, %B680.preheader.i.i ]
+  %.1080.i.i = add nuw nsw i64 %.1011.0.i.i, 2
+  %.1106.i.i = mul nsw i64 %.1011.0.i.i, %.17.i
+  %.1108.i.i = ashr i64 %.1106.i.i, %.889.0.i.i
+  %.1109.i.i = or disjoint i64 %.1011.0.i.i, 1
+  %.1111.i.i = mul nsw i64 %.1109.i.i, %.17.i
+  %.1113.i.i = ashr i64 %.1111.i.i, %.889.0.i.i
+  %.1116.i.i = mul nsw i64 %.1080.i.i, %.17.i
+  %.1118.i.i = ashr i64 %.1116.i.i, %.889.0.i.i
+  %.30.i.i.i = add nsw i64 %.1113.i.i, -1
+  %.40.i.i.i = sub nsw i64 %.1113.i.i, %.1108.i.i
+  %.42.i.i.i = sub nsw i64 %.1118.i.i, %.1113.i.i
+  %.44.i.i.i = tail call i64 @llvm.smin.i64(i64 %.42.i.i.i, i64 %.40.i.i.i)
+  %.130104.not.i.i.i = icmp slt i64 %.44.i.i.i, 1
+  br i1 %.130104.not.i.i.i, label %B444.i.i.i, label %B108.endif.endif.preheader.i.i.i
 
-B444.i.i:                                         ; preds = %B108.endif.endif.i.i, %B814.i
-  %left.2.0.lcssa.i.i = phi i64 [ %.1252.i, %B814.i ], [ %.229.i.i, %B108.endif.endif.i.i ]
-  %right.2.0.lcssa.i.i = phi i64 [ %.1257.i, %B814.i ], [ %.224.i.i, %B108.endif.endif.i.i ]
-  %last_left.2.0.lcssa.i.i = phi i64 [ %.30.i.i, %B814.i ], [ %.290.i.i, %B108.endif.endif.i.i ]
-  %.306.i.i = shl nsw i64 %.44.i.i, 1
-  %.309.i.i = sub nsw i64 %.1262.i, %.1252.i
-  %.312.i.i = icmp slt i64 %.306.i.i, %.309.i.i
-  br i1 %.312.i.i, label %B468.i.i, label %B812.backedge.i
+B108.endif.endif.preheader.i.i.i:                 ; preds = %B680.i.i
+  %.35.i.i.i = add nsw i64 %.1118.i.i, -1
+  %13 = shl i64 %.1108.i.i, 3
+  %scevgep11.i.i.i = getelementptr i8, ptr %other_order.3.0449.i.i, i64 %13
+  %scevgep13.i.i.i = getelementptr i8, ptr %other_keys.2.0448.i.i, i64 %13
+  br label %B108.endif.endif.i.i.i
 
-B468.i.i:                                         ; preds = %B444.i.i
-  %.316.not.i.i = icmp sgt i64 %left.2.0.lcssa.i.i, %last_left.2.0.lcssa.i.i
-  %spec.select.i.i = select i1 %.316.not.i.i, i64 %right.2.0.lcssa.i.i, i64 %left.2.0.lcssa.i.i
-  %.341.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %spec.select.i.i
-  %.342.i.i = load i64, ptr %.341.i.i, align 8
-  %.347.i.i = add nsw i64 %.44.i.i, %.1252.i
-  %.349.i.i = getelementptr i64, ptr %other_keys.2.1486.i, i64 %.347.i.i
-  store i64 %.342.i.i, ptr %.349.i.i, align 8
-  %.354.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %spec.select.i.i
-  %.355.i.i = load i64, ptr %.354.i.i, align 8
-  %.366.i.i = getelementptr i64, ptr %other_order.3.1487.i, i64 %.347.i.i
-  store i64 %.355.i.i, ptr %.366.i.i, align 8
-  br label %B812.backedge.i
+B444.i.i.i:                                       ; preds = %B108.endif.endif.i.i.i, %B680.i.i
+  %left.2.0.lcssa.i.i.i = phi i64 [ %.1108.i.i, %B680.i.i ], [ %.229.i.i.i, %B108.endif.endif.i.i.i ]
+  %right.2.0.lcssa.i.i.i = phi i64 [ %.1113.i.i, %B680.i.i ], [ %.224.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_left.2.0.lcssa.i.i.i = phi i64 [ %.30.i.i.i, %B680.i.i ], [ %.290.i.i.i, %B108.endif.endif.i.i.i ]
+  %.306.i.i.i = shl nsw i64 %.44.i.i.i, 1
+  %.309.i.i.i = sub nsw i64 %.1118.i.i, %.1108.i.i
+  %.312.i.i.i = icmp slt i64 %.306.i.i.i, %.309.i.i.i
+  br i1 %.312.i.i.i, label %B468.i.i.i, label %B678.backedge.i.i
 
-B108.endif.endif.i.i:                             ; preds = %B108.endif.endif.i.i, %B108.endif.endif.preheader.i.i
-  %lsr.iv.i.i = phi i64 [ %.1262.i, %B108.endif.endif.preheader.i.i ], [ %lsr.iv.next.i.i, %B108.endif.endif.i.i ]
-  %last_right.2.0110.i.i = phi i64 [ %.35.i.i, %B108.endif.endif.preheader.i.i ], [ %.295.i.i, %B108.endif.endif.i.i ]
-  %last_left.2.0109.i.i = phi i64 [ %.30.i.i, %B108.endif.endif.preheader.i.i ], [ %.290.i.i, %B108.endif.endif.i.i ]
-  %right.2.0108.i.i = phi i64 [ %.1257.i, %B108.endif.endif.preheader.i.i ], [ %.224.i.i, %B108.endif.endif.i.i ]
-  %left.2.0107.i.i = phi i64 [ %.1252.i, %B108.endif.endif.preheader.i.i ], [ %.229.i.i, %B108.endif.endif.i.i ]
-  %.136102105.i.i = phi i64 [ 0, %B108.endif.endif.preheader.i.i ], [ %.143.i.i, %B108.endif.endif.i.i ]
-  %.143.i.i = add nuw nsw i64 %.136102105.i.i, 1
-  %.171.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %right.2.0108.i.i
-  %.172.i.i = load i64, ptr %.171.i.i, align 8
-  %.175.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %left.2.0107.i.i
-  %.176.i.i = load i64, ptr %.175.i.i, align 8
-  %.6.i.i.i = xor i64 %.176.i.i, -1
-  %.7.i.i.i = and i64 %.172.i.i, %.6.i.i.i
-  %5 = xor i64 %.176.i.i, %.172.i.i
-  %.9.i.i.i = xor i64 %5, -1
-  %.10.i.i.i = sub nsw i64 %.172.i.i, %.176.i.i
-  %.11.i.i.i = and i64 %.10.i.i.i, %.9.i.i.i
+B468.i.i.i:                                       ; preds = %B444.i.i.i
+  %.316.not.i.i.i = icmp sgt i64 %left.2.0.lcssa.i.i.i, %last_left.2.0.lcssa.i.i.i
+  %spec.select.i.i.i = select i1 %.316.not.i.i.i, i64 %right.2.0.lcssa.i.i.i, i64 %left.2.0.lcssa.i.i.i
+  %.341.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %spec.select.i.i.i
+  %.342.i.i.i = load i64, ptr %.341.i.i.i, align 8
+  %.347.i.i.i = add nsw i64 %.44.i.i.i, %.1108.i.i
+  %.349.i.i.i = getelementptr i64, ptr %other_keys.2.0448.i.i, i64 %.347.i.i.i
+  store i64 %.342.i.i.i, ptr %.349.i.i.i, align 8
+  %.354.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %spec.select.i.i.i
+  %.355.i.i.i = load i64, ptr %.354.i.i.i, align 8
+  %.366.i.i.i = getelementptr i64, ptr %other_order.3.0449.i.i, i64 %.347.i.i.i
+  store i64 %.355.i.i.i, ptr %.366.i.i.i, align 8
+  br label %B678.backedge.i.i
+
+B108.endif.endif.i.i.i:                           ; preds = %B108.endif.endif.i.i.i, %B108.endif.endif.preheader.i.i.i
+  %lsr.iv.i.i.i = phi i64 [ %.1118.i.i, %B108.endif.endif.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_right.2.0110.i.i.i = phi i64 [ %.35.i.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.295.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_left.2.0109.i.i.i = phi i64 [ %.30.i.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.290.i.i.i, %B108.endif.endif.i.i.i ]
+  %right.2.0108.i.i.i = phi i64 [ %.1113.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.224.i.i.i, %B108.endif.endif.i.i.i ]
+  %left.2.0107.i.i.i = phi i64 [ %.1108.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.229.i.i.i, %B108.endif.endif.i.i.i ]
+  %.136102105.i.i.i = phi i64 [ 0, %B108.endif.endif.preheader.i.i.i ], [ %.143.i.i.i, %B108.endif.endif.i.i.i ]
+  %.143.i.i.i = add nuw nsw i64 %.136102105.i.i.i, 1
+  %.171.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %right.2.0108.i.i.i
+  %.172.i.i.i = load i64, ptr %.171.i.i.i, align 8
+  %.175.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %left.2.0107.i.i.i
+  %.176.i.i.i = load i64, ptr %.175.i.i.i, align 8
+  %.6.i.i.i.i = xor i64 %.176.i.i.i, -1
+  %.7.i.i.i.i = and i64 %.172.i.i.i, %.6.i.i.i.i
+  %14 = xor i64 %.176.i.i.i, %.172.i.i.i
+  %.9.i.i.i.i = xor i64 %14, -1
+  %.10.i.i.i.i = sub nsw i64 %.172.i.i.i, %.176.i.i.i
+  %.11.i.i.i.i = and i64 %.10.i.i.i.i, %.9.i.i.i.i
+  %.12.i.i.i.i = or i64 %.11.i.i.i.i, %.7.i.i.i.i
+  %.13.i.i.i.i = ashr i64 %.12.i.i.i.i, 63
+  %.203.i.i.i = sub nsw i64 %right.2.0108.i.i.i, %left.2.0107.i.i.i
+  %.204.i.i.i = and i64 %.13.i.i.i.i, %.203.i.i.i
+  %.206.i.i.i = add nsw i64 %.204.i.i.i, %left.2.0107.i.i.i
+  %.208.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %.206.i.i.i
+  %.209.i.i.i = load i64, ptr %.208.i.i.i, align 8
+  %15 = shl i64 %.136102105.i.i.i, 3
+  %scevgep14.i.i.i = getelementptr i8, ptr %scevgep13.i.i.i, i64 %15
+  store i64 %.209.i.i.i, ptr %scevgep14.i.i.i, align 8
+  %.216.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %.206.i.i.i
+  %.217.i.i.i = load i64, ptr %.216.i.i.i, align 8
+  %scevgep12.i.i.i = getelementptr i8, ptr %scevgep11.i.i.i, i64 %15
+  store i64 %.217.i.i.i, ptr %scevgep12.i.i.i, align 8
+  %.235.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %last_right.2.0110.i.i.i
+  %.236.i.i.i = load i64, ptr %.235.i.i.i, align 8
+  %.239.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %last_left.2.0109.i.i.i
+  %.240.i.i.i = load i64, ptr %.239.i.i.i, align 8
+  %.6.i1.i.i.i = xor i64 %.240.i.i.i, -1
+  %.7.i2.i.i.i = and i64 %.236.i.i.i, %.6.i1.i.i.i
+  %16 = xor i64 %.240.i.i.i, %.236.i.i.i
+  %.9.i3.i.i.i = xor i64 %16, -1
+  %.10.i4.i.i.i = sub nsw i64 %.236.i.i.i, %.240.i.i.i
+  %.11.i5.i.i.i = and i64 %.10.i4.i.i.i, %.9.i3.i.i.i
+  %.12.i6.i.i.i = or i64 %.11.i5.i.i.i, %.7.i2.i.i.i
+  %.13.i7.i.i.i = ashr i64 %.12.i6.i.i.i, 63
+  %.227.i.i.i = add i64 %left.2.0107.i.i.i, 1
+  %.229.i.i.i = add i64 %.227.i.i.i, %.13.i.i.i.i
+  %.224.i.i.i = sub nsw i64 %right.2.0108.i.i.i, %.13.i.i.i.i
+  %.267.i.i.i = sub nsw i64 %last_left.2.0109.i.i.i, %last_right.2.0110.i.i.i
+  %.268.i.i.i = and i64 %.13.i7.i.i.i, %.267.i.i.i
+  %.270.i.i.i = add nsw i64 %.268.i.i.i, %last_right.2.0110.i.i.i
+  %.272.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %.270.i.i.i
+  %.273.i.i.i = load i64, ptr %.272.i.i.i, align 8
+  %sunkaddr.i = shl i64 %lsr.iv.i.i.i, 3
+  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %sunkaddr.i
+  store i64 %.273.i.i.i, ptr %gep.i, align 8
+  %.281.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %.270.i.i.i
+  %.282.i.i.i = load i64, ptr %.281.i.i.i, align 8
+  %gep2.i = getelementptr i8, ptr %invariant.gep1.i, i64 %sunkaddr.i
+  store i64 %.282.i.i.i, ptr %gep2.i, align 8
+  %.290.i.i.i = add nsw i64 %.13.i7.i.i.i, %last_left.2.0109.i.i.i
+  %.293.neg.i.i.i = xor i64 %.13.i7.i.i.i, -1
+  %.295.i.i.i = add i64 %last_right.2.0110.i.i.i, %.293.neg.i.i.i
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %exitcond.not.i.i.i = icmp eq i64 %.44.i.i.i, %.143.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B444.i.i.i, label %B108.endif.endif.i.i.i
+
+B678.backedge.i.i:                                ; preds = %B468.i.i.i, %B444.i.i.i
+  %.1076.i.i = add nsw i64 %.1066443.i.i, -1
+  %.1067.i.i = icmp sgt i64 %.1066443.i.i, 1
+  br i1 %.1067.i.i, label %B680.i.i, label %B634.loopexit.i.i
+
+B162.endif.i.i:                                   ; preds = %B36.i.i
+  %.54.i.i = getelementptr i8, ptr %.145.i, i64 %.54296.idx.i.i
+  %17 = and i64 %lsr.iv.i, 1
+  %.64.not.not.i.not.not.i = icmp eq i64 %17, 0
+  %spec.select.i.i = select i1 %.64.not.not.i.not.not.i, ptr %.54.i.i, ptr %.147.i
+  %spec.select335.i.i = select i1 %.64.not.not.i.not.not.i, ptr %.147.i, ptr %.54.i.i
+  %.47300.i.i = getelementptr i64, ptr %.145.i, i64 %.17.i
+  %.120.not.i.i = icmp ne i64 %lsr.iv.next.i, 61
+  %18 = add i64 %lsr.iv.i, 2
+  %.82.i.i = shl nuw i64 2, %18
+  %.164424.i.i = icmp sgt i64 %.82.i.i, 0
+  %or.cond.i.i = select i1 %.120.not.i.i, i1 %.164424.i.i, i1 false
+  br i1 %or.cond.i.i, label %B200.endif.lr.ph.i.i, label %B600.endif.i.i
+
+B200.endif.lr.ph.i.i:                             ; preds = %B162.endif.i.i, %.thread.i.i
+  %19 = phi i64 [ 1, %.thread.i.i ], [ %.82.i.i, %B162.endif.i.i ]
+  %levels.3.1299494509.i.i = phi i64 [ 0, %.thread.i.i ], [ %9, %B162.endif.i.i ]
+  %order.3.0495507.i.i = phi ptr [ %.147.i, %.thread.i.i ], [ %spec.select.i.i, %B162.endif.i.i ]
+  %other_order.4.0496506.i.i = phi ptr [ %.54296.i.i, %.thread.i.i ], [ %spec.select335.i.i, %B162.endif.i.i ]
+  %.47300497503.i.i = phi ptr [ %.47300490.i.i, %.thread.i.i ], [ %.47300.i.i, %B162.endif.i.i ]
+  %20 = getelementptr i64, ptr %.145.i, i64 %.17.i
+  br label %B200.endif.i.i
+
+B200.endif.i.i:                                   ; preds = %B200.endif.lr.ph.i.i, %B198.loopexit.i.i
+  %.170397429.i.i = phi i64 [ 0, %B200.endif.lr.ph.i.i ], [ %.177.i.i, %B198.loopexit.i.i ]
+  %.177.i.i = add nuw nsw i64 %.170397429.i.i, 1
+  %.203.i.i = mul nsw i64 %.170397429.i.i, %.17.i
+  %.205.i.i = ashr i64 %.203.i.i, %levels.3.1299494509.i.i
+  %.211.i.i = mul nsw i64 %.177.i.i, %.17.i
+  %.213.i.i = ashr i64 %.211.i.i, %levels.3.1299494509.i.i
+  %.255.i.i = sub i64 %.213.i.i, %.205.i.i
+  %.256.i.i = icmp sgt i64 %.255.i.i, 0
+  %..255.i.i = tail call i64 @llvm.smax.i64(i64 %.255.i.i, i64 0)
+  br i1 %.256.i.i, label %B274.preheader.i.i, label %B198.loopexit.i.i
+
+B274.preheader.i.i:                               ; preds = %B200.endif.i.i
+  %xtraiter.i.i = and i64 %..255.i.i, 3
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B274.prol.loopexit.i.i, label %B274.prol.preheader.i.i
+
+B274.prol.preheader.i.i:                          ; preds = %B274.preheader.i.i
+  %21 = shl i64 %.205.i.i, 3
+  %22 = shl i64 %.205.i.i, 2
+  %scevgep11.i = getelementptr i8, ptr %lsr.iv9.i, i64 %21
+  %scevgep16.i = getelementptr i8, ptr %lsr.iv14.i, i64 %22
+  br label %B274.prol.i.i
+
+B274.prol.i.i:                                    ; preds = %B274.prol.i.i, %B274.prol.preheader.i.i
+  %prol.iter.i.i = phi i64 [ %prol.iter.next.i.i, %B274.prol.i.i ], [ 0, %B274.prol.preheader.i.i ]
+  %23 = shl nuw nsw i64 %prol.iter.i.i, 2
+  %scevgep17.i = getelementptr i8, ptr %scevgep16.i, i64 %23
+  %.340.prol.i.i = load i32, ptr %scevgep17.i, align 4
+  %.341.prol.i.i = sext i32 %.340.prol.i.i to i64
+  %24 = shl nuw nsw i64 %prol.iter.i.i, 3
+  %scevgep12.i = getelementptr i8, ptr %scevgep11.i, i64 %24
+  store i64 %.341.prol.i.i, ptr %scevgep12.i, align 8
+  %prol.iter.next.i.i = add nuw nsw i64 %prol.iter.i.i, 1
+  %prol.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i.i, %prol.iter.next.i.i
+  br i1 %prol.iter.cmp.not.i.i, label %B274.prol.loopexit.loopexit.i.i, label %B274.prol.i.i
+
+B274.prol.loopexit.loopexit.i.i:                  ; preds = %B274.prol.i.i
+  %25 = and i64 %..255.i.i, 9223372036854775804
+  %26 = add i64 %xtraiter.i.i, %.205.i.i
+  br label %B274.prol.loopexit.i.i
+
+B274.prol.loopexit.i.i:                           ; preds = %B274.prol.loopexit.loopexit.i.i, %B274.preheader.i.i
+  %.297346350.unr.i.i = phi i64 [ %..255.i.i, %B274.preheader.i.i ], [ %25, %B274.prol.loopexit.loopexit.i.i ]
+  %.304347349.unr.i.i = phi i64 [ %.205.i.i, %B274.preheader.i.i ], [ %26, %B274.prol.loopexit.loopexit.i.i ]
+  %27 = icmp slt i64 %.255.i.i, 4
+  br i1 %27, label %B366.endif.preheader.i.i, label %B274.preheader25.i.i
+
+B274.preheader25.i.i:                             ; preds = %B274.prol.loopexit.i.i
+  %28 = add nsw i64 %.297346350.unr.i.i, -1
+  %29 = shl i64 %.304347349.unr.i.i, 2
+  %30 = add i64 %29, 12
+  br label %B274.i.i
+
+B366.endif.i.i:                                   ; preds = %B576.i.i, %B366.endif.preheader.i.i
+  %indvar.i.i = phi i64 [ 0, %B366.endif.preheader.i.i ], [ %indvar.next.i.i, %B576.i.i ]
+  %.430370388.i.i = phi i64 [ %..255.i.i, %B366.endif.preheader.i.i ], [ %.440.i.i, %B576.i.i ]
+  %.437372387.i.i = phi i64 [ %.205.i.i, %B366.endif.preheader.i.i ], [ %.444.i.i, %B576.i.i ]
+  %31 = add i64 %indvar.i.i, %.205.i.i
+  %.440.i.i = add nsw i64 %.430370388.i.i, -1
+  %.444.i.i = add i64 %.437372387.i.i, 1
+  %.474.i.i = getelementptr i64, ptr %20, i64 %.437372387.i.i
+  %.475.i.i = load i64, ptr %.474.i.i, align 8
+  %.521.i.i = sub i64 %.437372387.i.i, %.205.i.i
+  %.564354.not.i.i = icmp eq i64 %.521.i.i, 0
+  br i1 %.564354.not.i.i, label %B482.endif.i.i, label %B422.endif.preheader.i.i
+
+B422.endif.preheader.i.i:                         ; preds = %B366.endif.i.i
+  %xtraiter12.i.i = and i64 %indvar.i.i, 1
+  %lcmp.mod13.not.i.i = icmp eq i64 %xtraiter12.i.i, 0
+  br i1 %lcmp.mod13.not.i.i, label %B422.endif.prol.loopexit.i.i, label %B422.endif.prol.i.i
+
+B422.endif.prol.i.i:                              ; preds = %B422.endif.preheader.i.i
+  %.605.prol.i.i = load i64, ptr %sunkaddr47.i, align 8
+  %.6.i.prol.i.i = xor i64 %.605.prol.i.i, -1
+  %.7.i.prol.i.i = and i64 %.475.i.i, %.6.i.prol.i.i
+  %32 = xor i64 %.475.i.i, %.605.prol.i.i
+  %.9.i.reass.prol.i.i = xor i64 %32, -1
+  %.10.i.prol.i.i = sub nsw i64 %.475.i.i, %.605.prol.i.i
+  %.11.i.prol.i.i = and i64 %.10.i.prol.i.i, %.9.i.reass.prol.i.i
+  %.12.i.prol.i.i = or i64 %.11.i.prol.i.i, %.7.i.prol.i.i
+  %.13.i.prol.i.i = ashr i64 %.12.i.prol.i.i, 63
+  %.573.prol.i.i = add nsw i64 %.521.i.i, -1
+  %.633.prol.i.i = add i64 %.13.i.prol.i.i, %.577.prol.i.i
+  br label %B422.endif.prol.loopexit.i.i
+
+B422.endif.prol.loopexit.i.i:                     ; preds = %B422.endif.prol.i.i, %B422.endif.preheader.i.i
+  %place.3.2357.unr.i.i = phi i64 [ %.205.i.i, %B422.endif.preheader.i.i ], [ %.633.prol.i.i, %B422.endif.prol.i.i ]
+  %.563352356.unr.i.i = phi i64 [ %.521.i.i, %B422.endif.preheader.i.i ], [ %.573.prol.i.i, %B422.endif.prol.i.i ]
+  %.570353355.unr.i.i = phi i64 [ %.205.i.i, %B422.endif.preheader.i.i ], [ %.577.prol.i.i, %B422.endif.prol.i.i ]
+  %.633.lcssa.unr.i.i = phi i64 [ poison, %B422.endif.preheader.i.i ], [ %.633.prol.i.i, %B422.endif.prol.i.i ]
+  %33 = icmp eq i64 %indvar.i.i, 1
+  br i1 %33, label %B482.endif.i.i, label %B422.endif.preheader.new.i.i
+
+B422.endif.preheader.new.i.i:                     ; preds = %B422.endif.prol.loopexit.i.i
+  %34 = add i64 %.563352356.unr.i.i, 2
+  %35 = shl i64 %.570353355.unr.i.i, 3
+  %invariant.op.i = xor i64 %.475.i.i, -1
+  br label %B422.endif.i.i
+
+B422.endif.i.i:                                   ; preds = %B422.endif.i.i, %B422.endif.preheader.new.i.i
+  %lsr.iv31.i = phi i64 [ %lsr.iv.next32.i, %B422.endif.i.i ], [ %35, %B422.endif.preheader.new.i.i ]
+  %lsr.iv47.i.i = phi i64 [ %lsr.iv.next48.i.i, %B422.endif.i.i ], [ %34, %B422.endif.preheader.new.i.i ]
+  %place.3.2357.i.i = phi i64 [ %.633.1.i.i, %B422.endif.i.i ], [ %place.3.2357.unr.i.i, %B422.endif.preheader.new.i.i ]
+  %scevgep33.i = getelementptr i8, ptr %lsr.iv9.i, i64 %lsr.iv31.i
+  %scevgep34.i = getelementptr i8, ptr %scevgep33.i, i64 8
+  %.605.i.i = load i64, ptr %scevgep33.i, align 8
+  %.6.i.i.i = xor i64 %.605.i.i, -1
+  %.7.i.i.i = and i64 %.475.i.i, %.6.i.i.i
+  %.9.i.reass.reass.i.reass.reass.i = xor i64 %.605.i.i, %invariant.op.i
+  %.10.i.i.i = sub nsw i64 %.475.i.i, %.605.i.i
+  %.11.i.i.i = and i64 %.10.i.i.i, %.9.i.reass.reass.i.reass.reass.i
   %.12.i.i.i = or i64 %.11.i.i.i, %.7.i.i.i
   %.13.i.i.i = ashr i64 %.12.i.i.i, 63
-  %.203.i.i = sub nsw i64 %right.2.0108.i.i, %left.2.0107.i.i
-  %.204.i.i = and i64 %.13.i.i.i, %.203.i.i
-  %.206.i.i = add nsw i64 %.204.i.i, %left.2.0107.i.i
-  %.208.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %.206.i.i
-  %.209.i.i = load i64, ptr %.208.i.i, align 8
-  %6 = shl i64 %.136102105.i.i, 3
-  %scevgep14.i.i = getelementptr i8, ptr %scevgep13.i.i, i64 %6
-  store i64 %.209.i.i, ptr %scevgep14.i.i, align 8
-  %.216.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %.206.i.i
-  %.217.i.i = load i64, ptr %.216.i.i, align 8
-  %scevgep12.i.i = getelementptr i8, ptr %scevgep11.i.i, i64 %6
-  store i64 %.217.i.i, ptr %scevgep12.i.i, align 8
-  %.235.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %last_right.2.0110.i.i
-  %.236.i.i = load i64, ptr %.235.i.i, align 8
-  %.239.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %last_left.2.0109.i.i
-  %.240.i.i = load i64, ptr %.239.i.i, align 8
-  %.6.i1.i.i = xor i64 %.240.i.i, -1
-  %.7.i2.i.i = and i64 %.236.i.i, %.6.i1.i.i
-  %7 = xor i64 %.240.i.i, %.236.i.i
-  %.9.i3.i.i = xor i64 %7, -1
-  %.10.i4.i.i = sub nsw i64 %.236.i.i, %.240.i.i
-  %.11.i5.i.i = and i64 %.10.i4.i.i, %.9.i3.i.i
+  %.605.1.i.i = load i64, ptr %scevgep34.i, align 8
+  %.6.i.1.i.i = xor i64 %.605.1.i.i, -1
+  %.7.i.1.i.i = and i64 %.475.i.i, %.6.i.1.i.i
+  %.9.i.reass.1.reass.i.reass.reass.i = xor i64 %.605.1.i.i, %invariant.op.i
+  %.10.i.1.i.i = sub nsw i64 %.475.i.i, %.605.1.i.i
+  %.11.i.1.i.i = and i64 %.10.i.1.i.i, %.9.i.reass.1.reass.i.reass.reass.i
+  %.12.i.1.i.i = or i64 %.11.i.1.i.i, %.7.i.1.i.i
+  %.13.i.1.i.i = ashr i64 %.12.i.1.i.i, 63
+  %.633.i.i = add i64 %place.3.2357.i.i, 2
+  %.631.1.i.i = add i64 %.633.i.i, %.13.i.i.i
+  %.633.1.i.i = add i64 %.631.1.i.i, %.13.i.1.i.i
+  %lsr.iv.next48.i.i = add i64 %lsr.iv47.i.i, -2
+  %lsr.iv.next32.i = add i64 %lsr.iv31.i, 16
+  %.564.1.i.i = icmp sgt i64 %lsr.iv.next48.i.i, 2
+  br i1 %.564.1.i.i, label %B422.endif.i.i, label %B482.endif.i.i
+
+B482.endif.i.i:                                   ; preds = %B422.endif.i.i, %B422.endif.prol.loopexit.i.i, %B366.endif.i.i
+  %place.3.2.lcssa.i.i = phi i64 [ %.205.i.i, %B366.endif.i.i ], [ %.633.lcssa.unr.i.i, %B422.endif.prol.loopexit.i.i ], [ %.633.1.i.i, %B422.endif.i.i ]
+  %.686.i.i = sub i64 %.213.i.i, %.444.i.i
+  %.729363.not.i.i = icmp slt i64 %.686.i.i, 1
+  br i1 %.729363.not.i.i, label %B576.i.i, label %B522.endif.preheader.i.i
+
+B522.endif.preheader.i.i:                         ; preds = %B482.endif.i.i
+  %.6.i1.i.i = xor i64 %.475.i.i, -1
+  %36 = add i64 %12, %indvar.i.i
+  %37 = and i64 %36, 1
+  %lcmp.mod16.not.not.i.i = icmp eq i64 %37, 0
+  br i1 %lcmp.mod16.not.not.i.i, label %B522.endif.prol.i.i, label %B522.endif.prol.loopexit.i.i
+
+B522.endif.prol.i.i:                              ; preds = %B522.endif.preheader.i.i
+  %.769.prol.i.i = getelementptr i64, ptr %20, i64 %.444.i.i
+  %.770.prol.i.i = load i64, ptr %.769.prol.i.i, align 8
+  %.7.i2.prol.i.i = and i64 %.770.prol.i.i, %.6.i1.i.i
+  %38 = xor i64 %.475.i.i, %.770.prol.i.i
+  %.9.i3.reass.prol.i.i = xor i64 %38, -1
+  %.10.i4.prol.i.i = sub nsw i64 %.770.prol.i.i, %.475.i.i
+  %.11.i5.prol.i.i = and i64 %.10.i4.prol.i.i, %.9.i3.reass.prol.i.i
+  %.12.i6.prol.i.i = or i64 %.11.i5.prol.i.i, %.7.i2.prol.i.i
+  %.13.i7.neg.prol.i.i = lshr i64 %.12.i6.prol.i.i, 63
+  %.742.prol.i.i = add i64 %.437372387.i.i, 2
+  %.738.prol.i.i = add nsw i64 %.686.i.i, -1
+  %.797.prol.i.i = add i64 %.13.i7.neg.prol.i.i, %place.3.2.lcssa.i.i
+  br label %B522.endif.prol.loopexit.i.i
+
+B522.endif.prol.loopexit.i.i:                     ; preds = %B522.endif.prol.i.i, %B522.endif.preheader.i.i
+  %place.4.2366.unr.i.i = phi i64 [ %place.3.2.lcssa.i.i, %B522.endif.preheader.i.i ], [ %.797.prol.i.i, %B522.endif.prol.i.i ]
+  %.728361365.unr.i.i = phi i64 [ %.686.i.i, %B522.endif.preheader.i.i ], [ %.738.prol.i.i, %B522.endif.prol.i.i ]
+  %.735362364.unr.i.i = phi i64 [ %.444.i.i, %B522.endif.preheader.i.i ], [ %.742.prol.i.i, %B522.endif.prol.i.i ]
+  %.797.lcssa.unr.i.i = phi i64 [ poison, %B522.endif.preheader.i.i ], [ %.797.prol.i.i, %B522.endif.prol.i.i ]
+  %39 = icmp eq i64 %11, %31
+  br i1 %39, label %B576.i.i, label %B522.endif.preheader.new.i.i
+
+B522.endif.preheader.new.i.i:                     ; preds = %B522.endif.prol.loopexit.i.i
+  %40 = add nsw i64 %.728361365.unr.i.i, -1
+  %41 = shl i64 %.735362364.unr.i.i, 3
+  br label %B522.endif.i.i
+
+B522.endif.i.i:                                   ; preds = %B522.endif.i.i, %B522.endif.preheader.new.i.i
+  %lsr.iv39.i = phi i64 [ %lsr.iv.next40.i, %B522.endif.i.i ], [ %40, %B522.endif.preheader.new.i.i ]
+  %lsr.iv35.i = phi i64 [ %lsr.iv.next36.i, %B522.endif.i.i ], [ %41, %B522.endif.preheader.new.i.i ]
+  %place.4.2366.i.i = phi i64 [ %.797.1.i.i, %B522.endif.i.i ], [ %place.4.2366.unr.i.i, %B522.endif.preheader.new.i.i ]
+  %scevgep37.i = getelementptr i8, ptr %lsr.iv9.i, i64 %lsr.iv35.i
+  %scevgep38.i = getelementptr i8, ptr %scevgep37.i, i64 8
+  %.770.i.i = load i64, ptr %scevgep37.i, align 8
+  %.7.i2.i.i = and i64 %.770.i.i, %.6.i1.i.i
+  %.9.i3.reass.reass.i.reass.reass.i = xor i64 %.770.i.i, %.6.i1.i.i
+  %.10.i4.i.i = sub nsw i64 %.770.i.i, %.475.i.i
+  %.11.i5.i.i = and i64 %.10.i4.i.i, %.9.i3.reass.reass.i.reass.reass.i
   %.12.i6.i.i = or i64 %.11.i5.i.i, %.7.i2.i.i
-  %.13.i7.i.i = ashr i64 %.12.i6.i.i, 63
-  %.227.i.i = add i64 %left.2.0107.i.i, 1
-  %.229.i.i = add i64 %.227.i.i, %.13.i.i.i
-  %.224.i.i = sub nsw i64 %right.2.0108.i.i, %.13.i.i.i
-  %.267.i.i = sub nsw i64 %last_left.2.0109.i.i, %last_right.2.0110.i.i
-  %.268.i.i = and i64 %.13.i7.i.i, %.267.i.i
-  %.270.i.i = add nsw i64 %.268.i.i, %last_right.2.0110.i.i
-  %.272.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %.270.i.i
-  %.273.i.i = load i64, ptr %.272.i.i, align 8
-  %sunkaddr.i = shl i64 %lsr.iv.i.i, 3
-  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %sunkaddr.i
-  store i64 %.273.i.i, ptr %gep.i, align 8
-  %.281.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %.270.i.i
-  %.282.i.i = load i64, ptr %.281.i.i, align 8
-  %gep2.i = getelementptr i8, ptr %invariant.gep1.i, i64 %sunkaddr.i
-  store i64 %.282.i.i, ptr %gep2.i, align 8
-  %.290.i.i = add nsw i64 %.13.i7.i.i, %last_left.2.0109.i.i
-  %.293.neg.i.i = xor i64 %.13.i7.i.i, -1
-  %.295.i.i = add i64 %last_right.2.0110.i.i, %.293.neg.i.i
-  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -1
-  %exitcond.not.i.i = icmp eq i64 %.44.i.i, %.143.i.i
-  br i1 %exitcond.not.i.i, label %B444.i.i, label %B108.endif.endif.i.i
+  %.13.i7.neg.i.i = lshr i64 %.12.i6.i.i, 63
+  %.797.i.i = add i64 %.13.i7.neg.i.i, %place.4.2366.i.i
+  %.770.1.i.i = load i64, ptr %scevgep38.i, align 8
+  %.7.i2.1.i.i = and i64 %.770.1.i.i, %.6.i1.i.i
+  %.9.i3.reass.1.reass.i.reass.reass.i = xor i64 %.770.1.i.i, %.6.i1.i.i
+  %.10.i4.1.i.i = sub nsw i64 %.770.1.i.i, %.475.i.i
+  %.11.i5.1.i.i = and i64 %.10.i4.1.i.i, %.9.i3.reass.1.reass.i.reass.reass.i
+  %.12.i6.1.i.i = or i64 %.11.i5.1.i.i, %.7.i2.1.i.i
+  %.13.i7.neg.1.i.i = lshr i64 %.12.i6.1.i.i, 63
+  %.797.1.i.i = add i64 %.797.i.i, %.13.i7.neg.1.i.i
+  %ov.i.i = icmp ugt i64 %lsr.iv39.i, 1
+  %lsr.iv.next36.i = add i64 %lsr.iv35.i, 16
+  %lsr.iv.next40.i = add i64 %lsr.iv39.i, -2
+  br i1 %ov.i.i, label %B522.endif.i.i, label %B576.i.i
 
-B812.backedge.i:                                  ; preds = %B468.i.i, %B444.i.i
-  %.1220.i = add nsw i64 %.1210481.i, -1
-  %.1211.i = icmp sgt i64 %.1210481.i, 1
-  br i1 %.1211.i, label %B814.i, label %B768.loopexit.i
+B600.endif.i.i:                                   ; preds = %B198.loopexit.i.i, %B162.endif.i.i
+  %levels.3.1299494510.i.i = phi i64 [ %9, %B162.endif.i.i ], [ %levels.3.1299494509.i.i, %B198.loopexit.i.i ]
+  %order.3.0495508.i.i = phi ptr [ %spec.select.i.i, %B162.endif.i.i ], [ %order.3.0495507.i.i, %B198.loopexit.i.i ]
+  %other_order.4.0496505.i.i = phi ptr [ %spec.select335.i.i, %B162.endif.i.i ], [ %other_order.4.0496506.i.i, %B198.loopexit.i.i ]
+  %.47300497504.i.i = phi ptr [ %.47300.i.i, %B162.endif.i.i ], [ %.47300497503.i.i, %B198.loopexit.i.i ]
+  %.945445523.i.i = icmp sgt i64 %levels.3.1299494510.i.i, 0
+  br i1 %.945445523.i.i, label %B636.endif.i.i, label %B52.backedge.i
 
-B90.endif.i:                                      ; preds = %B52.i, %0
-  %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
-  %.89.i = sub i64 %a5, %a4
-  %.135490.not.i = icmp slt i64 %.89.i, 1
-  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
+B636.endif.i.i:                                   ; preds = %B600.endif.i.i, %B634.loopexit.i.i
+  %.889.0.i.i = phi i64 [ %.958.i.i, %B634.loopexit.i.i ], [ %levels.3.1299494510.i.i, %B600.endif.i.i ]
+  %other_order.3.0449.i.i = phi ptr [ %order.4.0447.i.i, %B634.loopexit.i.i ], [ %other_order.4.0496505.i.i, %B600.endif.i.i ]
+  %other_keys.2.0448.i.i = phi ptr [ %keys.2.0446.i.i, %B634.loopexit.i.i ], [ %.47300497504.i.i, %B600.endif.i.i ]
+  %order.4.0447.i.i = phi ptr [ %other_order.3.0449.i.i, %B634.loopexit.i.i ], [ %order.3.0495508.i.i, %B600.endif.i.i ]
+  %keys.2.0446.i.i = phi ptr [ %other_keys.2.0448.i.i, %B634.loopexit.i.i ], [ %.145.i, %B600.endif.i.i ]
+  %.958.i.i = add nsw i64 %.889.0.i.i, -1
+  %.1025.not.i.i = icmp eq i64 %.889.0.i.i, 63
+  br i1 %.1025.not.i.i, label %B634.loopexit.i.i, label %B680.preheader.i.i
 
-B126.lr.ph.i:                                     ; preds = %B90.endif.i
-  %.204.idx.i = shl i64 %.21.i, 4
-  %.270.not.i = icmp eq i64 %levels.3.1.i, 63
-  %.232.i = shl nuw i64 1, %levels.3.1.i
-  %storemerge373.i = select i1 %.270.not.i, i64 0, i64 %.232.i
-  %8 = mul i64 %a4, 24
-  %9 = add i64 %8, 8
-  %10 = mul i64 %.21.i, %9
-  %scevgep.i = getelementptr i8, ptr %a1, i64 %10
-  %11 = mul i64 %.21.i, 24
-  %12 = shl i64 %a4, 2
-  %13 = mul i64 %12, %.21.i
-  %scevgep29.i = getelementptr i8, ptr %a0, i64 %13
-  %14 = shl i64 %.21.i, 2
-  %15 = icmp sgt i64 %storemerge373.i, 0
-  %16 = and i64 %levels.3.1.i, 1
-  %17 = icmp eq i64 %16, 0
-  %18 = icmp sgt i64 %levels.3.1.i, 0
-  br label %B126.i
+B680.preheader.i.i:                               ; preds = %B636.endif.i.i
+  %.987.i.i = shl nuw nsw i64 1, %.889.0.i.i
+  %.1044330337.i.i = lshr i64 %.987.i.i, 1
+  %invariant.gep.i = getelementptr i8, ptr %other_keys.2.0448.i.i, i64 -8
+  %invariant.gep1.i = getelementptr i8, ptr %other_order.3.0449.i.i, i64 -8
+  br label %B680.i.i
 
-B334.endif.i:                                     ; preds = %B126.i, %B332.loopexit.i
-  %.318435467.i = phi i64 [ %.325.i, %B332.loopexit.i ], [ 0, %B126.i ]
-  %.325.i = add nuw nsw i64 %.318435467.i, 1
-  %.351.i = mul nsw i64 %.318435467.i, %.21.i
-  %.353.i = ashr i64 %.351.i, %levels.3.1.i
-  %.359.i = mul nsw i64 %.325.i, %.21.i
-  %.361.i = ashr i64 %.359.i, %levels.3.1.i
-  %.403.i = sub i64 %.361.i, %.353.i
-  %.404.i = icmp sgt i64 %.403.i, 0
-  %..403.i = tail call i64 @llvm.smax.i64(i64 %.403.i, i64 0)
-  br i1 %.404.i, label %B408.preheader.i, label %B332.loopexit.i
+B52.backedge.i:                                   ; preds = %B634.loopexit.i.i, %B600.endif.i.i
+  %.115.i = add i64 %.1084345.i, 1
+  %.111.i = add nsw i64 %.1014246.i, -1
+  %scevgep10.i = getelementptr i8, ptr %lsr.iv9.i, i64 %4
+  %scevgep15.i = getelementptr i8, ptr %lsr.iv14.i, i64 %7
+  %.102.i = icmp sgt i64 %.1014246.i, 1
+  br i1 %.102.i, label %B54.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
-B408.preheader.i:                                 ; preds = %B334.endif.i
-  %xtraiter.i = and i64 %..403.i, 3
-  %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %B408.prol.loopexit.i, label %B408.prol.preheader.i
-
-B408.prol.preheader.i:                            ; preds = %B408.preheader.i
-  %19 = shl i64 %.353.i, 3
-  %scevgep27.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
-  %20 = shl i64 %.353.i, 2
-  %scevgep32.i = getelementptr i8, ptr %lsr.iv30.i, i64 %20
-  br label %B408.prol.i
-
-B408.prol.i:                                      ; preds = %B408.prol.i, %B408.prol.preheader.i
-  %prol.iter.i = phi i64 [ %prol.iter.next.i, %B408.prol.i ], [ 0, %B408.prol.preheader.i ]
-  %21 = shl nuw nsw i64 %prol.iter.i, 2
-  %scevgep33.i = getelementptr i8, ptr %scevgep32.i, i64 %21
-  %.488.prol.i = load i32, ptr %scevgep33.i, align 4
-  %.489.prol.i = sext i32 %.488.prol.i to i64
-  %22 = shl nuw nsw i64 %prol.iter.i, 3
-  %scevgep28.i = getelementptr i8, ptr %scevgep27.i, i64 %22
-  store i64 %.489.prol.i, ptr %scevgep28.i, align 8
-  %prol.iter.next.i = add nuw nsw i64 %prol.iter.i, 1
-  %prol.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %prol.iter.next.i
-  br i1 %prol.iter.cmp.not.i, label %B408.prol.loopexit.loopexit.i, label %B408.prol.i
-
-B408.prol.loopexit.loopexit.i:                    ; preds = %B408.prol.i
-  %23 = and i64 %..403.i, 9223372036854775804
-  %24 = add i64 %xtraiter.i, %.353.i
-  br label %B408.prol.loopexit.i
-
-B408.prol.loopexit.i:                             ; preds = %B408.prol.loopexit.loopexit.i, %B408.preheader.i
-  %.445384388.unr.i = phi i64 [ %..403.i, %B408.preheader.i ], [ %23, %B408.prol.loopexit.loopexit.i ]
-  %.452385387.unr.i = phi i64 [ %.353.i, %B408.preheader.i ], [ %24, %B408.prol.loopexit.loopexit.i ]
-  %25 = icmp slt i64 %.403.i, 4
-  br i1 %25, label %B500.endif.preheader.i, label %B408.preheader25.i
-
-B408.preheader25.i:                               ; preds = %B408.prol.loopexit.i
-  %26 = add nsw i64 %.445384388.unr.i, -1
-  %27 = shl i64 %.452385387.unr.i, 2
-  %28 = add i64 %27, 12
-  br label %B408.i
-
-B500.endif.i:                                     ; preds = %B710.i, %B500.endif.preheader.i
-  %indvar.i = phi i64 [ 0, %B500.endif.preheader.i ], [ %indvar.next.i, %B710.i ]
-  %.578408426.i = phi i64 [ %..403.i, %B500.endif.preheader.i ], [ %.588.i, %B710.i ]
-  %.585410425.i = phi i64 [ %.353.i, %B500.endif.preheader.i ], [ %.592.i, %B710.i ]
-  %29 = add i64 %indvar.i, %.353.i
-  %.588.i = add nsw i64 %.578408426.i, -1
-  %.592.i = add i64 %.585410425.i, 1
-  %.622.i = getelementptr i64, ptr %.197.i, i64 %.585410425.i
-  %.623.i = load i64, ptr %.622.i, align 8
-  %.669.i = sub i64 %.585410425.i, %.353.i
-  %.712392.not.i = icmp eq i64 %.669.i, 0
-  br i1 %.712392.not.i, label %B616.endif.i, label %B556.endif.preheader.i
-
-B556.endif.preheader.i:                           ; preds = %B500.endif.i
-  %xtraiter12.i = and i64 %indvar.i, 1
-  %lcmp.mod13.not.i = icmp eq i64 %xtraiter12.i, 0
-  br i1 %lcmp.mod13.not.i, label %B556.endif.prol.loopexit.i, label %B556.endif.prol.i
-
-B556.endif.prol.i:                                ; preds = %B556.endif.preheader.i
-  %.753.prol.i = load i64, ptr %sunkaddr71.i, align 8
-  %.6.i.prol.i = xor i64 %.753.prol.i, -1
-  %.7.i.prol.i = and i64 %.623.i, %.6.i.prol.i
-  %30 = xor i64 %.623.i, %.753.prol.i
-  %.9.i.reass.prol.i = xor i64 %30, -1
-  %.10.i.prol.i = sub nsw i64 %.623.i, %.753.prol.i
-  %.11.i.prol.i = and i64 %.10.i.prol.i, %.9.i.reass.prol.i
-  %.12.i.prol.i = or i64 %.11.i.prol.i, %.7.i.prol.i
-  %.13.i.prol.i = ashr i64 %.12.i.prol.i, 63
-  %.721.prol.i = add nsw i64 %.669.i, -1
-  %.781.prol.i = add i64 %.13.i.prol.i, %.725.prol.i
-  br label %B556.endif.prol.loopexit.i
-
-B556.endif.prol.loopexit.i:                       ; preds = %B556.endif.prol.i, %B556.endif.preheader.i
-  %place.3.3395.unr.i = phi i64 [ %.353.i, %B556.endif.preheader.i ], [ %.781.prol.i, %B556.endif.prol.i ]
-  %.711390394.unr.i = phi i64 [ %.669.i, %B556.endif.preheader.i ], [ %.721.prol.i, %B556.endif.prol.i ]
-  %.718391393.unr.i = phi i64 [ %.353.i, %B556.endif.preheader.i ], [ %.725.prol.i, %B556.endif.prol.i ]
-  %.781.lcssa.unr.i = phi i64 [ poison, %B556.endif.preheader.i ], [ %.781.prol.i, %B556.endif.prol.i ]
-  %31 = icmp eq i64 %indvar.i, 1
-  br i1 %31, label %B616.endif.i, label %B556.endif.preheader.new.i
-
-B556.endif.preheader.new.i:                       ; preds = %B556.endif.prol.loopexit.i
-  %invariant.op.i = xor i64 %.623.i, -1
-  %32 = add i64 %.711390394.unr.i, 2
-  %33 = shl i64 %.718391393.unr.i, 3
-  br label %B556.endif.i
-
-B556.endif.i:                                     ; preds = %B556.endif.i, %B556.endif.preheader.new.i
-  %lsr.iv53.i = phi i64 [ %lsr.iv.next54.i, %B556.endif.i ], [ %33, %B556.endif.preheader.new.i ]
-  %lsr.iv51.i = phi i64 [ %lsr.iv.next52.i, %B556.endif.i ], [ %32, %B556.endif.preheader.new.i ]
-  %place.3.3395.i = phi i64 [ %.781.1.i, %B556.endif.i ], [ %place.3.3395.unr.i, %B556.endif.preheader.new.i ]
-  %scevgep57.i = getelementptr i8, ptr %lsr.iv.i, i64 %lsr.iv53.i
-  %.753.i = load i64, ptr %scevgep57.i, align 8
-  %.6.i.i = xor i64 %.753.i, -1
-  %.7.i.i = and i64 %.623.i, %.6.i.i
-  %.9.i.reass.reass.i = xor i64 %.753.i, %invariant.op.i
-  %.10.i.i = sub nsw i64 %.623.i, %.753.i
-  %.11.i.i = and i64 %.10.i.i, %.9.i.reass.reass.i
-  %.12.i.i = or i64 %.11.i.i, %.7.i.i
-  %.13.i.i = ashr i64 %.12.i.i, 63
-  %scevgep56.i = getelementptr i8, ptr %scevgep57.i, i64 8
-  %.753.1.i = load i64, ptr %scevgep56.i, align 8
-  %.6.i.1.i = xor i64 %.753.1.i, -1
-  %.7.i.1.i = and i64 %.623.i, %.6.i.1.i
-  %.9.i.reass.1.reass.i = xor i64 %.753.1.i, %invariant.op.i
-  %.10.i.1.i = sub nsw i64 %.623.i, %.753.1.i
-  %.11.i.1.i = and i64 %.10.i.1.i, %.9.i.reass.1.reass.i
-  %.12.i.1.i = or i64 %.11.i.1.i, %.7.i.1.i
-  %.13.i.1.i = ashr i64 %.12.i.1.i, 63
-  %.781.i = add i64 %place.3.3395.i, 2
-  %.779.1.i = add i64 %.781.i, %.13.i.i
-  %.781.1.i = add i64 %.779.1.i, %.13.i.1.i
-  %lsr.iv.next52.i = add i64 %lsr.iv51.i, -2
-  %lsr.iv.next54.i = add i64 %lsr.iv53.i, 16
-  %.712.1.i = icmp sgt i64 %lsr.iv.next52.i, 2
-  br i1 %.712.1.i, label %B556.endif.i, label %B616.endif.i
-
-B616.endif.i:                                     ; preds = %B556.endif.i, %B556.endif.prol.loopexit.i, %B500.endif.i
-  %place.3.3.lcssa.i = phi i64 [ %.353.i, %B500.endif.i ], [ %.781.lcssa.unr.i, %B556.endif.prol.loopexit.i ], [ %.781.1.i, %B556.endif.i ]
-  %.834.i = sub i64 %.361.i, %.592.i
-  %.877401.not.i = icmp slt i64 %.834.i, 1
-  br i1 %.877401.not.i, label %B710.i, label %B656.endif.preheader.i
-
-B656.endif.preheader.i:                           ; preds = %B616.endif.i
-  %.6.i1.i = xor i64 %.623.i, -1
-  %34 = add i64 %3, %indvar.i
-  %35 = and i64 %34, 1
-  %lcmp.mod16.not.not.i = icmp eq i64 %35, 0
-  br i1 %lcmp.mod16.not.not.i, label %B656.endif.prol.i, label %B656.endif.prol.loopexit.i
-
-B656.endif.prol.i:                                ; preds = %B656.endif.preheader.i
-  %.917.prol.i = getelementptr i64, ptr %.197.i, i64 %.592.i
-  %.918.prol.i = load i64, ptr %.917.prol.i, align 8
-  %.7.i2.prol.i = and i64 %.918.prol.i, %.6.i1.i
-  %36 = xor i64 %.623.i, %.918.prol.i
-  %.9.i3.reass.prol.i = xor i64 %36, -1
-  %.10.i4.prol.i = sub nsw i64 %.918.prol.i, %.623.i
-  %.11.i5.prol.i = and i64 %.10.i4.prol.i, %.9.i3.reass.prol.i
-  %.12.i6.prol.i = or i64 %.11.i5.prol.i, %.7.i2.prol.i
-  %.13.i7.neg.prol.i = lshr i64 %.12.i6.prol.i, 63
-  %.890.prol.i = add i64 %.585410425.i, 2
-  %.886.prol.i = add nsw i64 %.834.i, -1
-  %.945.prol.i = add i64 %.13.i7.neg.prol.i, %place.3.3.lcssa.i
-  br label %B656.endif.prol.loopexit.i
-
-B656.endif.prol.loopexit.i:                       ; preds = %B656.endif.prol.i, %B656.endif.preheader.i
-  %place.4.3404.unr.i = phi i64 [ %place.3.3.lcssa.i, %B656.endif.preheader.i ], [ %.945.prol.i, %B656.endif.prol.i ]
-  %.876399403.unr.i = phi i64 [ %.834.i, %B656.endif.preheader.i ], [ %.886.prol.i, %B656.endif.prol.i ]
-  %.883400402.unr.i = phi i64 [ %.592.i, %B656.endif.preheader.i ], [ %.890.prol.i, %B656.endif.prol.i ]
-  %.945.lcssa.unr.i = phi i64 [ poison, %B656.endif.preheader.i ], [ %.945.prol.i, %B656.endif.prol.i ]
-  %37 = icmp eq i64 %2, %29
-  br i1 %37, label %B710.i, label %B656.endif.preheader.new.i
-
-B656.endif.preheader.new.i:                       ; preds = %B656.endif.prol.loopexit.i
-  %38 = add nsw i64 %.876399403.unr.i, -1
-  %39 = shl i64 %.883400402.unr.i, 3
-  br label %B656.endif.i
-
-B656.endif.i:                                     ; preds = %B656.endif.i, %B656.endif.preheader.new.i
-  %lsr.iv60.i = phi i64 [ %lsr.iv.next61.i, %B656.endif.i ], [ %39, %B656.endif.preheader.new.i ]
-  %lsr.iv58.i = phi i64 [ %math.i, %B656.endif.i ], [ %38, %B656.endif.preheader.new.i ]
-  %place.4.3404.i = phi i64 [ %.945.1.i, %B656.endif.i ], [ %place.4.3404.unr.i, %B656.endif.preheader.new.i ]
-  %scevgep64.i = getelementptr i8, ptr %lsr.iv.i, i64 %lsr.iv60.i
-  %.918.i = load i64, ptr %scevgep64.i, align 8
-  %.7.i2.i = and i64 %.918.i, %.6.i1.i
-  %.9.i3.reass.reass.i = xor i64 %.918.i, %.6.i1.i
-  %.10.i4.i = sub nsw i64 %.918.i, %.623.i
-  %.11.i5.i = and i64 %.10.i4.i, %.9.i3.reass.reass.i
-  %.12.i6.i = or i64 %.11.i5.i, %.7.i2.i
-  %.13.i7.neg.i = lshr i64 %.12.i6.i, 63
-  %.945.i = add i64 %.13.i7.neg.i, %place.4.3404.i
-  %scevgep63.i = getelementptr i8, ptr %scevgep64.i, i64 8
-  %.918.1.i = load i64, ptr %scevgep63.i, align 8
-  %.7.i2.1.i = and i64 %.918.1.i, %.6.i1.i
-  %.9.i3.reass.1.reass.i = xor i64 %.918.1.i, %.6.i1.i
-  %.10.i4.1.i = sub nsw i64 %.918.1.i, %.623.i
-  %.11.i5.1.i = and i64 %.10.i4.1.i, %.9.i3.reass.1.reass.i
-  %.12.i6.1.i = or i64 %.11.i5.1.i, %.7.i2.1.i
-  %.13.i7.neg.1.i = lshr i64 %.12.i6.1.i, 63
-  %.945.1.i = add i64 %.945.i, %.13.i7.neg.1.i
-  %40 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv58.i, i64 -2)
-  %math.i = extractvalue { i64, i1 } %40, 0
-  %ov.i = extractvalue { i64, i1 } %40, 1
-  %lsr.iv.next61.i = add i64 %lsr.iv60.i, 16
-  br i1 %ov.i, label %B656.endif.i, label %B710.i
-
-B734.endif.i:                                     ; preds = %B332.loopexit.i, %B126.i
-  br i1 %18, label %B770.endif.i, label %B124.loopexit.i
-
-B770.endif.i:                                     ; preds = %B734.endif.i, %B768.loopexit.i
-  %.1033.0.i = phi i64 [ %.1102.i, %B768.loopexit.i ], [ %levels.3.1.i, %B734.endif.i ]
-  %other_order.3.1487.i = phi ptr [ %order.4.1485.i, %B768.loopexit.i ], [ %spec.select372.i, %B734.endif.i ]
-  %other_keys.2.1486.i = phi ptr [ %keys.2.1484.i, %B768.loopexit.i ], [ %.197.i, %B734.endif.i ]
-  %order.4.1485.i = phi ptr [ %other_order.3.1487.i, %B768.loopexit.i ], [ %spec.select.i, %B734.endif.i ]
-  %keys.2.1484.i = phi ptr [ %other_keys.2.1486.i, %B768.loopexit.i ], [ %.181.i, %B734.endif.i ]
-  %.1102.i = add nsw i64 %.1033.0.i, -1
-  %.1169.not.i = icmp eq i64 %.1033.0.i, 63
-  br i1 %.1169.not.i, label %B768.loopexit.i, label %B814.preheader.i
-
-B814.preheader.i:                                 ; preds = %B770.endif.i
-  %.1131.i = shl nuw nsw i64 1, %.1033.0.i
-  %.1188367375.i = lshr i64 %.1131.i, 1
-  %invariant.gep.i = getelementptr i8, ptr %other_keys.2.1486.i, i64 -8
-  %invariant.gep1.i = getelementptr i8, ptr %other_order.3.1487.i, i64 -8
-  br label %B814.i
-
-_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
+_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B52.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
-declare i64 @llvm.smax.i64(i64, i64)
-
 declare i64 @llvm.smin.i64(i64, i64)
 
-declare { i64, i1 } @llvm.uadd.with.overflow.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %a1, ptr nocapture %a2, ptr nocapture readonly %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.20.i = getelementptr i8, ptr %a3, i64 8
-  %.21.i = load i64, ptr %.20.i, align 8
-  %.33.i = icmp sgt i64 %.21.i, 12
-  br i1 %.33.i, label %B52.i, label %B90.endif.i
+  %.16.i = getelementptr i8, ptr %a3, i64 8
+  %.17.i = load i64, ptr %.16.i, align 8
+  %.57.i = sub i64 %a5, %a4
+  %.10244.not.i = icmp slt i64 %.57.i, 1
+  br i1 %.10244.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader.i
 
-B52.i:                                            ; preds = %0, %B52.i
-  %levels.2.0.i = phi i64 [ %.36.i, %B52.i ], [ 0, %0 ]
-  %.36.i = add i64 %levels.2.0.i, 1
-  %.42.i = lshr i64 %.21.i, %.36.i
-  %.43.i = icmp samesign ugt i64 %.42.i, 12
-  br i1 %.43.i, label %B52.i, label %B90.endif.i
+B54.preheader.i:                                  ; preds = %0
+  %.54296.idx.i.i = shl i64 %.17.i, 4
+  %1 = shl i64 %.17.i, 3
+  %2 = mul i64 %a4, 24
+  %3 = add i64 %2, 8
+  %4 = mul i64 %.17.i, %3
+  %scevgep.i = getelementptr i8, ptr %a1, i64 %4
+  %5 = mul i64 %.17.i, 24
+  %6 = shl i64 %a4, 3
+  %7 = mul i64 %6, %.17.i
+  %scevgep13.i = getelementptr i8, ptr %a0, i64 %7
+  %8 = icmp sgt i64 %.17.i, 12
+  br label %B54.i
 
-B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B734.endif.i
-  %scevgep29.i = getelementptr i8, ptr %lsr.iv.i, i64 %10
-  %scevgep34.i = getelementptr i8, ptr %lsr.iv33.i, i64 %13
-  %.135.i = icmp sgt i64 %.134491.i, 1
-  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+B54.i:                                            ; preds = %B52.backedge.i, %B54.preheader.i
+  %lsr.iv14.i = phi ptr [ %scevgep13.i, %B54.preheader.i ], [ %scevgep15.i, %B52.backedge.i ]
+  %lsr.iv9.i = phi ptr [ %scevgep.i, %B54.preheader.i ], [ %scevgep10.i, %B52.backedge.i ]
+  %.1014246.i = phi i64 [ %.57.i, %B54.preheader.i ], [ %.111.i, %B52.backedge.i ]
+  %.1084345.i = phi i64 [ %a4, %B54.preheader.i ], [ %.115.i, %B52.backedge.i ]
+  %.141.i = mul nsw i64 %.1084345.i, %.17.i
+  %.145.idx.reass.i = mul i64 %.1084345.i, %5
+  %.145.i = getelementptr i8, ptr %a1, i64 %.145.idx.reass.i
+  %.147.i = getelementptr i64, ptr %a2, i64 %.141.i
+  br i1 %8, label %B36.i.i, label %.thread.i.i
 
-B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
-  %lsr.iv33.i = phi ptr [ %scevgep32.i, %B126.lr.ph.i ], [ %scevgep34.i, %B124.loopexit.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B126.lr.ph.i ], [ %scevgep29.i, %B124.loopexit.i ]
-  %.76.0.i = phi i64 [ %a4, %B126.lr.ph.i ], [ %.148.i, %B124.loopexit.i ]
-  %.134491.i = phi i64 [ %.89.i, %B126.lr.ph.i ], [ %.144.i, %B124.loopexit.i ]
-  %.144.i = add nsw i64 %.134491.i, -1
-  %.148.i = add i64 %.76.0.i, 1
-  %.174.i = mul nsw i64 %.76.0.i, %.21.i
-  %.181.idx.reass.i = mul i64 %.76.0.i, %10
-  %.181.i = getelementptr i8, ptr %a1, i64 %.181.idx.reass.i
-  %.187.i = getelementptr i64, ptr %a2, i64 %.174.i
-  %.197.i = getelementptr i64, ptr %.181.i, i64 %.21.i
-  %.204.i = getelementptr i8, ptr %.181.i, i64 %.204.idx.i
-  %spec.select.i = select i1 %16, ptr %.187.i, ptr %.204.i
-  %spec.select372.i = select i1 %16, ptr %.204.i, ptr %.187.i
-  br i1 %14, label %B334.endif.i, label %B734.endif.i
+.thread.i.i:                                      ; preds = %B54.i
+  %.54296.i.i = getelementptr i8, ptr %.145.i, i64 %.54296.idx.i.i
+  %.47300493.i.i = getelementptr i64, ptr %.145.i, i64 %.17.i
+  br label %B200.endif.lr.ph.i.i
 
-B332.loopexit.i:                                  ; preds = %B710.i, %B334.endif.i
-  %exitcond.not.i = icmp eq i64 %.325.i, %storemerge373.i
-  br i1 %exitcond.not.i, label %B734.endif.i, label %B334.endif.i
+B36.i.i:                                          ; preds = %B54.i, %B36.i.i
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B36.i.i ], [ -2, %B54.i ]
+  %9 = add i64 %lsr.iv.i, 3
+  %.36.i.i = lshr i64 %.17.i, %9
+  %.37.i.i = icmp samesign ugt i64 %.36.i.i, 12
+  %lsr.iv.next.i = add i64 %lsr.iv.i, 1
+  br i1 %.37.i.i, label %B36.i.i, label %B162.endif.i.i
 
-B408.i:                                           ; preds = %B408.preheader28.i, %B408.i
-  %lsr.iv38.i = phi i64 [ %25, %B408.preheader28.i ], [ %lsr.iv.next39.i, %B408.i ]
-  %lsr.iv37.i = phi i64 [ %23, %B408.preheader28.i ], [ %lsr.iv.next.i, %B408.i ]
-  %scevgep49.i = getelementptr i8, ptr %lsr.iv33.i, i64 %lsr.iv38.i
-  %scevgep50.i = getelementptr i8, ptr %scevgep49.i, i64 -16
-  %.488.i = load i64, ptr %scevgep50.i, align 8
-  %scevgep41.i = getelementptr i8, ptr %lsr.iv.i, i64 %lsr.iv38.i
-  %scevgep42.i = getelementptr i8, ptr %scevgep41.i, i64 -16
-  store i64 %.488.i, ptr %scevgep42.i, align 8
-  %scevgep52.i = getelementptr i8, ptr %scevgep49.i, i64 -8
-  %.488.1.i = load i64, ptr %scevgep52.i, align 8
-  %scevgep46.i = getelementptr i8, ptr %scevgep41.i, i64 -8
-  store i64 %.488.1.i, ptr %scevgep46.i, align 8
-  %.488.2.i = load i64, ptr %scevgep49.i, align 8
-  store i64 %.488.2.i, ptr %scevgep41.i, align 8
-  %scevgep48.i = getelementptr i8, ptr %scevgep49.i, i64 8
-  %.488.3.i = load i64, ptr %scevgep48.i, align 8
-  %scevgep44.i = getelementptr i8, ptr %scevgep41.i, i64 8
-  store i64 %.488.3.i, ptr %scevgep44.i, align 8
-  %lsr.iv.next.i = add i64 %lsr.iv37.i, -4
-  %lsr.iv.next39.i = add i64 %lsr.iv38.i, 32
-  %.446.3.i = icmp ult i64 %lsr.iv.next.i, -2
-  br i1 %.446.3.i, label %B408.i, label %B500.endif.preheader.i
+B198.loopexit.i.i:                                ; preds = %B576.i.i, %B200.endif.i.i
+  %exitcond.not.i.i = icmp eq i64 %.177.i.i, %18
+  br i1 %exitcond.not.i.i, label %B600.endif.i.i, label %B200.endif.i.i
 
-B500.endif.preheader.i:                           ; preds = %B408.i, %B408.prol.loopexit.i
-  %1 = add i64 %.361.i, -2
-  %.724.prol.i = add i64 %.353.i, 1
-  %2 = sub i64 %.353.i, %.361.i
-  %sunkaddr73.i = shl i64 %.353.i, 3
-  %sunkaddr74.i = getelementptr i8, ptr %.197.i, i64 %sunkaddr73.i
-  br label %B500.endif.i
+B274.i.i:                                         ; preds = %B274.preheader28.i.i, %B274.i.i
+  %lsr.iv18.i = phi i64 [ %26, %B274.preheader28.i.i ], [ %lsr.iv.next19.i, %B274.i.i ]
+  %lsr.iv.i.i = phi i64 [ %25, %B274.preheader28.i.i ], [ %lsr.iv.next.i.i, %B274.i.i ]
+  %scevgep20.i = getelementptr i8, ptr %lsr.iv14.i, i64 %lsr.iv18.i
+  %scevgep21.i = getelementptr i8, ptr %scevgep20.i, i64 24
+  %.340.i.i = load i64, ptr %scevgep20.i, align 8
+  %scevgep29.i = getelementptr i8, ptr %lsr.iv9.i, i64 %lsr.iv18.i
+  %scevgep30.i = getelementptr i8, ptr %scevgep29.i, i64 24
+  store i64 %.340.i.i, ptr %scevgep29.i, align 8
+  %scevgep25.i = getelementptr i8, ptr %scevgep20.i, i64 8
+  %.340.1.i.i = load i64, ptr %scevgep25.i, align 8
+  %scevgep32.i = getelementptr i8, ptr %scevgep29.i, i64 8
+  store i64 %.340.1.i.i, ptr %scevgep32.i, align 8
+  %scevgep23.i = getelementptr i8, ptr %scevgep20.i, i64 16
+  %.340.2.i.i = load i64, ptr %scevgep23.i, align 8
+  %scevgep28.i = getelementptr i8, ptr %scevgep29.i, i64 16
+  store i64 %.340.2.i.i, ptr %scevgep28.i, align 8
+  %.340.3.i.i = load i64, ptr %scevgep21.i, align 8
+  store i64 %.340.3.i.i, ptr %scevgep30.i, align 8
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
+  %lsr.iv.next19.i = add i64 %lsr.iv18.i, 32
+  %.298.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
+  br i1 %.298.3.i.i, label %B274.i.i, label %B366.endif.preheader.i.i
 
-B710.i:                                           ; preds = %B656.endif.i, %B656.endif.prol.loopexit.i, %B616.endif.i
-  %place.4.3.lcssa.i = phi i64 [ %place.3.3.lcssa.i, %B616.endif.i ], [ %.944.lcssa.unr.i, %B656.endif.prol.loopexit.i ], [ %.944.1.i, %B656.endif.i ]
-  %.955.i = getelementptr i64, ptr %.181.i, i64 %place.4.3.lcssa.i
-  store i64 %.622.i, ptr %.955.i, align 8
-  %.962.i = getelementptr i64, ptr %spec.select.i, i64 %place.4.3.lcssa.i
-  store i64 %.584410425.i, ptr %.962.i, align 8
-  %indvar.next.i = add nuw nsw i64 %indvar.i, 1
-  %.578.i = icmp sgt i64 %.577408426.i, 1
-  br i1 %.578.i, label %B500.endif.i, label %B332.loopexit.i
+B366.endif.preheader.i.i:                         ; preds = %B274.i.i, %B274.prol.loopexit.i.i
+  %10 = add i64 %.213.i.i, -2
+  %.576.prol.i.i = add i64 %.205.i.i, 1
+  %11 = sub i64 %.205.i.i, %.213.i.i
+  %sunkaddr48.i = shl i64 %.205.i.i, 3
+  %sunkaddr49.i = getelementptr i8, ptr %19, i64 %sunkaddr48.i
+  br label %B366.endif.i.i
 
-B768.loopexit.i:                                  ; preds = %B812.backedge.i, %B770.endif.i
-  %.1088.i = icmp sgt i64 %.1032.0.i, 1
-  br i1 %.1088.i, label %B770.endif.i, label %B124.loopexit.i
+B576.i.i:                                         ; preds = %B522.endif.i.i, %B522.endif.prol.loopexit.i.i, %B482.endif.i.i
+  %place.4.2.lcssa.i.i = phi i64 [ %place.3.2.lcssa.i.i, %B482.endif.i.i ], [ %.796.lcssa.unr.i.i, %B522.endif.prol.loopexit.i.i ], [ %.796.1.i.i, %B522.endif.i.i ]
+  %.807.i.i = getelementptr i64, ptr %.145.i, i64 %place.4.2.lcssa.i.i
+  store i64 %.474.i.i, ptr %.807.i.i, align 8
+  %.814.i.i = getelementptr i64, ptr %order.3.0498510.i.i, i64 %place.4.2.lcssa.i.i
+  store i64 %.436372387.i.i, ptr %.814.i.i, align 8
+  %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
+  %.430.i.i = icmp sgt i64 %.429370388.i.i, 1
+  br i1 %.430.i.i, label %B366.endif.i.i, label %B198.loopexit.i.i
 
-B814.i:                                           ; preds = %B814.preheader.i, %B812.backedge.i
-  %.1154.0.i = phi i64 [ %.1223.i, %B812.backedge.i ], [ 0, %B814.preheader.i ]
-  %.1209481.i = phi i64 [ %.1219.i, %B812.backedge.i ], [ %.1187367375.i, %B814.preheader.i ]
-  %.1223.i = add nuw nsw i64 %.1154.0.i, 2
-  %.1249.i = mul nsw i64 %.1154.0.i, %.21.i
-  %.1251.i = ashr i64 %.1249.i, %.1032.0.i
-  %.1252.i = or disjoint i64 %.1154.0.i, 1
-  %.1254.i = mul nsw i64 %.1252.i, %.21.i
-  %.1256.i = ashr i64 %.1254.i, %.1032.0.i
-  %.1259.i = mul nsw i64 %.1223.i, %.21.i
-  %.1261.i = ashr i64 %.1259.i, %.1032.0.i
-  %.30.i.i = add nsw i64 %.1256.i, -1
-  %.40.i.i = sub nsw i64 %.1256.i, %.1251.i
-  %.42.i.i = sub nsw i64 %.1261.i, %.1256.i
-  %.44.i.i = tail call i64 @llvm.smin.i64(i64 %.42.i.i, i64 %.40.i.i)
-  %.130104.not.i.i = icmp slt i64 %.44.i.i, 1
-  br i1 %.130104.not.i.i, label %B444.i.i, label %B108.endif.endif.preheader.i.i
+B634.loopexit.i.i:                                ; preds = %B678.backedge.i.i, %B636.endif.i.i
+  %.944.i.i = icmp sgt i64 %.888.0.i.i, 1
+  br i1 %.944.i.i, label %B636.endif.i.i, label %B52.backedge.i
 
-B108.endif.endif.preheader.i.i:                   ; preds = %B814.i
-  %.35.i.i = add nsw i64 %.1261.i, -1
-  %3 = shl i64 %.1251.i, 3
-  %scevgep11.i.i = getelementptr i8, ptr %other_order.3.1487.i, i64 %3
-  %scevgep13.i.i = getelementptr i8, ptr %other_keys.2.1486.i, i64 %3
-  br label %B108.endif.endif.i.i
+B680.i.i:                                         ; preds = %B680.preheader.i.i, %B678.backedge.i.i
+  %.1010.0.i.i = phi i64 [ %.1079.i.i, %B678.backedge.i.i ], [ 0, %B680.preheader.i.i ]
+  %.1065443.i.i = phi i64 [ %.1075.i.i, %B678.backedge.i.i ], [ %.1043330337.i.i, %B680.preheader.i.i ]
+  %.1079.i.i = add nuw nsw i64 %.1010.0.i.i, 2
+  %.1105.i.i = mul nsw i64 %.1010.0.i.i, %.17.i
+  %.1107.i.i = ashr i64 %.1105.i.i, %.888.0.i.i
+  %.1108.i.i = or disjoint i64 %.1010.0.i.i, 1
+  %.1110.i.i = mul nsw i64 %.1108.i.i, %.17.i
+  %.1112.i.i = ashr i64 %.1110.i.i, %.888.0.i.i
+  %.1115.i.i = mul nsw i64 %.1079.i.i, %.17.i
+  %.1117.i.i = ashr i64 %.1115.i.i, %.888.0.i.i
+  %.30.i.i.i = add nsw i64 %.1112.i.i, -1
+  %.40.i.i.i = sub nsw i64 %.1112.i.i, %.1107.i.i
+  %.42.i.i.i = sub nsw i64 %.1117.i.i, %.1112.i.i
+  %.44.i.i.i = tail call i64 @llvm.smin.i64(i64 %.42.i.i.i, i64 %.40.i.i.i)
+  %.130104.not.i.i.i = icmp slt i64 %.44.i.i.i, 1
+  br i1 %.130104.not.i.i.i, label %B444.i.i.i, label %B108.endif.endif.preheader.i.i.i
 
-B444.i.i:                                         ; preds = %B108.endif.endif.i.i, %B814.i
-  %left.2.0.lcssa.i.i = phi i64 [ %.1251.i, %B814.i ], [ %.229.i.i, %B108.endif.endif.i.i ]
-  %right.2.0.lcssa.i.i = phi i64 [ %.1256.i, %B814.i ], [ %.224.i.i, %B108.endif.endif.i.i ]
-  %last_left.2.0.lcssa.i.i = phi i64 [ %.30.i.i, %B814.i ], [ %.290.i.i, %B108.endif.endif.i.i ]
-  %.306.i.i = shl nsw i64 %.44.i.i, 1
-  %.309.i.i = sub nsw i64 %.1261.i, %.1251.i
-  %.312.i.i = icmp slt i64 %.306.i.i, %.309.i.i
-  br i1 %.312.i.i, label %B468.i.i, label %B812.backedge.i
+B108.endif.endif.preheader.i.i.i:                 ; preds = %B680.i.i
+  %.35.i.i.i = add nsw i64 %.1117.i.i, -1
+  %12 = shl i64 %.1107.i.i, 3
+  %scevgep11.i.i.i = getelementptr i8, ptr %other_order.3.0449.i.i, i64 %12
+  %scevgep13.i.i.i = getelementptr i8, ptr %other_keys.2.0448.i.i, i64 %12
+  br label %B108.endif.endif.i.i.i
 
-B468.i.i:                                         ; preds = %B444.i.i
-  %.316.not.i.i = icmp sgt i64 %left.2.0.lcssa.i.i, %last_left.2.0.lcssa.i.i
-  %spec.select.i.i = select i1 %.316.not.i.i, i64 %right.2.0.lcssa.i.i, i64 %left.2.0.lcssa.i.i
-  %.341.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %spec.select.i.i
-  %.342.i.i = load i64, ptr %.341.i.i, align 8
-  %.347.i.i = add nsw i64 %.44.i.i, %.1251.i
-  %.349.i.i = getelementptr i64, ptr %other_keys.2.1486.i, i64 %.347.i.i
-  store i64 %.342.i.i, ptr %.349.i.i, align 8
-  %.354.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %spec.select.i.i
-  %.355.i.i = load i64, ptr %.354.i.i, align 8
-  %.366.i.i = getelementptr i64, ptr %other_order.3.1487.i, i64 %.347.i.i
-  store i64 %.355.i.i, ptr %.366.i.i, align 8
-  br label %B812.backedge.i
+B444.i.i.i:                                       ; preds = %B108.endif.endif.i.i.i, %B680.i.i
+  %left.2.0.lcssa.i.i.i = phi i64 [ %.1107.i.i, %B680.i.i ], [ %.229.i.i.i, %B108.endif.endif.i.i.i ]
+  %right.2.0.lcssa.i.i.i = phi i64 [ %.1112.i.i, %B680.i.i ], [ %.224.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_left.2.0.lcssa.i.i.i = phi i64 [ %.30.i.i.i, %B680.i.i ], [ %.290.i.i.i, %B108.endif.endif.i.i.i ]
+  %.306.i.i.i = shl nsw i64 %.44.i.i.i, 1
+  %.309.i.i.i = sub nsw i64 %.1117.i.i, %.1107.i.i
+  %.312.i.i.i = icmp slt i64 %.306.i.i.i, %.309.i.i.i
+  br i1 %.312.i.i.i, label %B468.i.i.i, label %B678.backedge.i.i
 
-B108.endif.endif.i.i:                             ; preds = %B108.endif.endif.i.i, %B108.endif.endif.preheader.i.i
-  %lsr.iv.i.i = phi i64 [ %.1261.i, %B108.endif.endif.preheader.i.i ], [ %lsr.iv.next.i.i, %B108.endif.endif.i.i ]
-  %last_right.2.0110.i.i = phi i64 [ %.35.i.i, %B108.endif.endif.preheader.i.i ], [ %.295.i.i, %B108.endif.endif.i.i ]
-  %last_left.2.0109.i.i = phi i64 [ %.30.i.i, %B108.endif.endif.preheader.i.i ], [ %.290.i.i, %B108.endif.endif.i.i ]
-  %right.2.0108.i.i = phi i64 [ %.1256.i, %B108.endif.endif.preheader.i.i ], [ %.224.i.i, %B108.endif.endif.i.i ]
-  %left.2.0107.i.i = phi i64 [ %.1251.i, %B108.endif.endif.preheader.i.i ], [ %.229.i.i, %B108.endif.endif.i.i ]
-  %.136102105.i.i = phi i64 [ 0, %B108.endif.endif.preheader.i.i ], [ %.143.i.i, %B108.endif.endif.i.i ]
-  %.143.i.i = add nuw nsw i64 %.136102105.i.i, 1
-  %.171.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %right.2.0108.i.i
-  %.172.i.i = load i64, ptr %.171.i.i, align 8
-  %.175.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %left.2.0107.i.i
-  %.176.i.i = load i64, ptr %.175.i.i, align 8
-  %.6.i.i.i = xor i64 %.176.i.i, -1
-  %.7.i.i.i = and i64 %.172.i.i, %.6.i.i.i
-  %4 = xor i64 %.176.i.i, %.172.i.i
-  %.9.i.i.i = xor i64 %4, -1
-  %.10.i.i.i = sub nsw i64 %.172.i.i, %.176.i.i
-  %.11.i.i.i = and i64 %.10.i.i.i, %.9.i.i.i
+B468.i.i.i:                                       ; preds = %B444.i.i.i
+  %.316.not.i.i.i = icmp sgt i64 %left.2.0.lcssa.i.i.i, %last_left.2.0.lcssa.i.i.i
+  %spec.select.i.i.i = select i1 %.316.not.i.i.i, i64 %right.2.0.lcssa.i.i.i, i64 %left.2.0.lcssa.i.i.i
+  %.341.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %spec.select.i.i.i
+  %.342.i.i.i = load i64, ptr %.341.i.i.i, align 8
+  %.347.i.i.i = add nsw i64 %.44.i.i.i, %.1107.i.i
+  %.349.i.i.i = getelementptr i64, ptr %other_keys.2.0448.i.i, i64 %.347.i.i.i
+  store i64 %.342.i.i.i, ptr %.349.i.i.i, align 8
+  %.354.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %spec.select.i.i.i
+  %.355.i.i.i = load i64, ptr %.354.i.i.i, align 8
+  %.366.i.i.i = getelementptr i64, ptr %other_order.3.0449.i.i, i64 %.347.i.i.i
+  store i64 %.355.i.i.i, ptr %.366.i.i.i, align 8
+  br label %B678.backedge.i.i
+
+B108.endif.endif.i.i.i:                           ; preds = %B108.endif.endif.i.i.i, %B108.endif.endif.preheader.i.i.i
+  %lsr.iv.i.i.i = phi i64 [ %.1117.i.i, %B108.endif.endif.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_right.2.0110.i.i.i = phi i64 [ %.35.i.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.295.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_left.2.0109.i.i.i = phi i64 [ %.30.i.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.290.i.i.i, %B108.endif.endif.i.i.i ]
+  %right.2.0108.i.i.i = phi i64 [ %.1112.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.224.i.i.i, %B108.endif.endif.i.i.i ]
+  %left.2.0107.i.i.i = phi i64 [ %.1107.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.229.i.i.i, %B108.endif.endif.i.i.i ]
+  %.136102105.i.i.i = phi i64 [ 0, %B108.endif.endif.preheader.i.i.i ], [ %.143.i.i.i, %B108.endif.endif.i.i.i ]
+  %.143.i.i.i = add nuw nsw i64 %.136102105.i.i.i, 1
+  %.171.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %right.2.0108.i.i.i
+  %.172.i.i.i = load i64, ptr %.171.i.i.i, align 8
+  %.175.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %left.2.0107.i.i.i
+  %.176.i.i.i = load i64, ptr %.175.i.i.i, align 8
+  %.6.i.i.i.i = xor i64 %.176.i.i.i, -1
+  %.7.i.i.i.i = and i64 %.172.i.i.i, %.6.i.i.i.i
+  %13 = xor i64 %.176.i.i.i, %.172.i.i.i
+  %.9.i.i.i.i = xor i64 %13, -1
+  %.10.i.i.i.i = sub nsw i64 %.172.i.i.i, %.176.i.i.i
+  %.11.i.i.i.i = and i64 %.10.i.i.i.i, %.9.i.i.i.i
+  %.12.i.i.i.i = or i64 %.11.i.i.i.i, %.7.i.i.i.i
+  %.13.i.i.i.i = ashr i64 %.12.i.i.i.i, 63
+  %.203.i.i.i = sub nsw i64 %right.2.0108.i.i.i, %left.2.0107.i.i.i
+  %.204.i.i.i = and i64 %.13.i.i.i.i, %.203.i.i.i
+  %.206.i.i.i = add nsw i64 %.204.i.i.i, %left.2.0107.i.i.i
+  %.208.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %.206.i.i.i
+  %.209.i.i.i = load i64, ptr %.208.i.i.i, align 8
+  %14 = shl i64 %.136102105.i.i.i, 3
+  %scevgep14.i.i.i = getelementptr i8, ptr %scevgep13.i.i.i, i64 %14
+  store i64 %.209.i.i.i, ptr %scevgep14.i.i.i, align 8
+  %.216.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %.206.i.i.i
+  %.217.i.i.i = load i64, ptr %.216.i.i.i, align 8
+  %scevgep12.i.i.i = getelementptr i8, ptr %scevgep11.i.i.i, i64 %14
+  store i64 %.217.i.i.i, ptr %scevgep12.i.i.i, align 8
+  %.235.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %last_right.2.0110.i.i.i
+  %.236.i.i.i = load i64, ptr %.235.i.i.i, align 8
+  %.239.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %last_left.2.0109.i.i.i
+  %.240.i.i.i = load i64, ptr %.239.i.i.i, align 8
+  %.6.i1.i.i.i = xor i64 %.240.i.i.i, -1
+  %.7.i2.i.i.i = and i64 %.236.i.i.i, %.6.i1.i.i.i
+  %15 = xor i64 %.240.i.i.i, %.236.i.i.i
+  %.9.i3.i.i.i = xor i64 %15, -1
+  %.10.i4.i.i.i = sub nsw i64 %.236.i.i.i, %.240.i.i.i
+  %.11.i5.i.i.i = and i64 %.10.i4.i.i.i, %.9.i3.i.i.i
+  %.12.i6.i.i.i = or i64 %.11.i5.i.i.i, %.7.i2.i.i.i
+  %.13.i7.i.i.i = ashr i64 %.12.i6.i.i.i, 63
+  %.227.i.i.i = add i64 %left.2.0107.i.i.i, 1
+  %.229.i.i.i = add i64 %.227.i.i.i, %.13.i.i.i.i
+  %.224.i.i.i = sub nsw i64 %right.2.0108.i.i.i, %.13.i.i.i.i
+  %.267.i.i.i = sub nsw i64 %last_left.2.0109.i.i.i, %last_right.2.0110.i.i.i
+  %.268.i.i.i = and i64 %.13.i7.i.i.i, %.267.i.i.i
+  %.270.i.i.i = add nsw i64 %.268.i.i.i, %last_right.2.0110.i.i.i
+  %.272.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %.270.i.i.i
+  %.273.i.i.i = load i64, ptr %.272.i.i.i, align 8
+  %sunkaddr.i = shl i64 %lsr.iv.i.i.i, 3
+  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %sunkaddr.i
+  store i64 %.273.i.i.i, ptr %gep.i, align 8
+  %.281.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %.270.i.i.i
+  %.282.i.i.i = load i64, ptr %.281.i.i.i, align 8
+  %gep2.i = getelementptr i8, ptr %invariant.gep1.i, i64 %sunkaddr.i
+  store i64 %.282.i.i.i, ptr %gep2.i, align 8
+  %.290.i.i.i = add nsw i64 %.13.i7.i.i.i, %last_left.2.0109.i.i.i
+  %.293.neg.i.i.i = xor i64 %.13.i7.i.i.i, -1
+  %.295.i.i.i = add i64 %last_right.2.0110.i.i.i, %.293.neg.i.i.i
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %exitcond.not.i.i.i = icmp eq i64 %.44.i.i.i, %.143.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B444.i.i.i, label %B108.endif.endif.i.i.i
+
+B678.backedge.i.i:                                ; preds = %B468.i.i.i, %B444.i.i.i
+  %.1075.i.i = add nsw i64 %.1065443.i.i, -1
+  %.1066.i.i = icmp sgt i64 %.1065443.i.i, 1
+  br i1 %.1066.i.i, label %B680.i.i, label %B634.loopexit.i.i
+
+B162.endif.i.i:                                   ; preds = %B36.i.i
+  %.54.i.i = getelementptr i8, ptr %.145.i, i64 %.54296.idx.i.i
+  %16 = and i64 %lsr.iv.i, 1
+  %.64.not.not.i.not.not.i = icmp eq i64 %16, 0
+  %spec.select.i.i = select i1 %.64.not.not.i.not.not.i, ptr %.54.i.i, ptr %.147.i
+  %spec.select335.i.i = select i1 %.64.not.not.i.not.not.i, ptr %.147.i, ptr %.54.i.i
+  %.47300.i.i = getelementptr i64, ptr %.145.i, i64 %.17.i
+  %.120.not.i.i = icmp ne i64 %lsr.iv.next.i, 61
+  %17 = add i64 %lsr.iv.i, 2
+  %.82.i.i = shl nuw i64 2, %17
+  %.164424.i.i = icmp sgt i64 %.82.i.i, 0
+  %or.cond.i.i = select i1 %.120.not.i.i, i1 %.164424.i.i, i1 false
+  br i1 %or.cond.i.i, label %B200.endif.lr.ph.i.i, label %B600.endif.i.i
+
+B200.endif.lr.ph.i.i:                             ; preds = %B162.endif.i.i, %.thread.i.i
+  %18 = phi i64 [ 1, %.thread.i.i ], [ %.82.i.i, %B162.endif.i.i ]
+  %levels.3.1299497512.i.i = phi i64 [ 0, %.thread.i.i ], [ %9, %B162.endif.i.i ]
+  %order.3.0498510.i.i = phi ptr [ %.147.i, %.thread.i.i ], [ %spec.select.i.i, %B162.endif.i.i ]
+  %other_order.4.0499509.i.i = phi ptr [ %.54296.i.i, %.thread.i.i ], [ %spec.select335.i.i, %B162.endif.i.i ]
+  %.47300500506.i.i = phi ptr [ %.47300493.i.i, %.thread.i.i ], [ %.47300.i.i, %B162.endif.i.i ]
+  %19 = getelementptr i64, ptr %.145.i, i64 %.17.i
+  br label %B200.endif.i.i
+
+B200.endif.i.i:                                   ; preds = %B200.endif.lr.ph.i.i, %B198.loopexit.i.i
+  %.170397429.i.i = phi i64 [ 0, %B200.endif.lr.ph.i.i ], [ %.177.i.i, %B198.loopexit.i.i ]
+  %.177.i.i = add nuw nsw i64 %.170397429.i.i, 1
+  %.203.i.i = mul nsw i64 %.170397429.i.i, %.17.i
+  %.205.i.i = ashr i64 %.203.i.i, %levels.3.1299497512.i.i
+  %.211.i.i = mul nsw i64 %.177.i.i, %.17.i
+  %.213.i.i = ashr i64 %.211.i.i, %levels.3.1299497512.i.i
+  %.255.i.i = sub i64 %.213.i.i, %.205.i.i
+  %.256.i.i = icmp sgt i64 %.255.i.i, 0
+  %..255.i.i = tail call i64 @llvm.smax.i64(i64 %.255.i.i, i64 0)
+  br i1 %.256.i.i, label %B274.preheader.i.i, label %B198.loopexit.i.i
+
+B274.preheader.i.i:                               ; preds = %B200.endif.i.i
+  %xtraiter.i.i = and i64 %..255.i.i, 3
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B274.prol.loopexit.i.i, label %B274.prol.preheader.i.i
+
+B274.prol.preheader.i.i:                          ; preds = %B274.preheader.i.i
+  %20 = shl i64 %.205.i.i, 3
+  %scevgep11.i = getelementptr i8, ptr %lsr.iv9.i, i64 %20
+  %scevgep16.i = getelementptr i8, ptr %lsr.iv14.i, i64 %20
+  br label %B274.prol.i.i
+
+B274.prol.i.i:                                    ; preds = %B274.prol.i.i, %B274.prol.preheader.i.i
+  %prol.iter.i.i = phi i64 [ %prol.iter.next.i.i, %B274.prol.i.i ], [ 0, %B274.prol.preheader.i.i ]
+  %21 = shl nuw nsw i64 %prol.iter.i.i, 3
+  %scevgep17.i = getelementptr i8, ptr %scevgep16.i, i64 %21
+  %.340.prol.i.i = load i64, ptr %scevgep17.i, align 8
+  %scevgep12.i = getelementptr i8, ptr %scevgep11.i, i64 %21
+  store i64 %.340.prol.i.i, ptr %scevgep12.i, align 8
+  %prol.iter.next.i.i = add nuw nsw i64 %prol.iter.i.i, 1
+  %prol.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i.i, %prol.iter.next.i.i
+  br i1 %prol.iter.cmp.not.i.i, label %B274.prol.loopexit.loopexit.i.i, label %B274.prol.i.i
+
+B274.prol.loopexit.loopexit.i.i:                  ; preds = %B274.prol.i.i
+  %22 = and i64 %..255.i.i, 9223372036854775804
+  %23 = add i64 %xtraiter.i.i, %.205.i.i
+  br label %B274.prol.loopexit.i.i
+
+B274.prol.loopexit.i.i:                           ; preds = %B274.prol.loopexit.loopexit.i.i, %B274.preheader.i.i
+  %.297346350.unr.i.i = phi i64 [ %..255.i.i, %B274.preheader.i.i ], [ %22, %B274.prol.loopexit.loopexit.i.i ]
+  %.304347349.unr.i.i = phi i64 [ %.205.i.i, %B274.preheader.i.i ], [ %23, %B274.prol.loopexit.loopexit.i.i ]
+  %24 = icmp slt i64 %.255.i.i, 4
+  br i1 %24, label %B366.endif.preheader.i.i, label %B274.preheader28.i.i
+
+B274.preheader28.i.i:                             ; preds = %B274.prol.loopexit.i.i
+  %25 = add nsw i64 %.297346350.unr.i.i, -1
+  %26 = shl i64 %.304347349.unr.i.i, 3
+  br label %B274.i.i
+
+B366.endif.i.i:                                   ; preds = %B576.i.i, %B366.endif.preheader.i.i
+  %indvar.i.i = phi i64 [ 0, %B366.endif.preheader.i.i ], [ %indvar.next.i.i, %B576.i.i ]
+  %.429370388.i.i = phi i64 [ %..255.i.i, %B366.endif.preheader.i.i ], [ %.439.i.i, %B576.i.i ]
+  %.436372387.i.i = phi i64 [ %.205.i.i, %B366.endif.preheader.i.i ], [ %.443.i.i, %B576.i.i ]
+  %27 = add i64 %indvar.i.i, %.205.i.i
+  %.439.i.i = add nsw i64 %.429370388.i.i, -1
+  %.443.i.i = add i64 %.436372387.i.i, 1
+  %.473.i.i = getelementptr i64, ptr %19, i64 %.436372387.i.i
+  %.474.i.i = load i64, ptr %.473.i.i, align 8
+  %.520.i.i = sub i64 %.436372387.i.i, %.205.i.i
+  %.563354.not.i.i = icmp eq i64 %.520.i.i, 0
+  br i1 %.563354.not.i.i, label %B482.endif.i.i, label %B422.endif.preheader.i.i
+
+B422.endif.preheader.i.i:                         ; preds = %B366.endif.i.i
+  %xtraiter15.i.i = and i64 %indvar.i.i, 1
+  %lcmp.mod16.not.i.i = icmp eq i64 %xtraiter15.i.i, 0
+  br i1 %lcmp.mod16.not.i.i, label %B422.endif.prol.loopexit.i.i, label %B422.endif.prol.i.i
+
+B422.endif.prol.i.i:                              ; preds = %B422.endif.preheader.i.i
+  %.604.prol.i.i = load i64, ptr %sunkaddr49.i, align 8
+  %.6.i.prol.i.i = xor i64 %.604.prol.i.i, -1
+  %.7.i.prol.i.i = and i64 %.474.i.i, %.6.i.prol.i.i
+  %28 = xor i64 %.474.i.i, %.604.prol.i.i
+  %.9.i.reass.prol.i.i = xor i64 %28, -1
+  %.10.i.prol.i.i = sub nsw i64 %.474.i.i, %.604.prol.i.i
+  %.11.i.prol.i.i = and i64 %.10.i.prol.i.i, %.9.i.reass.prol.i.i
+  %.12.i.prol.i.i = or i64 %.11.i.prol.i.i, %.7.i.prol.i.i
+  %.13.i.prol.i.i = ashr i64 %.12.i.prol.i.i, 63
+  %.572.prol.i.i = add nsw i64 %.520.i.i, -1
+  %.632.prol.i.i = add i64 %.13.i.prol.i.i, %.576.prol.i.i
+  br label %B422.endif.prol.loopexit.i.i
+
+B422.endif.prol.loopexit.i.i:                     ; preds = %B422.endif.prol.i.i, %B422.endif.preheader.i.i
+  %place.3.2357.unr.i.i = phi i64 [ %.205.i.i, %B422.endif.preheader.i.i ], [ %.632.prol.i.i, %B422.endif.prol.i.i ]
+  %.562352356.unr.i.i = phi i64 [ %.520.i.i, %B422.endif.preheader.i.i ], [ %.572.prol.i.i, %B422.endif.prol.i.i ]
+  %.569353355.unr.i.i = phi i64 [ %.205.i.i, %B422.endif.preheader.i.i ], [ %.576.prol.i.i, %B422.endif.prol.i.i ]
+  %.632.lcssa.unr.i.i = phi i64 [ poison, %B422.endif.preheader.i.i ], [ %.632.prol.i.i, %B422.endif.prol.i.i ]
+  %29 = icmp eq i64 %indvar.i.i, 1
+  br i1 %29, label %B482.endif.i.i, label %B422.endif.preheader.new.i.i
+
+B422.endif.preheader.new.i.i:                     ; preds = %B422.endif.prol.loopexit.i.i
+  %30 = add i64 %.562352356.unr.i.i, 2
+  %31 = shl i64 %.569353355.unr.i.i, 3
+  %invariant.op.i = xor i64 %.474.i.i, -1
+  br label %B422.endif.i.i
+
+B422.endif.i.i:                                   ; preds = %B422.endif.i.i, %B422.endif.preheader.new.i.i
+  %lsr.iv33.i = phi i64 [ %lsr.iv.next34.i, %B422.endif.i.i ], [ %31, %B422.endif.preheader.new.i.i ]
+  %lsr.iv50.i.i = phi i64 [ %lsr.iv.next51.i.i, %B422.endif.i.i ], [ %30, %B422.endif.preheader.new.i.i ]
+  %place.3.2357.i.i = phi i64 [ %.632.1.i.i, %B422.endif.i.i ], [ %place.3.2357.unr.i.i, %B422.endif.preheader.new.i.i ]
+  %scevgep35.i = getelementptr i8, ptr %lsr.iv9.i, i64 %lsr.iv33.i
+  %scevgep36.i = getelementptr i8, ptr %scevgep35.i, i64 8
+  %.604.i.i = load i64, ptr %scevgep35.i, align 8
+  %.6.i.i.i = xor i64 %.604.i.i, -1
+  %.7.i.i.i = and i64 %.474.i.i, %.6.i.i.i
+  %.9.i.reass.reass.i.reass.reass.i = xor i64 %.604.i.i, %invariant.op.i
+  %.10.i.i.i = sub nsw i64 %.474.i.i, %.604.i.i
+  %.11.i.i.i = and i64 %.10.i.i.i, %.9.i.reass.reass.i.reass.reass.i
   %.12.i.i.i = or i64 %.11.i.i.i, %.7.i.i.i
   %.13.i.i.i = ashr i64 %.12.i.i.i, 63
-  %.203.i.i = sub nsw i64 %right.2.0108.i.i, %left.2.0107.i.i
-  %.204.i.i = and i64 %.13.i.i.i, %.203.i.i
-  %.206.i.i = add nsw i64 %.204.i.i, %left.2.0107.i.i
-  %.208.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %.206.i.i
-  %.209.i.i = load i64, ptr %.208.i.i, align 8
-  %5 = shl i64 %.136102105.i.i, 3
-  %scevgep14.i.i = getelementptr i8, ptr %scevgep13.i.i, i64 %5
-  store i64 %.209.i.i, ptr %scevgep14.i.i, align 8
-  %.216.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %.206.i.i
-  %.217.i.i = load i64, ptr %.216.i.i, align 8
-  %scevgep12.i.i = getelementptr i8, ptr %scevgep11.i.i, i64 %5
-  store i64 %.217.i.i, ptr %scevgep12.i.i, align 8
-  %.235.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %last_right.2.0110.i.i
-  %.236.i.i = load i64, ptr %.235.i.i, align 8
-  %.239.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %last_left.2.0109.i.i
-  %.240.i.i = load i64, ptr %.239.i.i, align 8
-  %.6.i1.i.i = xor i64 %.240.i.i, -1
-  %.7.i2.i.i = and i64 %.236.i.i, %.6.i1.i.i
-  %6 = xor i64 %.240.i.i, %.236.i.i
-  %.9.i3.i.i = xor i64 %6, -1
-  %.10.i4.i.i = sub nsw i64 %.236.i.i, %.240.i.i
-  %.11.i5.i.i = and i64 %.10.i4.i.i, %.9.i3.i.i
+  %.604.1.i.i = load i64, ptr %scevgep36.i, align 8
+  %.6.i.1.i.i = xor i64 %.604.1.i.i, -1
+  %.7.i.1.i.i = and i64 %.474.i.i, %.6.i.1.i.i
+  %.9.i.reass.1.reass.i.reass.reass.i = xor i64 %.604.1.i.i, %invariant.op.i
+  %.10.i.1.i.i = sub nsw i64 %.474.i.i, %.604.1.i.i
+  %.11.i.1.i.i = and i64 %.10.i.1.i.i, %.9.i.reass.1.reass.i.reass.reass.i
+  %.12.i.1.i.i = or i64 %.11.i.1.i.i, %.7.i.1.i.i
+  %.13.i.1.i.i = ashr i64 %.12.i.1.i.i, 63
+  %.632.i.i = add i64 %place.3.2357.i.i, 2
+  %.630.1.i.i = add i64 %.632.i.i, %.13.i.i.i
+  %.632.1.i.i = add i64 %.630.1.i.i, %.13.i.1.i.i
+  %lsr.iv.next51.i.i = add i64 %lsr.iv50.i.i, -2
+  %lsr.iv.next34.i = add i64 %lsr.iv33.i, 16
+  %.563.1.i.i = icmp sgt i64 %lsr.iv.next51.i.i, 2
+  br i1 %.563.1.i.i, label %B422.endif.i.i, label %B482.endif.i.i
+
+B482.endif.i.i:                                   ; preds = %B422.endif.i.i, %B422.endif.prol.loopexit.i.i, %B366.endif.i.i
+  %place.3.2.lcssa.i.i = phi i64 [ %.205.i.i, %B366.endif.i.i ], [ %.632.lcssa.unr.i.i, %B422.endif.prol.loopexit.i.i ], [ %.632.1.i.i, %B422.endif.i.i ]
+  %.685.i.i = sub i64 %.213.i.i, %.443.i.i
+  %.728363.not.i.i = icmp slt i64 %.685.i.i, 1
+  br i1 %.728363.not.i.i, label %B576.i.i, label %B522.endif.preheader.i.i
+
+B522.endif.preheader.i.i:                         ; preds = %B482.endif.i.i
+  %.6.i1.i.i = xor i64 %.474.i.i, -1
+  %32 = add i64 %11, %indvar.i.i
+  %33 = and i64 %32, 1
+  %lcmp.mod19.not.not.i.i = icmp eq i64 %33, 0
+  br i1 %lcmp.mod19.not.not.i.i, label %B522.endif.prol.i.i, label %B522.endif.prol.loopexit.i.i
+
+B522.endif.prol.i.i:                              ; preds = %B522.endif.preheader.i.i
+  %.768.prol.i.i = getelementptr i64, ptr %19, i64 %.443.i.i
+  %.769.prol.i.i = load i64, ptr %.768.prol.i.i, align 8
+  %.7.i2.prol.i.i = and i64 %.769.prol.i.i, %.6.i1.i.i
+  %34 = xor i64 %.474.i.i, %.769.prol.i.i
+  %.9.i3.reass.prol.i.i = xor i64 %34, -1
+  %.10.i4.prol.i.i = sub nsw i64 %.769.prol.i.i, %.474.i.i
+  %.11.i5.prol.i.i = and i64 %.10.i4.prol.i.i, %.9.i3.reass.prol.i.i
+  %.12.i6.prol.i.i = or i64 %.11.i5.prol.i.i, %.7.i2.prol.i.i
+  %.13.i7.neg.prol.i.i = lshr i64 %.12.i6.prol.i.i, 63
+  %.741.prol.i.i = add i64 %.436372387.i.i, 2
+  %.737.prol.i.i = add nsw i64 %.685.i.i, -1
+  %.796.prol.i.i = add i64 %.13.i7.neg.prol.i.i, %place.3.2.lcssa.i.i
+  br label %B522.endif.prol.loopexit.i.i
+
+B522.endif.prol.loopexit.i.i:                     ; preds = %B522.endif.prol.i.i, %B522.endif.preheader.i.i
+  %place.4.2366.unr.i.i = phi i64 [ %place.3.2.lcssa.i.i, %B522.endif.preheader.i.i ], [ %.796.prol.i.i, %B522.endif.prol.i.i ]
+  %.727361365.unr.i.i = phi i64 [ %.685.i.i, %B522.endif.preheader.i.i ], [ %.737.prol.i.i, %B522.endif.prol.i.i ]
+  %.734362364.unr.i.i = phi i64 [ %.443.i.i, %B522.endif.preheader.i.i ], [ %.741.prol.i.i, %B522.endif.prol.i.i ]
+  %.796.lcssa.unr.i.i = phi i64 [ poison, %B522.endif.preheader.i.i ], [ %.796.prol.i.i, %B522.endif.prol.i.i ]
+  %35 = icmp eq i64 %10, %27
+  br i1 %35, label %B576.i.i, label %B522.endif.preheader.new.i.i
+
+B522.endif.preheader.new.i.i:                     ; preds = %B522.endif.prol.loopexit.i.i
+  %36 = add nsw i64 %.727361365.unr.i.i, -1
+  %37 = shl i64 %.734362364.unr.i.i, 3
+  br label %B522.endif.i.i
+
+B522.endif.i.i:                                   ; preds = %B522.endif.i.i, %B522.endif.preheader.new.i.i
+  %lsr.iv41.i = phi i64 [ %lsr.iv.next42.i, %B522.endif.i.i ], [ %36, %B522.endif.preheader.new.i.i ]
+  %lsr.iv37.i = phi i64 [ %lsr.iv.next38.i, %B522.endif.i.i ], [ %37, %B522.endif.preheader.new.i.i ]
+  %place.4.2366.i.i = phi i64 [ %.796.1.i.i, %B522.endif.i.i ], [ %place.4.2366.unr.i.i, %B522.endif.preheader.new.i.i ]
+  %scevgep39.i = getelementptr i8, ptr %lsr.iv9.i, i64 %lsr.iv37.i
+  %scevgep40.i = getelementptr i8, ptr %scevgep39.i, i64 8
+  %.769.i.i = load i64, ptr %scevgep39.i, align 8
+  %.7.i2.i.i = and i64 %.769.i.i, %.6.i1.i.i
+  %.9.i3.reass.reass.i.reass.reass.i = xor i64 %.769.i.i, %.6.i1.i.i
+  %.10.i4.i.i = sub nsw i64 %.769.i.i, %.474.i.i
+  %.11.i5.i.i = and i64 %.10.i4.i.i, %.9.i3.reass.reass.i.reass.reass.i
   %.12.i6.i.i = or i64 %.11.i5.i.i, %.7.i2.i.i
-  %.13.i7.i.i = ashr i64 %.12.i6.i.i, 63
-  %.227.i.i = add i64 %left.2.0107.i.i, 1
-  %.229.i.i = add i64 %.227.i.i, %.13.i.i.i
-  %.224.i.i = sub nsw i64 %right.2.0108.i.i, %.13.i.i.i
-  %.267.i.i = sub nsw i64 %last_left.2.0109.i.i, %last_right.2.0110.i.i
-  %.268.i.i = and i64 %.13.i7.i.i, %.267.i.i
-  %.270.i.i = add nsw i64 %.268.i.i, %last_right.2.0110.i.i
-  %.272.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %.270.i.i
-  %.273.i.i = load i64, ptr %.272.i.i, align 8
-  %sunkaddr.i = shl i64 %lsr.iv.i.i, 3
-  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %sunkaddr.i
-  store i64 %.273.i.i, ptr %gep.i, align 8
-  %.281.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %.270.i.i
-  %.282.i.i = load i64, ptr %.281.i.i, align 8
-  %gep2.i = getelementptr i8, ptr %invariant.gep1.i, i64 %sunkaddr.i
-  store i64 %.282.i.i, ptr %gep2.i, align 8
-  %.290.i.i = add nsw i64 %.13.i7.i.i, %last_left.2.0109.i.i
-  %.293.neg.i.i = xor i64 %.13.i7.i.i, -1
-  %.295.i.i = add i64 %last_right.2.0110.i.i, %.293.neg.i.i
-  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -1
-  %exitcond.not.i.i = icmp eq i64 %.44.i.i, %.143.i.i
-  br i1 %exitcond.not.i.i, label %B444.i.i, label %B108.endif.endif.i.i
+  %.13.i7.neg.i.i = lshr i64 %.12.i6.i.i, 63
+  %.796.i.i = add i64 %.13.i7.neg.i.i, %place.4.2366.i.i
+  %.769.1.i.i = load i64, ptr %scevgep40.i, align 8
+  %.7.i2.1.i.i = and i64 %.769.1.i.i, %.6.i1.i.i
+  %.9.i3.reass.1.reass.i.reass.reass.i = xor i64 %.769.1.i.i, %.6.i1.i.i
+  %.10.i4.1.i.i = sub nsw i64 %.769.1.i.i, %.474.i.i
+  %.11.i5.1.i.i = and i64 %.10.i4.1.i.i, %.9.i3.reass.1.reass.i.reass.reass.i
+  %.12.i6.1.i.i = or i64 %.11.i5.1.i.i, %.7.i2.1.i.i
+  %.13.i7.neg.1.i.i = lshr i64 %.12.i6.1.i.i, 63
+  %.796.1.i.i = add i64 %.796.i.i, %.13.i7.neg.1.i.i
+  %ov.i.i = icmp ugt i64 %lsr.iv41.i, 1
+  %lsr.iv.next38.i = add i64 %lsr.iv37.i, 16
+  %lsr.iv.next42.i = add i64 %lsr.iv41.i, -2
+  br i1 %ov.i.i, label %B522.endif.i.i, label %B576.i.i
 
-B812.backedge.i:                                  ; preds = %B468.i.i, %B444.i.i
-  %.1219.i = add nsw i64 %.1209481.i, -1
-  %.1210.i = icmp sgt i64 %.1209481.i, 1
-  br i1 %.1210.i, label %B814.i, label %B768.loopexit.i
+B600.endif.i.i:                                   ; preds = %B198.loopexit.i.i, %B162.endif.i.i
+  %levels.3.1299497513.i.i = phi i64 [ %9, %B162.endif.i.i ], [ %levels.3.1299497512.i.i, %B198.loopexit.i.i ]
+  %order.3.0498511.i.i = phi ptr [ %spec.select.i.i, %B162.endif.i.i ], [ %order.3.0498510.i.i, %B198.loopexit.i.i ]
+  %other_order.4.0499508.i.i = phi ptr [ %spec.select335.i.i, %B162.endif.i.i ], [ %other_order.4.0499509.i.i, %B198.loopexit.i.i ]
+  %.47300500507.i.i = phi ptr [ %.47300.i.i, %B162.endif.i.i ], [ %.47300500506.i.i, %B198.loopexit.i.i ]
+  %.944445526.i.i = icmp sgt i64 %levels.3.1299497513.i.i, 0
+  br i1 %.944445526.i.i, label %B636.endif.i.i, label %B52.backedge.i
 
-B90.endif.i:                                      ; preds = %B52.i, %0
-  %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
-  %.89.i = sub i64 %a5, %a4
-  %.135490.not.i = icmp slt i64 %.89.i, 1
-  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
+B636.endif.i.i:                                   ; preds = %B600.endif.i.i, %B634.loopexit.i.i
+  %.888.0.i.i = phi i64 [ %.957.i.i, %B634.loopexit.i.i ], [ %levels.3.1299497513.i.i, %B600.endif.i.i ]
+  %other_order.3.0449.i.i = phi ptr [ %order.4.0447.i.i, %B634.loopexit.i.i ], [ %other_order.4.0499508.i.i, %B600.endif.i.i ]
+  %other_keys.2.0448.i.i = phi ptr [ %keys.2.0446.i.i, %B634.loopexit.i.i ], [ %.47300500507.i.i, %B600.endif.i.i ]
+  %order.4.0447.i.i = phi ptr [ %other_order.3.0449.i.i, %B634.loopexit.i.i ], [ %order.3.0498511.i.i, %B600.endif.i.i ]
+  %keys.2.0446.i.i = phi ptr [ %other_keys.2.0448.i.i, %B634.loopexit.i.i ], [ %.145.i, %B600.endif.i.i ]
+  %.957.i.i = add nsw i64 %.888.0.i.i, -1
+  %.1024.not.i.i = icmp eq i64 %.888.0.i.i, 63
+  br i1 %.1024.not.i.i, label %B634.loopexit.i.i, label %B680.preheader.i.i
 
-B126.lr.ph.i:                                     ; preds = %B90.endif.i
-  %.204.idx.i = shl i64 %.21.i, 4
-  %.270.not.i = icmp eq i64 %levels.3.1.i, 63
-  %.232.i = shl nuw i64 1, %levels.3.1.i
-  %storemerge373.i = select i1 %.270.not.i, i64 0, i64 %.232.i
-  %7 = mul i64 %a4, 24
-  %8 = add i64 %7, 8
-  %9 = mul i64 %.21.i, %8
-  %scevgep.i = getelementptr i8, ptr %a1, i64 %9
-  %10 = mul i64 %.21.i, 24
-  %11 = shl i64 %a4, 3
-  %12 = mul i64 %11, %.21.i
-  %scevgep32.i = getelementptr i8, ptr %a0, i64 %12
-  %13 = shl i64 %.21.i, 3
-  %14 = icmp sgt i64 %storemerge373.i, 0
-  %15 = and i64 %levels.3.1.i, 1
-  %16 = icmp eq i64 %15, 0
-  %17 = icmp sgt i64 %levels.3.1.i, 0
-  br label %B126.i
+B680.preheader.i.i:                               ; preds = %B636.endif.i.i
+  %.986.i.i = shl nuw nsw i64 1, %.888.0.i.i
+  %.1043330337.i.i = lshr i64 %.986.i.i, 1
+  %invariant.gep.i = getelementptr i8, ptr %other_keys.2.0448.i.i, i64 -8
+  %invariant.gep1.i = getelementptr i8, ptr %other_order.3.0449.i.i, i64 -8
+  br label %B680.i.i
 
-B334.endif.i:                                     ; preds = %B126.i, %B332.loopexit.i
-  %.318435467.i = phi i64 [ %.325.i, %B332.loopexit.i ], [ 0, %B126.i ]
-  %.325.i = add nuw nsw i64 %.318435467.i, 1
-  %.351.i = mul nsw i64 %.318435467.i, %.21.i
-  %.353.i = ashr i64 %.351.i, %levels.3.1.i
-  %.359.i = mul nsw i64 %.325.i, %.21.i
-  %.361.i = ashr i64 %.359.i, %levels.3.1.i
-  %.403.i = sub i64 %.361.i, %.353.i
-  %.404.i = icmp sgt i64 %.403.i, 0
-  %..403.i = tail call i64 @llvm.smax.i64(i64 %.403.i, i64 0)
-  br i1 %.404.i, label %B408.preheader.i, label %B332.loopexit.i
+B52.backedge.i:                                   ; preds = %B634.loopexit.i.i, %B600.endif.i.i
+  %.115.i = add i64 %.1084345.i, 1
+  %.111.i = add nsw i64 %.1014246.i, -1
+  %scevgep10.i = getelementptr i8, ptr %lsr.iv9.i, i64 %5
+  %scevgep15.i = getelementptr i8, ptr %lsr.iv14.i, i64 %1
+  %.102.i = icmp sgt i64 %.1014246.i, 1
+  br i1 %.102.i, label %B54.i, label %_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-B408.preheader.i:                                 ; preds = %B334.endif.i
-  %xtraiter.i = and i64 %..403.i, 3
-  %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %B408.prol.loopexit.i, label %B408.prol.preheader.i
-
-B408.prol.preheader.i:                            ; preds = %B408.preheader.i
-  %18 = shl i64 %.353.i, 3
-  %scevgep30.i = getelementptr i8, ptr %lsr.iv.i, i64 %18
-  %scevgep35.i = getelementptr i8, ptr %lsr.iv33.i, i64 %18
-  br label %B408.prol.i
-
-B408.prol.i:                                      ; preds = %B408.prol.i, %B408.prol.preheader.i
-  %prol.iter.i = phi i64 [ %prol.iter.next.i, %B408.prol.i ], [ 0, %B408.prol.preheader.i ]
-  %19 = shl nuw nsw i64 %prol.iter.i, 3
-  %scevgep36.i = getelementptr i8, ptr %scevgep35.i, i64 %19
-  %.488.prol.i = load i64, ptr %scevgep36.i, align 8
-  %scevgep31.i = getelementptr i8, ptr %scevgep30.i, i64 %19
-  store i64 %.488.prol.i, ptr %scevgep31.i, align 8
-  %prol.iter.next.i = add nuw nsw i64 %prol.iter.i, 1
-  %prol.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %prol.iter.next.i
-  br i1 %prol.iter.cmp.not.i, label %B408.prol.loopexit.loopexit.i, label %B408.prol.i
-
-B408.prol.loopexit.loopexit.i:                    ; preds = %B408.prol.i
-  %20 = and i64 %..403.i, 9223372036854775804
-  %21 = add i64 %xtraiter.i, %.353.i
-  br label %B408.prol.loopexit.i
-
-B408.prol.loopexit.i:                             ; preds = %B408.prol.loopexit.loopexit.i, %B408.preheader.i
-  %.445384388.unr.i = phi i64 [ %..403.i, %B408.preheader.i ], [ %20, %B408.prol.loopexit.loopexit.i ]
-  %.452385387.unr.i = phi i64 [ %.353.i, %B408.preheader.i ], [ %21, %B408.prol.loopexit.loopexit.i ]
-  %22 = icmp slt i64 %.403.i, 4
-  br i1 %22, label %B500.endif.preheader.i, label %B408.preheader28.i
-
-B408.preheader28.i:                               ; preds = %B408.prol.loopexit.i
-  %23 = add nsw i64 %.445384388.unr.i, -1
-  %24 = shl i64 %.452385387.unr.i, 3
-  %25 = add i64 %24, 16
-  br label %B408.i
-
-B500.endif.i:                                     ; preds = %B710.i, %B500.endif.preheader.i
-  %indvar.i = phi i64 [ 0, %B500.endif.preheader.i ], [ %indvar.next.i, %B710.i ]
-  %.577408426.i = phi i64 [ %..403.i, %B500.endif.preheader.i ], [ %.587.i, %B710.i ]
-  %.584410425.i = phi i64 [ %.353.i, %B500.endif.preheader.i ], [ %.591.i, %B710.i ]
-  %26 = add i64 %indvar.i, %.353.i
-  %.587.i = add nsw i64 %.577408426.i, -1
-  %.591.i = add i64 %.584410425.i, 1
-  %.621.i = getelementptr i64, ptr %.197.i, i64 %.584410425.i
-  %.622.i = load i64, ptr %.621.i, align 8
-  %.668.i = sub i64 %.584410425.i, %.353.i
-  %.711392.not.i = icmp eq i64 %.668.i, 0
-  br i1 %.711392.not.i, label %B616.endif.i, label %B556.endif.preheader.i
-
-B556.endif.preheader.i:                           ; preds = %B500.endif.i
-  %xtraiter15.i = and i64 %indvar.i, 1
-  %lcmp.mod16.not.i = icmp eq i64 %xtraiter15.i, 0
-  br i1 %lcmp.mod16.not.i, label %B556.endif.prol.loopexit.i, label %B556.endif.prol.i
-
-B556.endif.prol.i:                                ; preds = %B556.endif.preheader.i
-  %.752.prol.i = load i64, ptr %sunkaddr74.i, align 8
-  %.6.i.prol.i = xor i64 %.752.prol.i, -1
-  %.7.i.prol.i = and i64 %.622.i, %.6.i.prol.i
-  %27 = xor i64 %.622.i, %.752.prol.i
-  %.9.i.reass.prol.i = xor i64 %27, -1
-  %.10.i.prol.i = sub nsw i64 %.622.i, %.752.prol.i
-  %.11.i.prol.i = and i64 %.10.i.prol.i, %.9.i.reass.prol.i
-  %.12.i.prol.i = or i64 %.11.i.prol.i, %.7.i.prol.i
-  %.13.i.prol.i = ashr i64 %.12.i.prol.i, 63
-  %.720.prol.i = add nsw i64 %.668.i, -1
-  %.780.prol.i = add i64 %.13.i.prol.i, %.724.prol.i
-  br label %B556.endif.prol.loopexit.i
-
-B556.endif.prol.loopexit.i:                       ; preds = %B556.endif.prol.i, %B556.endif.preheader.i
-  %place.3.3395.unr.i = phi i64 [ %.353.i, %B556.endif.preheader.i ], [ %.780.prol.i, %B556.endif.prol.i ]
-  %.710390394.unr.i = phi i64 [ %.668.i, %B556.endif.preheader.i ], [ %.720.prol.i, %B556.endif.prol.i ]
-  %.717391393.unr.i = phi i64 [ %.353.i, %B556.endif.preheader.i ], [ %.724.prol.i, %B556.endif.prol.i ]
-  %.780.lcssa.unr.i = phi i64 [ poison, %B556.endif.preheader.i ], [ %.780.prol.i, %B556.endif.prol.i ]
-  %28 = icmp eq i64 %indvar.i, 1
-  br i1 %28, label %B616.endif.i, label %B556.endif.preheader.new.i
-
-B556.endif.preheader.new.i:                       ; preds = %B556.endif.prol.loopexit.i
-  %invariant.op.i = xor i64 %.622.i, -1
-  %29 = add i64 %.710390394.unr.i, 2
-  %30 = shl i64 %.717391393.unr.i, 3
-  br label %B556.endif.i
-
-B556.endif.i:                                     ; preds = %B556.endif.i, %B556.endif.preheader.new.i
-  %lsr.iv56.i = phi i64 [ %lsr.iv.next57.i, %B556.endif.i ], [ %30, %B556.endif.preheader.new.i ]
-  %lsr.iv54.i = phi i64 [ %lsr.iv.next55.i, %B556.endif.i ], [ %29, %B556.endif.preheader.new.i ]
-  %place.3.3395.i = phi i64 [ %.780.1.i, %B556.endif.i ], [ %place.3.3395.unr.i, %B556.endif.preheader.new.i ]
-  %scevgep60.i = getelementptr i8, ptr %lsr.iv.i, i64 %lsr.iv56.i
-  %.752.i = load i64, ptr %scevgep60.i, align 8
-  %.6.i.i = xor i64 %.752.i, -1
-  %.7.i.i = and i64 %.622.i, %.6.i.i
-  %.9.i.reass.reass.i = xor i64 %.752.i, %invariant.op.i
-  %.10.i.i = sub nsw i64 %.622.i, %.752.i
-  %.11.i.i = and i64 %.10.i.i, %.9.i.reass.reass.i
-  %.12.i.i = or i64 %.11.i.i, %.7.i.i
-  %.13.i.i = ashr i64 %.12.i.i, 63
-  %scevgep59.i = getelementptr i8, ptr %scevgep60.i, i64 8
-  %.752.1.i = load i64, ptr %scevgep59.i, align 8
-  %.6.i.1.i = xor i64 %.752.1.i, -1
-  %.7.i.1.i = and i64 %.622.i, %.6.i.1.i
-  %.9.i.reass.1.reass.i = xor i64 %.752.1.i, %invariant.op.i
-  %.10.i.1.i = sub nsw i64 %.622.i, %.752.1.i
-  %.11.i.1.i = and i64 %.10.i.1.i, %.9.i.reass.1.reass.i
-  %.12.i.1.i = or i64 %.11.i.1.i, %.7.i.1.i
-  %.13.i.1.i = ashr i64 %.12.i.1.i, 63
-  %.780.i = add i64 %place.3.3395.i, 2
-  %.778.1.i = add i64 %.780.i, %.13.i.i
-  %.780.1.i = add i64 %.778.1.i, %.13.i.1.i
-  %lsr.iv.next55.i = add i64 %lsr.iv54.i, -2
-  %lsr.iv.next57.i = add i64 %lsr.iv56.i, 16
-  %.711.1.i = icmp sgt i64 %lsr.iv.next55.i, 2
-  br i1 %.711.1.i, label %B556.endif.i, label %B616.endif.i
-
-B616.endif.i:                                     ; preds = %B556.endif.i, %B556.endif.prol.loopexit.i, %B500.endif.i
-  %place.3.3.lcssa.i = phi i64 [ %.353.i, %B500.endif.i ], [ %.780.lcssa.unr.i, %B556.endif.prol.loopexit.i ], [ %.780.1.i, %B556.endif.i ]
-  %.833.i = sub i64 %.361.i, %.591.i
-  %.876401.not.i = icmp slt i64 %.833.i, 1
-  br i1 %.876401.not.i, label %B710.i, label %B656.endif.preheader.i
-
-B656.endif.preheader.i:                           ; preds = %B616.endif.i
-  %.6.i1.i = xor i64 %.622.i, -1
-  %31 = add i64 %2, %indvar.i
-  %32 = and i64 %31, 1
-  %lcmp.mod19.not.not.i = icmp eq i64 %32, 0
-  br i1 %lcmp.mod19.not.not.i, label %B656.endif.prol.i, label %B656.endif.prol.loopexit.i
-
-B656.endif.prol.i:                                ; preds = %B656.endif.preheader.i
-  %.916.prol.i = getelementptr i64, ptr %.197.i, i64 %.591.i
-  %.917.prol.i = load i64, ptr %.916.prol.i, align 8
-  %.7.i2.prol.i = and i64 %.917.prol.i, %.6.i1.i
-  %33 = xor i64 %.622.i, %.917.prol.i
-  %.9.i3.reass.prol.i = xor i64 %33, -1
-  %.10.i4.prol.i = sub nsw i64 %.917.prol.i, %.622.i
-  %.11.i5.prol.i = and i64 %.10.i4.prol.i, %.9.i3.reass.prol.i
-  %.12.i6.prol.i = or i64 %.11.i5.prol.i, %.7.i2.prol.i
-  %.13.i7.neg.prol.i = lshr i64 %.12.i6.prol.i, 63
-  %.889.prol.i = add i64 %.584410425.i, 2
-  %.885.prol.i = add nsw i64 %.833.i, -1
-  %.944.prol.i = add i64 %.13.i7.neg.prol.i, %place.3.3.lcssa.i
-  br label %B656.endif.prol.loopexit.i
-
-B656.endif.prol.loopexit.i:                       ; preds = %B656.endif.prol.i, %B656.endif.preheader.i
-  %place.4.3404.unr.i = phi i64 [ %place.3.3.lcssa.i, %B656.endif.preheader.i ], [ %.944.prol.i, %B656.endif.prol.i ]
-  %.875399403.unr.i = phi i64 [ %.833.i, %B656.endif.preheader.i ], [ %.885.prol.i, %B656.endif.prol.i ]
-  %.882400402.unr.i = phi i64 [ %.591.i, %B656.endif.preheader.i ], [ %.889.prol.i, %B656.endif.prol.i ]
-  %.944.lcssa.unr.i = phi i64 [ poison, %B656.endif.preheader.i ], [ %.944.prol.i, %B656.endif.prol.i ]
-  %34 = icmp eq i64 %1, %26
-  br i1 %34, label %B710.i, label %B656.endif.preheader.new.i
-
-B656.endif.preheader.new.i:                       ; preds = %B656.endif.prol.loopexit.i
-  %35 = add nsw i64 %.875399403.unr.i, -1
-  %36 = shl i64 %.882400402.unr.i, 3
-  br label %B656.endif.i
-
-B656.endif.i:                                     ; preds = %B656.endif.i, %B656.endif.preheader.new.i
-  %lsr.iv63.i = phi i64 [ %lsr.iv.next64.i, %B656.endif.i ], [ %36, %B656.endif.preheader.new.i ]
-  %lsr.iv61.i = phi i64 [ %math.i, %B656.endif.i ], [ %35, %B656.endif.preheader.new.i ]
-  %place.4.3404.i = phi i64 [ %.944.1.i, %B656.endif.i ], [ %place.4.3404.unr.i, %B656.endif.preheader.new.i ]
-  %scevgep67.i = getelementptr i8, ptr %lsr.iv.i, i64 %lsr.iv63.i
-  %.917.i = load i64, ptr %scevgep67.i, align 8
-  %.7.i2.i = and i64 %.917.i, %.6.i1.i
-  %.9.i3.reass.reass.i = xor i64 %.917.i, %.6.i1.i
-  %.10.i4.i = sub nsw i64 %.917.i, %.622.i
-  %.11.i5.i = and i64 %.10.i4.i, %.9.i3.reass.reass.i
-  %.12.i6.i = or i64 %.11.i5.i, %.7.i2.i
-  %.13.i7.neg.i = lshr i64 %.12.i6.i, 63
-  %.944.i = add i64 %.13.i7.neg.i, %place.4.3404.i
-  %scevgep66.i = getelementptr i8, ptr %scevgep67.i, i64 8
-  %.917.1.i = load i64, ptr %scevgep66.i, align 8
-  %.7.i2.1.i = and i64 %.917.1.i, %.6.i1.i
-  %.9.i3.reass.1.reass.i = xor i64 %.917.1.i, %.6.i1.i
-  %.10.i4.1.i = sub nsw i64 %.917.1.i, %.622.i
-  %.11.i5.1.i = and i64 %.10.i4.1.i, %.9.i3.reass.1.reass.i
-  %.12.i6.1.i = or i64 %.11.i5.1.i, %.7.i2.1.i
-  %.13.i7.neg.1.i = lshr i64 %.12.i6.1.i, 63
-  %.944.1.i = add i64 %.944.i, %.13.i7.neg.1.i
-  %37 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv61.i, i64 -2)
-  %math.i = extractvalue { i64, i1 } %37, 0
-  %ov.i = extractvalue { i64, i1 } %37, 1
-  %lsr.iv.next64.i = add i64 %lsr.iv63.i, 16
-  br i1 %ov.i, label %B656.endif.i, label %B710.i
-
-B734.endif.i:                                     ; preds = %B332.loopexit.i, %B126.i
-  br i1 %17, label %B770.endif.i, label %B124.loopexit.i
-
-B770.endif.i:                                     ; preds = %B734.endif.i, %B768.loopexit.i
-  %.1032.0.i = phi i64 [ %.1101.i, %B768.loopexit.i ], [ %levels.3.1.i, %B734.endif.i ]
-  %other_order.3.1487.i = phi ptr [ %order.4.1485.i, %B768.loopexit.i ], [ %spec.select372.i, %B734.endif.i ]
-  %other_keys.2.1486.i = phi ptr [ %keys.2.1484.i, %B768.loopexit.i ], [ %.197.i, %B734.endif.i ]
-  %order.4.1485.i = phi ptr [ %other_order.3.1487.i, %B768.loopexit.i ], [ %spec.select.i, %B734.endif.i ]
-  %keys.2.1484.i = phi ptr [ %other_keys.2.1486.i, %B768.loopexit.i ], [ %.181.i, %B734.endif.i ]
-  %.1101.i = add nsw i64 %.1032.0.i, -1
-  %.1168.not.i = icmp eq i64 %.1032.0.i, 63
-  br i1 %.1168.not.i, label %B768.loopexit.i, label %B814.preheader.i
-
-B814.preheader.i:                                 ; preds = %B770.endif.i
-  %.1130.i = shl nuw nsw i64 1, %.1032.0.i
-  %.1187367375.i = lshr i64 %.1130.i, 1
-  %invariant.gep.i = getelementptr i8, ptr %other_keys.2.1486.i, i64 -8
-  %invariant.gep1.i = getelementptr i8, ptr %other_order.3.1487.i, i64 -8
-  br label %B814.i
-
-_ZN6nbgrad7kernels4sort7argsortB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
+_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B52.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
-declare i64 @llvm.smax.i64(i64, i64)
-
 declare i64 @llvm.smin.i64(i64, i64)
 
-declare { i64, i1 } @llvm.uadd.with.overflow.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
 
 define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %a1, ptr nocapture %a2, ptr nocapture readonly %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.20.i = getelementptr i8, ptr %a3, i64 8
-  %.21.i = load i64, ptr %.20.i, align 8
-  %.33.i = icmp sgt i64 %.21.i, 12
-  br i1 %.33.i, label %B52.i, label %B90.endif.i
+  %.16.i = getelementptr i8, ptr %a3, i64 8
+  %.17.i = load i64, ptr %.16.i, align 8
+  %.57.i = sub i64 %a5, %a4
+  %.10244.not.i = icmp slt i64 %.57.i, 1
+  br i1 %.10244.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader.i
 
-B52.i:                                            ; preds = %0, %B52.i
-  %levels.2.0.i = phi i64 [ %.36.i, %B52.i ], [ 0, %0 ]
-  %.36.i = add i64 %levels.2.0.i, 1
-  %.42.i = lshr i64 %.21.i, %.36.i
-  %.43.i = icmp samesign ugt i64 %.42.i, 12
-  br i1 %.43.i, label %B52.i, label %B90.endif.i
+B54.preheader.i:                                  ; preds = %0
+  %.54296.idx.i.i = shl i64 %.17.i, 4
+  %1 = mul i64 %a4, 24
+  %2 = add i64 %1, 8
+  %3 = mul i64 %.17.i, %2
+  %scevgep.i = getelementptr i8, ptr %a1, i64 %3
+  %4 = mul i64 %.17.i, 24
+  %5 = shl i64 %a4, 2
+  %6 = mul i64 %5, %.17.i
+  %scevgep18.i = getelementptr i8, ptr %a0, i64 %6
+  %7 = shl i64 %.17.i, 2
+  %8 = icmp sgt i64 %.17.i, 12
+  br label %B54.i
 
-B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B734.endif.i
-  %scevgep25.i = getelementptr i8, ptr %lsr.iv24.i, i64 %13
-  %scevgep33.i = getelementptr i8, ptr %lsr.iv32.i, i64 %18
-  %scevgep44.i = getelementptr i8, ptr %lsr.iv43.i, i64 %18
-  %.135.i = icmp sgt i64 %.134491.i, 1
-  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+B54.i:                                            ; preds = %B52.backedge.i, %B54.preheader.i
+  %lsr.iv19.i = phi ptr [ %scevgep18.i, %B54.preheader.i ], [ %scevgep20.i, %B52.backedge.i ]
+  %lsr.iv11.i = phi ptr [ %scevgep.i, %B54.preheader.i ], [ %scevgep12.i, %B52.backedge.i ]
+  %.1014246.i = phi i64 [ %.57.i, %B54.preheader.i ], [ %.111.i, %B52.backedge.i ]
+  %.1084345.i = phi i64 [ %a4, %B54.preheader.i ], [ %.115.i, %B52.backedge.i ]
+  %.141.i = mul nsw i64 %.1084345.i, %.17.i
+  %.145.idx.i = mul i64 %.141.i, 24
+  %.145.i = getelementptr i8, ptr %a1, i64 %.145.idx.i
+  %.147.i = getelementptr i64, ptr %a2, i64 %.141.i
+  br i1 %8, label %B36.i.i, label %.thread.i.i
 
-B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
-  %lsr.iv43.i = phi ptr [ %17, %B126.lr.ph.i ], [ %scevgep44.i, %B124.loopexit.i ]
-  %lsr.iv32.i = phi ptr [ %scevgep31.i, %B126.lr.ph.i ], [ %scevgep33.i, %B124.loopexit.i ]
-  %lsr.iv24.i = phi ptr [ %scevgep.i, %B126.lr.ph.i ], [ %scevgep25.i, %B124.loopexit.i ]
-  %.76.0.i = phi i64 [ %a4, %B126.lr.ph.i ], [ %.148.i, %B124.loopexit.i ]
-  %.134491.i = phi i64 [ %.89.i, %B126.lr.ph.i ], [ %.144.i, %B124.loopexit.i ]
-  %.144.i = add nsw i64 %.134491.i, -1
-  %.148.i = add i64 %.76.0.i, 1
-  %.174.i = mul nsw i64 %.76.0.i, %.21.i
-  %.181.idx.i = mul i64 %.174.i, 24
-  %.181.i = getelementptr i8, ptr %a1, i64 %.181.idx.i
-  %.187.i = getelementptr i64, ptr %a2, i64 %.174.i
-  %.197.i = getelementptr i64, ptr %.181.i, i64 %.21.i
-  %.204.i = getelementptr i8, ptr %.181.i, i64 %.204.idx.i
-  %spec.select.i = select i1 %21, ptr %.187.i, ptr %.204.i
-  %spec.select372.i = select i1 %21, ptr %.204.i, ptr %.187.i
-  br i1 %19, label %B334.endif.lr.ph.i, label %B734.endif.i
+.thread.i.i:                                      ; preds = %B54.i
+  %.54296.i.i = getelementptr i8, ptr %.145.i, i64 %.54296.idx.i.i
+  %.47300490.i.i = getelementptr i64, ptr %.145.i, i64 %.17.i
+  br label %B200.endif.lr.ph.i.i
 
-B334.endif.lr.ph.i:                               ; preds = %B126.i
-  %1 = getelementptr float, ptr %a0, i64 %.174.i
-  br label %B334.endif.i
+B36.i.i:                                          ; preds = %B54.i, %B36.i.i
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B36.i.i ], [ -2, %B54.i ]
+  %9 = add i64 %lsr.iv.i, 3
+  %.36.i.i = lshr i64 %.17.i, %9
+  %.37.i.i = icmp samesign ugt i64 %.36.i.i, 12
+  %lsr.iv.next.i = add i64 %lsr.iv.i, 1
+  br i1 %.37.i.i, label %B36.i.i, label %B162.endif.i.i
 
-B332.loopexit.i:                                  ; preds = %B710.i, %B334.endif.i
-  %exitcond.not.i = icmp eq i64 %.325.i, %storemerge373.i
-  br i1 %exitcond.not.i, label %B734.endif.i, label %B334.endif.i
+B198.loopexit.i.i:                                ; preds = %B576.i.i, %B200.endif.i.i
+  %exitcond.not.i.i = icmp eq i64 %.177.i.i, %19
+  br i1 %exitcond.not.i.i, label %B600.endif.i.i, label %B200.endif.i.i
 
-B408.i:                                           ; preds = %B408.preheader23.i, %B408.i
-  %lsr.iv26.i = phi i64 [ %25, %B408.preheader23.i ], [ %lsr.iv.next27.i, %B408.i ]
-  %lsr.iv.i = phi i64 [ %24, %B408.preheader23.i ], [ %math.i, %B408.i ]
-  %scevgep29.i = getelementptr i8, ptr %lsr.iv24.i, i64 %lsr.iv26.i
-  %scevgep30.i = getelementptr i8, ptr %scevgep29.i, i64 -4
-  %.488.i = load float, ptr %scevgep30.i, align 4
-  %.489.i = fpext float %.488.i to double
-  %.490.i = fadd double %.489.i, 0.000000e+00
-  %.491.i = bitcast double %.490.i to i64
-  %isneg.i = icmp slt i64 %.491.i, 0
-  %.493.i = select i1 %isneg.i, i64 9223372036854775807, i64 0
-  %.494.i = xor i64 %.493.i, %.491.i
-  %.495.i = fcmp uno float %.488.i, 0.000000e+00
-  %.496.i = select i1 %.495.i, i64 9223372036854775807, i64 %.494.i
-  %2 = shl i64 %lsr.iv26.i, 1
-  %scevgep35.i = getelementptr i8, ptr %lsr.iv32.i, i64 %2
-  %scevgep36.i = getelementptr i8, ptr %scevgep35.i, i64 -8
-  store i64 %.496.i, ptr %scevgep36.i, align 8
-  %.488.1.i = load float, ptr %scevgep29.i, align 4
-  %.489.1.i = fpext float %.488.1.i to double
-  %.490.1.i = fadd double %.489.1.i, 0.000000e+00
-  %.491.1.i = bitcast double %.490.1.i to i64
-  %isneg.1.i = icmp slt i64 %.491.1.i, 0
-  %.493.1.i = select i1 %isneg.1.i, i64 9223372036854775807, i64 0
-  %.494.1.i = xor i64 %.493.1.i, %.491.1.i
-  %.495.1.i = fcmp uno float %.488.1.i, 0.000000e+00
-  %.496.1.i = select i1 %.495.1.i, i64 9223372036854775807, i64 %.494.1.i
-  store i64 %.496.1.i, ptr %scevgep35.i, align 8
-  %3 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv.i, i64 -2)
-  %math.i = extractvalue { i64, i1 } %3, 0
-  %ov.i = extractvalue { i64, i1 } %3, 1
-  %lsr.iv.next27.i = add i64 %lsr.iv26.i, 8
-  br i1 %ov.i, label %B408.i, label %B500.endif.preheader.i
+B274.i.i:                                         ; preds = %B274.preheader23.i.i, %B274.i.i
+  %lsr.iv13.i = phi i64 [ %24, %B274.preheader23.i.i ], [ %lsr.iv.next14.i, %B274.i.i ]
+  %lsr.iv9.i = phi i64 [ %23, %B274.preheader23.i.i ], [ %lsr.iv.next10.i, %B274.i.i ]
+  %scevgep22.i = getelementptr i8, ptr %lsr.iv19.i, i64 %lsr.iv13.i
+  %scevgep23.i = getelementptr i8, ptr %scevgep22.i, i64 4
+  %.340.i.i = load float, ptr %scevgep22.i, align 4
+  %.341.i.i = fpext float %.340.i.i to double
+  %.342.i.i = fadd double %.341.i.i, 0.000000e+00
+  %.343.i.i = bitcast double %.342.i.i to i64
+  %isneg.i.i = icmp slt i64 %.343.i.i, 0
+  %.345.i.i = select i1 %isneg.i.i, i64 9223372036854775807, i64 0
+  %.346.i.i = xor i64 %.345.i.i, %.343.i.i
+  %.347.i.i = fcmp uno float %.340.i.i, 0.000000e+00
+  %.348.i.i = select i1 %.347.i.i, i64 9223372036854775807, i64 %.346.i.i
+  %10 = shl i64 %lsr.iv13.i, 1
+  %scevgep16.i = getelementptr i8, ptr %lsr.iv11.i, i64 %10
+  %scevgep17.i = getelementptr i8, ptr %scevgep16.i, i64 8
+  store i64 %.348.i.i, ptr %scevgep16.i, align 8
+  %.340.1.i.i = load float, ptr %scevgep23.i, align 4
+  %.341.1.i.i = fpext float %.340.1.i.i to double
+  %.342.1.i.i = fadd double %.341.1.i.i, 0.000000e+00
+  %.343.1.i.i = bitcast double %.342.1.i.i to i64
+  %isneg.1.i.i = icmp slt i64 %.343.1.i.i, 0
+  %.345.1.i.i = select i1 %isneg.1.i.i, i64 9223372036854775807, i64 0
+  %.346.1.i.i = xor i64 %.345.1.i.i, %.343.1.i.i
+  %.347.1.i.i = fcmp uno float %.340.1.i.i, 0.000000e+00
+  %.348.1.i.i = select i1 %.347.1.i.i, i64 9223372036854775807, i64 %.346.1.i.i
+  store i64 %.348.1.i.i, ptr %scevgep17.i, align 8
+  %ov.i.i = icmp ugt i64 %lsr.iv9.i, 1
+  %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
+  %lsr.iv.next14.i = add i64 %lsr.iv13.i, 8
+  br i1 %ov.i.i, label %B274.i.i, label %B366.endif.preheader.i.i
 
-B500.endif.preheader.i:                           ; preds = %B408.i, %B408.prol.loopexit.i
-  %4 = add i64 %.361.i, -2
-  %.732.prol.i = add i64 %.353.i, 1
-  %5 = sub i64 %.353.i, %.361.i
-  %sunkaddr57.i = shl i64 %.353.i, 3
-  %sunkaddr58.i = getelementptr i8, ptr %.197.i, i64 %sunkaddr57.i
-  br label %B500.endif.i
+B366.endif.preheader.i.i:                         ; preds = %B274.i.i, %B274.prol.loopexit.i.i
+  %11 = add i64 %.213.i.i, -2
+  %.584.prol.i.i = add i64 %.205.i.i, 1
+  %12 = sub i64 %.205.i.i, %.213.i.i
+  %sunkaddr39.i = shl i64 %.205.i.i, 3
+  %sunkaddr40.i = getelementptr i8, ptr %21, i64 %sunkaddr39.i
+  br label %B366.endif.i.i
 
-B710.i:                                           ; preds = %B656.endif.i, %B656.endif.prol.loopexit.i, %B616.endif.i
-  %place.4.3.lcssa.i = phi i64 [ %place.3.3.lcssa.i, %B616.endif.i ], [ %.952.lcssa.unr.i, %B656.endif.prol.loopexit.i ], [ %.952.1.i, %B656.endif.i ]
-  %.963.i = getelementptr i64, ptr %.181.i, i64 %place.4.3.lcssa.i
-  store i64 %.630.i, ptr %.963.i, align 8
-  %.970.i = getelementptr i64, ptr %spec.select.i, i64 %place.4.3.lcssa.i
-  store i64 %.592410425.i, ptr %.970.i, align 8
-  %indvar.next.i = add nuw nsw i64 %indvar.i, 1
-  %.586.i = icmp sgt i64 %.585408426.i, 1
-  br i1 %.586.i, label %B500.endif.i, label %B332.loopexit.i
+B576.i.i:                                         ; preds = %B522.endif.i.i, %B522.endif.prol.loopexit.i.i, %B482.endif.i.i
+  %place.4.2.lcssa.i.i = phi i64 [ %place.3.2.lcssa.i.i, %B482.endif.i.i ], [ %.804.lcssa.unr.i.i, %B522.endif.prol.loopexit.i.i ], [ %.804.1.i.i, %B522.endif.i.i ]
+  %.815.i.i = getelementptr i64, ptr %.145.i, i64 %place.4.2.lcssa.i.i
+  store i64 %.482.i.i, ptr %.815.i.i, align 8
+  %.822.i.i = getelementptr i64, ptr %order.3.0495507.i.i, i64 %place.4.2.lcssa.i.i
+  store i64 %.444372387.i.i, ptr %.822.i.i, align 8
+  %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
+  %.438.i.i = icmp sgt i64 %.437370388.i.i, 1
+  br i1 %.438.i.i, label %B366.endif.i.i, label %B198.loopexit.i.i
 
-B768.loopexit.i:                                  ; preds = %B812.backedge.i, %B770.endif.i
-  %.1096.i = icmp sgt i64 %.1040.0.i, 1
-  br i1 %.1096.i, label %B770.endif.i, label %B124.loopexit.i
+B634.loopexit.i.i:                                ; preds = %B678.backedge.i.i, %B636.endif.i.i
+  %.952.i.i = icmp sgt i64 %.896.0.i.i, 1
+  br i1 %.952.i.i, label %B636.endif.i.i, label %B52.backedge.i
 
-B814.i:                                           ; preds = %B814.preheader.i, %B812.backedge.i
-  %.1162.0.i = phi i64 [ %.1231.i, %B812.backedge.i ], [ 0, %B814.preheader.i ]
-  %.1217481.i = phi i64 [ %.1227.i, %B812.backedge.i ], [ %.1195367375.i, %B814.preheader.i ]
-  %.1231.i = add nuw nsw i64 %.1162.0.i, 2
-  %.1257.i = mul nsw i64 %.1162.0.i, %.21.i
-  %.1259.i = ashr i64 %.1257.i, %.1040.0.i
-  %.1260.i = or disjoint i64 %.1162.0.i, 1
-  %.1262.i = mul nsw i64 %.1260.i, %.21.i
-  %.1264.i = ashr i64 %.1262.i, %.1040.0.i
-  %.1267.i = mul nsw i64 %.1231.i, %.21.i
-  %.1269.i = ashr i64 %.1267.i, %.1040.0.i
-  %.30.i.i = add nsw i64 %.1264.i, -1
-  %.40.i.i = sub nsw i64 %.1264.i, %.1259.i
-  %.42.i.i = sub nsw i64 %.1269.i, %.1264.i
-  %.44.i.i = tail call i64 @llvm.smin.i64(i64 %.42.i.i, i64 %.40.i.i)
-  %.130104.not.i.i = icmp slt i64 %.44.i.i, 1
-  br i1 %.130104.not.i.i, label %B444.i.i, label %B108.endif.endif.preheader.i.i
+B680.i.i:                                         ; preds = %B680.preheader.i.i, %B678.backedge.i.i
+  %.1018.0.i.i = phi i64 [ %.1087.i.i, %B678.backedge.i.i ], [ 0, %B680.preheader.i.i ]
+  %.1073443.i.i = phi i64 [ %.1083.i.i, %B678.backedge.i.i ], [ %.1051330337.i.i, %B680.preheader.i.i ]
+  %.1087.i.i = add nuw nsw i64 %.1018.0.i.i, 2
+  %.1113.i.i = mul nsw i64 %.1018.0.i.i, %.17.i
+  %.1115.i.i = ashr i64 %.1113.i.i, %.896.0.i.i
+  %.1116.i.i = or disjoint i64 %.1018.0.i.i, 1
+  %.1118.i.i = mul nsw i64 %.1116.i.i, %.17.i
+  %.1120.i.i = ashr i64 %.1118.i.i, %.896.0.i.i
+  %.1123.i.i = mul nsw i64 %.1087.i.i, %.17.i
+  %.1125.i.i = ashr i64 %.1123.i.i, %.896.0.i.i
+  %.30.i.i.i = add nsw i64 %.1120.i.i, -1
+  %.40.i.i.i = sub nsw i64 %.1120.i.i, %.1115.i.i
+  %.42.i.i.i = sub nsw i64 %.1125.i.i, %.1120.i.i
+  %.44.i.i.i = tail call i64 @llvm.smin.i64(i64 %.42.i.i.i, i64 %.40.i.i.i)
+  %.130104.not.i.i.i = icmp slt i64 %.44.i.i.i, 1
+  br i1 %.130104.not.i.i.i, label %B444.i.i.i, label %B108.endif.endif.preheader.i.i.i
 
-B108.endif.endif.preheader.i.i:                   ; preds = %B814.i
-  %.35.i.i = add nsw i64 %.1269.i, -1
-  %6 = shl i64 %.1259.i, 3
-  %scevgep11.i.i = getelementptr i8, ptr %other_order.3.1487.i, i64 %6
-  %scevgep13.i.i = getelementptr i8, ptr %other_keys.2.1486.i, i64 %6
-  br label %B108.endif.endif.i.i
+B108.endif.endif.preheader.i.i.i:                 ; preds = %B680.i.i
+  %.35.i.i.i = add nsw i64 %.1125.i.i, -1
+  %13 = shl i64 %.1115.i.i, 3
+  %scevgep11.i.i.i = getelementptr i8, ptr %other_order.3.0449.i.i, i64 %13
+  %scevgep13.i.i.i = getelementptr i8, ptr %other_keys.2.0448.i.i, i64 %13
+  br label %B108.endif.endif.i.i.i
 
-B444.i.i:                                         ; preds = %B108.endif.endif.i.i, %B814.i
-  %left.2.0.lcssa.i.i = phi i64 [ %.1259.i, %B814.i ], [ %.229.i.i, %B108.endif.endif.i.i ]
-  %right.2.0.lcssa.i.i = phi i64 [ %.1264.i, %B814.i ], [ %.224.i.i, %B108.endif.endif.i.i ]
-  %last_left.2.0.lcssa.i.i = phi i64 [ %.30.i.i, %B814.i ], [ %.290.i.i, %B108.endif.endif.i.i ]
-  %.306.i.i = shl nsw i64 %.44.i.i, 1
-  %.309.i.i = sub nsw i64 %.1269.i, %.1259.i
-  %.312.i.i = icmp slt i64 %.306.i.i, %.309.i.i
-  br i1 %.312.i.i, label %B468.i.i, label %B812.backedge.i
+B444.i.i.i:                                       ; preds = %B108.endif.endif.i.i.i, %B680.i.i
+  %left.2.0.lcssa.i.i.i = phi i64 [ %.1115.i.i, %B680.i.i ], [ %.229.i.i.i, %B108.endif.endif.i.i.i ]
+  %right.2.0.lcssa.i.i.i = phi i64 [ %.1120.i.i, %B680.i.i ], [ %.224.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_left.2.0.lcssa.i.i.i = phi i64 [ %.30.i.i.i, %B680.i.i ], [ %.290.i.i.i, %B108.endif.endif.i.i.i ]
+  %.306.i.i.i = shl nsw i64 %.44.i.i.i, 1
+  %.309.i.i.i = sub nsw i64 %.1125.i.i, %.1115.i.i
+  %.312.i.i.i = icmp slt i64 %.306.i.i.i, %.309.i.i.i
+  br i1 %.312.i.i.i, label %B468.i.i.i, label %B678.backedge.i.i
 
-B468.i.i:                                         ; preds = %B444.i.i
-  %.316.not.i.i = icmp sgt i64 %left.2.0.lcssa.i.i, %last_left.2.0.lcssa.i.i
-  %spec.select.i.i = select i1 %.316.not.i.i, i64 %right.2.0.lcssa.i.i, i64 %left.2.0.lcssa.i.i
-  %.341.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %spec.select.i.i
-  %.342.i.i = load i64, ptr %.341.i.i, align 8
-  %.347.i.i = add nsw i64 %.44.i.i, %.1259.i
-  %.349.i.i = getelementptr i64, ptr %other_keys.2.1486.i, i64 %.347.i.i
-  store i64 %.342.i.i, ptr %.349.i.i, align 8
-  %.354.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %spec.select.i.i
-  %.355.i.i = load i64, ptr %.354.i.i, align 8
-  %.366.i.i = getelementptr i64, ptr %other_order.3.1487.i, i64 %.347.i.i
-  store i64 %.355.i.i, ptr %.366.i.i, align 8
-  br label %B812.backedge.i
+B468.i.i.i:                                       ; preds = %B444.i.i.i
+  %.316.not.i.i.i = icmp sgt i64 %left.2.0.lcssa.i.i.i, %last_left.2.0.lcssa.i.i.i
+  %spec.select.i.i.i = select i1 %.316.not.i.i.i, i64 %right.2.0.lcssa.i.i.i, i64 %left.2.0.lcssa.i.i.i
+  %.341.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %spec.select.i.i.i
+  %.342.i.i.i = load i64, ptr %.341.i.i.i, align 8
+  %.347.i.i.i = add nsw i64 %.44.i.i.i, %.1115.i.i
+  %.349.i.i.i = getelementptr i64, ptr %other_keys.2.0448.i.i, i64 %.347.i.i.i
+  store i64 %.342.i.i.i, ptr %.349.i.i.i, align 8
+  %.354.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %spec.select.i.i.i
+  %.355.i.i.i = load i64, ptr %.354.i.i.i, align 8
+  %.366.i.i.i = getelementptr i64, ptr %other_order.3.0449.i.i, i64 %.347.i.i.i
+  store i64 %.355.i.i.i, ptr %.366.i.i.i, align 8
+  br label %B678.backedge.i.i
 
-B108.endif.endif.i.i:                             ; preds = %B108.endif.endif.i.i, %B108.endif.endif.preheader.i.i
-  %lsr.iv.i.i = phi i64 [ %.1269.i, %B108.endif.endif.preheader.i.i ], [ %lsr.iv.next.i.i, %B108.endif.endif.i.i ]
-  %last_right.2.0110.i.i = phi i64 [ %.35.i.i, %B108.endif.endif.preheader.i.i ], [ %.295.i.i, %B108.endif.endif.i.i ]
-  %last_left.2.0109.i.i = phi i64 [ %.30.i.i, %B108.endif.endif.preheader.i.i ], [ %.290.i.i, %B108.endif.endif.i.i ]
-  %right.2.0108.i.i = phi i64 [ %.1264.i, %B108.endif.endif.preheader.i.i ], [ %.224.i.i, %B108.endif.endif.i.i ]
-  %left.2.0107.i.i = phi i64 [ %.1259.i, %B108.endif.endif.preheader.i.i ], [ %.229.i.i, %B108.endif.endif.i.i ]
-  %.136102105.i.i = phi i64 [ 0, %B108.endif.endif.preheader.i.i ], [ %.143.i.i, %B108.endif.endif.i.i ]
-  %.143.i.i = add nuw nsw i64 %.136102105.i.i, 1
-  %.171.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %right.2.0108.i.i
-  %.172.i.i = load i64, ptr %.171.i.i, align 8
-  %.175.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %left.2.0107.i.i
-  %.176.i.i = load i64, ptr %.175.i.i, align 8
-  %.6.i.i.i = xor i64 %.176.i.i, -1
-  %.7.i.i.i = and i64 %.172.i.i, %.6.i.i.i
-  %7 = xor i64 %.176.i.i, %.172.i.i
-  %.9.i.i.i = xor i64 %7, -1
-  %.10.i.i.i = sub nsw i64 %.172.i.i, %.176.i.i
-  %.11.i.i.i = and i64 %.10.i.i.i, %.9.i.i.i
+B108.endif.endif.i.i.i:                           ; preds = %B108.endif.endif.i.i.i, %B108.endif.endif.preheader.i.i.i
+  %lsr.iv.i.i.i = phi i64 [ %.1125.i.i, %B108.endif.endif.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_right.2.0110.i.i.i = phi i64 [ %.35.i.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.295.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_left.2.0109.i.i.i = phi i64 [ %.30.i.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.290.i.i.i, %B108.endif.endif.i.i.i ]
+  %right.2.0108.i.i.i = phi i64 [ %.1120.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.224.i.i.i, %B108.endif.endif.i.i.i ]
+  %left.2.0107.i.i.i = phi i64 [ %.1115.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.229.i.i.i, %B108.endif.endif.i.i.i ]
+  %.136102105.i.i.i = phi i64 [ 0, %B108.endif.endif.preheader.i.i.i ], [ %.143.i.i.i, %B108.endif.endif.i.i.i ]
+  %.143.i.i.i = add nuw nsw i64 %.136102105.i.i.i, 1
+  %.171.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %right.2.0108.i.i.i
+  %.172.i.i.i = load i64, ptr %.171.i.i.i, align 8
+  %.175.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %left.2.0107.i.i.i
+  %.176.i.i.i = load i64, ptr %.175.i.i.i, align 8
+  %.6.i.i.i.i = xor i64 %.176.i.i.i, -1
+  %.7.i.i.i.i = and i64 %.172.i.i.i, %.6.i.i.i.i
+  %14 = xor i64 %.176.i.i.i, %.172.i.i.i
+  %.9.i.i.i.i = xor i64 %14, -1
+  %.10.i.i.i.i = sub nsw i64 %.172.i.i.i, %.176.i.i.i
+  %.11.i.i.i.i = and i64 %.10.i.i.i.i, %.9.i.i.i.i
+  %.12.i.i.i.i = or i64 %.11.i.i.i.i, %.7.i.i.i.i
+  %.13.i.i.i.i = ashr i64 %.12.i.i.i.i, 63
+  %.203.i.i.i = sub nsw i64 %right.2.0108.i.i.i, %left.2.0107.i.i.i
+  %.204.i.i.i = and i64 %.13.i.i.i.i, %.203.i.i.i
+  %.206.i.i.i = add nsw i64 %.204.i.i.i, %left.2.0107.i.i.i
+  %.208.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %.206.i.i.i
+  %.209.i.i.i = load i64, ptr %.208.i.i.i, align 8
+  %15 = shl i64 %.136102105.i.i.i, 3
+  %scevgep14.i.i.i = getelementptr i8, ptr %scevgep13.i.i.i, i64 %15
+  store i64 %.209.i.i.i, ptr %scevgep14.i.i.i, align 8
+  %.216.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %.206.i.i.i
+  %.217.i.i.i = load i64, ptr %.216.i.i.i, align 8
+  %scevgep12.i.i.i = getelementptr i8, ptr %scevgep11.i.i.i, i64 %15
+  store i64 %.217.i.i.i, ptr %scevgep12.i.i.i, align 8
+  %.235.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %last_right.2.0110.i.i.i
+  %.236.i.i.i = load i64, ptr %.235.i.i.i, align 8
+  %.239.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %last_left.2.0109.i.i.i
+  %.240.i.i.i = load i64, ptr %.239.i.i.i, align 8
+  %.6.i1.i.i.i = xor i64 %.240.i.i.i, -1
+  %.7.i2.i.i.i = and i64 %.236.i.i.i, %.6.i1.i.i.i
+  %16 = xor i64 %.240.i.i.i, %.236.i.i.i
+  %.9.i3.i.i.i = xor i64 %16, -1
+  %.10.i4.i.i.i = sub nsw i64 %.236.i.i.i, %.240.i.i.i
+  %.11.i5.i.i.i = and i64 %.10.i4.i.i.i, %.9.i3.i.i.i
+  %.12.i6.i.i.i = or i64 %.11.i5.i.i.i, %.7.i2.i.i.i
+  %.13.i7.i.i.i = ashr i64 %.12.i6.i.i.i, 63
+  %.227.i.i.i = add i64 %left.2.0107.i.i.i, 1
+  %.229.i.i.i = add i64 %.227.i.i.i, %.13.i.i.i.i
+  %.224.i.i.i = sub nsw i64 %right.2.0108.i.i.i, %.13.i.i.i.i
+  %.267.i.i.i = sub nsw i64 %last_left.2.0109.i.i.i, %last_right.2.0110.i.i.i
+  %.268.i.i.i = and i64 %.13.i7.i.i.i, %.267.i.i.i
+  %.270.i.i.i = add nsw i64 %.268.i.i.i, %last_right.2.0110.i.i.i
+  %.272.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %.270.i.i.i
+  %.273.i.i.i = load i64, ptr %.272.i.i.i, align 8
+  %sunkaddr.i = shl i64 %lsr.iv.i.i.i, 3
+  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %sunkaddr.i
+  store i64 %.273.i.i.i, ptr %gep.i, align 8
+  %.281.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %.270.i.i.i
+  %.282.i.i.i = load i64, ptr %.281.i.i.i, align 8
+  %gep2.i = getelementptr i8, ptr %invariant.gep1.i, i64 %sunkaddr.i
+  store i64 %.282.i.i.i, ptr %gep2.i, align 8
+  %.290.i.i.i = add nsw i64 %.13.i7.i.i.i, %last_left.2.0109.i.i.i
+  %.293.neg.i.i.i = xor i64 %.13.i7.i.i.i, -1
+  %.295.i.i.i = add i64 %last_right.2.0110.i.i.i, %.293.neg.i.i.i
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %exitcond.not.i.i.i = icmp eq i64 %.44.i.i.i, %.143.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B444.i.i.i, label %B108.endif.endif.i.i.i
+
+B678.backedge.i.i:                                ; preds = %B468.i.i.i, %B444.i.i.i
+  %.1083.i.i = add nsw i64 %.1073443.i.i, -1
+  %.1074.i.i = icmp sgt i64 %.1073443.i.i, 1
+  br i1 %.1074.i.i, label %B680.i.i, label %B634.loopexit.i.i
+
+B162.endif.i.i:                                   ; preds = %B36.i.i
+  %.54.i.i = getelementptr i8, ptr %.145.i, i64 %.54296.idx.i.i
+  %17 = and i64 %lsr.iv.i, 1
+  %.64.not.not.i.not.not.i = icmp eq i64 %17, 0
+  %spec.select.i.i = select i1 %.64.not.not.i.not.not.i, ptr %.54.i.i, ptr %.147.i
+  %spec.select335.i.i = select i1 %.64.not.not.i.not.not.i, ptr %.147.i, ptr %.54.i.i
+  %.47300.i.i = getelementptr i64, ptr %.145.i, i64 %.17.i
+  %.120.not.i.i = icmp ne i64 %lsr.iv.next.i, 61
+  %18 = add i64 %lsr.iv.i, 2
+  %.82.i.i = shl nuw i64 2, %18
+  %.164424.i.i = icmp sgt i64 %.82.i.i, 0
+  %or.cond.i.i = select i1 %.120.not.i.i, i1 %.164424.i.i, i1 false
+  br i1 %or.cond.i.i, label %B200.endif.lr.ph.i.i, label %B600.endif.i.i
+
+B200.endif.lr.ph.i.i:                             ; preds = %B162.endif.i.i, %.thread.i.i
+  %19 = phi i64 [ 1, %.thread.i.i ], [ %.82.i.i, %B162.endif.i.i ]
+  %levels.3.1299494509.i.i = phi i64 [ 0, %.thread.i.i ], [ %9, %B162.endif.i.i ]
+  %order.3.0495507.i.i = phi ptr [ %.147.i, %.thread.i.i ], [ %spec.select.i.i, %B162.endif.i.i ]
+  %other_order.4.0496506.i.i = phi ptr [ %.54296.i.i, %.thread.i.i ], [ %spec.select335.i.i, %B162.endif.i.i ]
+  %.47300497503.i.i = phi ptr [ %.47300490.i.i, %.thread.i.i ], [ %.47300.i.i, %B162.endif.i.i ]
+  %20 = getelementptr float, ptr %a0, i64 %.141.i
+  %21 = getelementptr i64, ptr %.145.i, i64 %.17.i
+  br label %B200.endif.i.i
+
+B200.endif.i.i:                                   ; preds = %B200.endif.lr.ph.i.i, %B198.loopexit.i.i
+  %.170397429.i.i = phi i64 [ 0, %B200.endif.lr.ph.i.i ], [ %.177.i.i, %B198.loopexit.i.i ]
+  %.177.i.i = add nuw nsw i64 %.170397429.i.i, 1
+  %.203.i.i = mul nsw i64 %.170397429.i.i, %.17.i
+  %.205.i.i = ashr i64 %.203.i.i, %levels.3.1299494509.i.i
+  %.211.i.i = mul nsw i64 %.177.i.i, %.17.i
+  %.213.i.i = ashr i64 %.211.i.i, %levels.3.1299494509.i.i
+  %.255.i.i = sub i64 %.213.i.i, %.205.i.i
+  %.256.i.i = icmp sgt i64 %.255.i.i, 0
+  %..255.i.i = tail call i64 @llvm.smax.i64(i64 %.255.i.i, i64 0)
+  br i1 %.256.i.i, label %B274.preheader.i.i, label %B198.loopexit.i.i
+
+B274.preheader.i.i:                               ; preds = %B200.endif.i.i
+  %xtraiter.i.i = and i64 %..255.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B274.prol.loopexit.i.i, label %B274.prol.i.i
+
+B274.prol.i.i:                                    ; preds = %B274.preheader.i.i
+  %.307.prol.i.i = add nsw i64 %..255.i.i, -1
+  %.311.prol.i.i = add i64 %.205.i.i, 1
+  %.339.prol.i.i = getelementptr float, ptr %20, i64 %.205.i.i
+  %.340.prol.i.i = load float, ptr %.339.prol.i.i, align 4
+  %.341.prol.i.i = fpext float %.340.prol.i.i to double
+  %.342.prol.i.i = fadd double %.341.prol.i.i, 0.000000e+00
+  %.343.prol.i.i = bitcast double %.342.prol.i.i to i64
+  %isneg.prol.i.i = icmp slt i64 %.343.prol.i.i, 0
+  %.345.prol.i.i = select i1 %isneg.prol.i.i, i64 9223372036854775807, i64 0
+  %.346.prol.i.i = xor i64 %.345.prol.i.i, %.343.prol.i.i
+  %.347.prol.i.i = fcmp uno float %.340.prol.i.i, 0.000000e+00
+  %.348.prol.i.i = select i1 %.347.prol.i.i, i64 9223372036854775807, i64 %.346.prol.i.i
+  %.350.prol.i.i = getelementptr i64, ptr %21, i64 %.205.i.i
+  store i64 %.348.prol.i.i, ptr %.350.prol.i.i, align 8
+  br label %B274.prol.loopexit.i.i
+
+B274.prol.loopexit.i.i:                           ; preds = %B274.prol.i.i, %B274.preheader.i.i
+  %.297346350.unr.i.i = phi i64 [ %..255.i.i, %B274.preheader.i.i ], [ %.307.prol.i.i, %B274.prol.i.i ]
+  %.304347349.unr.i.i = phi i64 [ %.205.i.i, %B274.preheader.i.i ], [ %.311.prol.i.i, %B274.prol.i.i ]
+  %22 = icmp eq i64 %.255.i.i, 1
+  br i1 %22, label %B366.endif.preheader.i.i, label %B274.preheader23.i.i
+
+B274.preheader23.i.i:                             ; preds = %B274.prol.loopexit.i.i
+  %23 = add nsw i64 %.297346350.unr.i.i, -1
+  %24 = shl i64 %.304347349.unr.i.i, 2
+  br label %B274.i.i
+
+B366.endif.i.i:                                   ; preds = %B576.i.i, %B366.endif.preheader.i.i
+  %indvar.i.i = phi i64 [ 0, %B366.endif.preheader.i.i ], [ %indvar.next.i.i, %B576.i.i ]
+  %.437370388.i.i = phi i64 [ %..255.i.i, %B366.endif.preheader.i.i ], [ %.447.i.i, %B576.i.i ]
+  %.444372387.i.i = phi i64 [ %.205.i.i, %B366.endif.preheader.i.i ], [ %.451.i.i, %B576.i.i ]
+  %25 = add i64 %indvar.i.i, %.205.i.i
+  %.447.i.i = add nsw i64 %.437370388.i.i, -1
+  %.451.i.i = add i64 %.444372387.i.i, 1
+  %.481.i.i = getelementptr i64, ptr %21, i64 %.444372387.i.i
+  %.482.i.i = load i64, ptr %.481.i.i, align 8
+  %.528.i.i = sub i64 %.444372387.i.i, %.205.i.i
+  %.571354.not.i.i = icmp eq i64 %.528.i.i, 0
+  br i1 %.571354.not.i.i, label %B482.endif.i.i, label %B422.endif.preheader.i.i
+
+B422.endif.preheader.i.i:                         ; preds = %B366.endif.i.i
+  %xtraiter12.i.i = and i64 %indvar.i.i, 1
+  %lcmp.mod13.not.i.i = icmp eq i64 %xtraiter12.i.i, 0
+  br i1 %lcmp.mod13.not.i.i, label %B422.endif.prol.loopexit.i.i, label %B422.endif.prol.i.i
+
+B422.endif.prol.i.i:                              ; preds = %B422.endif.preheader.i.i
+  %.612.prol.i.i = load i64, ptr %sunkaddr40.i, align 8
+  %.6.i.prol.i.i = xor i64 %.612.prol.i.i, -1
+  %.7.i.prol.i.i = and i64 %.482.i.i, %.6.i.prol.i.i
+  %26 = xor i64 %.482.i.i, %.612.prol.i.i
+  %.9.i.reass.prol.i.i = xor i64 %26, -1
+  %.10.i.prol.i.i = sub nsw i64 %.482.i.i, %.612.prol.i.i
+  %.11.i.prol.i.i = and i64 %.10.i.prol.i.i, %.9.i.reass.prol.i.i
+  %.12.i.prol.i.i = or i64 %.11.i.prol.i.i, %.7.i.prol.i.i
+  %.13.i.prol.i.i = ashr i64 %.12.i.prol.i.i, 63
+  %.580.prol.i.i = add nsw i64 %.528.i.i, -1
+  %.640.prol.i.i = add i64 %.13.i.prol.i.i, %.584.prol.i.i
+  br label %B422.endif.prol.loopexit.i.i
+
+B422.endif.prol.loopexit.i.i:                     ; preds = %B422.endif.prol.i.i, %B422.endif.preheader.i.i
+  %place.3.2357.unr.i.i = phi i64 [ %.205.i.i, %B422.endif.preheader.i.i ], [ %.640.prol.i.i, %B422.endif.prol.i.i ]
+  %.570352356.unr.i.i = phi i64 [ %.528.i.i, %B422.endif.preheader.i.i ], [ %.580.prol.i.i, %B422.endif.prol.i.i ]
+  %.577353355.unr.i.i = phi i64 [ %.205.i.i, %B422.endif.preheader.i.i ], [ %.584.prol.i.i, %B422.endif.prol.i.i ]
+  %.640.lcssa.unr.i.i = phi i64 [ poison, %B422.endif.preheader.i.i ], [ %.640.prol.i.i, %B422.endif.prol.i.i ]
+  %27 = icmp eq i64 %indvar.i.i, 1
+  br i1 %27, label %B482.endif.i.i, label %B422.endif.preheader.new.i.i
+
+B422.endif.preheader.new.i.i:                     ; preds = %B422.endif.prol.loopexit.i.i
+  %28 = add i64 %.570352356.unr.i.i, 2
+  %29 = shl i64 %.577353355.unr.i.i, 3
+  %invariant.op.i = xor i64 %.482.i.i, -1
+  br label %B422.endif.i.i
+
+B422.endif.i.i:                                   ; preds = %B422.endif.i.i, %B422.endif.preheader.new.i.i
+  %lsr.iv24.i = phi i64 [ %lsr.iv.next25.i, %B422.endif.i.i ], [ %29, %B422.endif.preheader.new.i.i ]
+  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B422.endif.i.i ], [ %28, %B422.endif.preheader.new.i.i ]
+  %place.3.2357.i.i = phi i64 [ %.640.1.i.i, %B422.endif.i.i ], [ %place.3.2357.unr.i.i, %B422.endif.preheader.new.i.i ]
+  %scevgep26.i = getelementptr i8, ptr %lsr.iv11.i, i64 %lsr.iv24.i
+  %scevgep27.i = getelementptr i8, ptr %scevgep26.i, i64 8
+  %.612.i.i = load i64, ptr %scevgep26.i, align 8
+  %.6.i.i.i = xor i64 %.612.i.i, -1
+  %.7.i.i.i = and i64 %.482.i.i, %.6.i.i.i
+  %.9.i.reass.reass.i.reass.reass.i = xor i64 %.612.i.i, %invariant.op.i
+  %.10.i.i.i = sub nsw i64 %.482.i.i, %.612.i.i
+  %.11.i.i.i = and i64 %.10.i.i.i, %.9.i.reass.reass.i.reass.reass.i
   %.12.i.i.i = or i64 %.11.i.i.i, %.7.i.i.i
   %.13.i.i.i = ashr i64 %.12.i.i.i, 63
-  %.203.i.i = sub nsw i64 %right.2.0108.i.i, %left.2.0107.i.i
-  %.204.i.i = and i64 %.13.i.i.i, %.203.i.i
-  %.206.i.i = add nsw i64 %.204.i.i, %left.2.0107.i.i
-  %.208.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %.206.i.i
-  %.209.i.i = load i64, ptr %.208.i.i, align 8
-  %8 = shl i64 %.136102105.i.i, 3
-  %scevgep14.i.i = getelementptr i8, ptr %scevgep13.i.i, i64 %8
-  store i64 %.209.i.i, ptr %scevgep14.i.i, align 8
-  %.216.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %.206.i.i
-  %.217.i.i = load i64, ptr %.216.i.i, align 8
-  %scevgep12.i.i = getelementptr i8, ptr %scevgep11.i.i, i64 %8
-  store i64 %.217.i.i, ptr %scevgep12.i.i, align 8
-  %.235.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %last_right.2.0110.i.i
-  %.236.i.i = load i64, ptr %.235.i.i, align 8
-  %.239.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %last_left.2.0109.i.i
-  %.240.i.i = load i64, ptr %.239.i.i, align 8
-  %.6.i1.i.i = xor i64 %.240.i.i, -1
-  %.7.i2.i.i = and i64 %.236.i.i, %.6.i1.i.i
-  %9 = xor i64 %.240.i.i, %.236.i.i
-  %.9.i3.i.i = xor i64 %9, -1
-  %.10.i4.i.i = sub nsw i64 %.236.i.i, %.240.i.i
-  %.11.i5.i.i = and i64 %.10.i4.i.i, %.9.i3.i.i
+  %.612.1.i.i = load i64, ptr %scevgep27.i, align 8
+  %.6.i.1.i.i = xor i64 %.612.1.i.i, -1
+  %.7.i.1.i.i = and i64 %.482.i.i, %.6.i.1.i.i
+  %.9.i.reass.1.reass.i.reass.reass.i = xor i64 %.612.1.i.i, %invariant.op.i
+  %.10.i.1.i.i = sub nsw i64 %.482.i.i, %.612.1.i.i
+  %.11.i.1.i.i = and i64 %.10.i.1.i.i, %.9.i.reass.1.reass.i.reass.reass.i
+  %.12.i.1.i.i = or i64 %.11.i.1.i.i, %.7.i.1.i.i
+  %.13.i.1.i.i = ashr i64 %.12.i.1.i.i, 63
+  %.640.i.i = add i64 %place.3.2357.i.i, 2
+  %.638.1.i.i = add i64 %.640.i.i, %.13.i.i.i
+  %.640.1.i.i = add i64 %.638.1.i.i, %.13.i.1.i.i
+  %lsr.iv.next32.i.i = add i64 %lsr.iv31.i.i, -2
+  %lsr.iv.next25.i = add i64 %lsr.iv24.i, 16
+  %.571.1.i.i = icmp sgt i64 %lsr.iv.next32.i.i, 2
+  br i1 %.571.1.i.i, label %B422.endif.i.i, label %B482.endif.i.i
+
+B482.endif.i.i:                                   ; preds = %B422.endif.i.i, %B422.endif.prol.loopexit.i.i, %B366.endif.i.i
+  %place.3.2.lcssa.i.i = phi i64 [ %.205.i.i, %B366.endif.i.i ], [ %.640.lcssa.unr.i.i, %B422.endif.prol.loopexit.i.i ], [ %.640.1.i.i, %B422.endif.i.i ]
+  %.693.i.i = sub i64 %.213.i.i, %.451.i.i
+  %.736363.not.i.i = icmp slt i64 %.693.i.i, 1
+  br i1 %.736363.not.i.i, label %B576.i.i, label %B522.endif.preheader.i.i
+
+B522.endif.preheader.i.i:                         ; preds = %B482.endif.i.i
+  %.6.i1.i.i = xor i64 %.482.i.i, -1
+  %30 = add i64 %12, %indvar.i.i
+  %31 = and i64 %30, 1
+  %lcmp.mod15.not.not.i.i = icmp eq i64 %31, 0
+  br i1 %lcmp.mod15.not.not.i.i, label %B522.endif.prol.i.i, label %B522.endif.prol.loopexit.i.i
+
+B522.endif.prol.i.i:                              ; preds = %B522.endif.preheader.i.i
+  %.776.prol.i.i = getelementptr i64, ptr %21, i64 %.451.i.i
+  %.777.prol.i.i = load i64, ptr %.776.prol.i.i, align 8
+  %.7.i2.prol.i.i = and i64 %.777.prol.i.i, %.6.i1.i.i
+  %32 = xor i64 %.482.i.i, %.777.prol.i.i
+  %.9.i3.reass.prol.i.i = xor i64 %32, -1
+  %.10.i4.prol.i.i = sub nsw i64 %.777.prol.i.i, %.482.i.i
+  %.11.i5.prol.i.i = and i64 %.10.i4.prol.i.i, %.9.i3.reass.prol.i.i
+  %.12.i6.prol.i.i = or i64 %.11.i5.prol.i.i, %.7.i2.prol.i.i
+  %.13.i7.neg.prol.i.i = lshr i64 %.12.i6.prol.i.i, 63
+  %.749.prol.i.i = add i64 %.444372387.i.i, 2
+  %.745.prol.i.i = add nsw i64 %.693.i.i, -1
+  %.804.prol.i.i = add i64 %.13.i7.neg.prol.i.i, %place.3.2.lcssa.i.i
+  br label %B522.endif.prol.loopexit.i.i
+
+B522.endif.prol.loopexit.i.i:                     ; preds = %B522.endif.prol.i.i, %B522.endif.preheader.i.i
+  %place.4.2366.unr.i.i = phi i64 [ %place.3.2.lcssa.i.i, %B522.endif.preheader.i.i ], [ %.804.prol.i.i, %B522.endif.prol.i.i ]
+  %.735361365.unr.i.i = phi i64 [ %.693.i.i, %B522.endif.preheader.i.i ], [ %.745.prol.i.i, %B522.endif.prol.i.i ]
+  %.742362364.unr.i.i = phi i64 [ %.451.i.i, %B522.endif.preheader.i.i ], [ %.749.prol.i.i, %B522.endif.prol.i.i ]
+  %.804.lcssa.unr.i.i = phi i64 [ poison, %B522.endif.preheader.i.i ], [ %.804.prol.i.i, %B522.endif.prol.i.i ]
+  %33 = icmp eq i64 %11, %25
+  br i1 %33, label %B576.i.i, label %B522.endif.preheader.new.i.i
+
+B522.endif.preheader.new.i.i:                     ; preds = %B522.endif.prol.loopexit.i.i
+  %34 = add nsw i64 %.735361365.unr.i.i, -1
+  %35 = shl i64 %.742362364.unr.i.i, 3
+  br label %B522.endif.i.i
+
+B522.endif.i.i:                                   ; preds = %B522.endif.i.i, %B522.endif.preheader.new.i.i
+  %lsr.iv32.i = phi i64 [ %lsr.iv.next33.i, %B522.endif.i.i ], [ %34, %B522.endif.preheader.new.i.i ]
+  %lsr.iv28.i = phi i64 [ %lsr.iv.next29.i, %B522.endif.i.i ], [ %35, %B522.endif.preheader.new.i.i ]
+  %place.4.2366.i.i = phi i64 [ %.804.1.i.i, %B522.endif.i.i ], [ %place.4.2366.unr.i.i, %B522.endif.preheader.new.i.i ]
+  %scevgep30.i = getelementptr i8, ptr %lsr.iv11.i, i64 %lsr.iv28.i
+  %scevgep31.i = getelementptr i8, ptr %scevgep30.i, i64 8
+  %.777.i.i = load i64, ptr %scevgep30.i, align 8
+  %.7.i2.i.i = and i64 %.777.i.i, %.6.i1.i.i
+  %.9.i3.reass.reass.i.reass.reass.i = xor i64 %.777.i.i, %.6.i1.i.i
+  %.10.i4.i.i = sub nsw i64 %.777.i.i, %.482.i.i
+  %.11.i5.i.i = and i64 %.10.i4.i.i, %.9.i3.reass.reass.i.reass.reass.i
   %.12.i6.i.i = or i64 %.11.i5.i.i, %.7.i2.i.i
-  %.13.i7.i.i = ashr i64 %.12.i6.i.i, 63
-  %.227.i.i = add i64 %left.2.0107.i.i, 1
-  %.229.i.i = add i64 %.227.i.i, %.13.i.i.i
-  %.224.i.i = sub nsw i64 %right.2.0108.i.i, %.13.i.i.i
-  %.267.i.i = sub nsw i64 %last_left.2.0109.i.i, %last_right.2.0110.i.i
-  %.268.i.i = and i64 %.13.i7.i.i, %.267.i.i
-  %.270.i.i = add nsw i64 %.268.i.i, %last_right.2.0110.i.i
-  %.272.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %.270.i.i
-  %.273.i.i = load i64, ptr %.272.i.i, align 8
-  %sunkaddr.i = shl i64 %lsr.iv.i.i, 3
-  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %sunkaddr.i
-  store i64 %.273.i.i, ptr %gep.i, align 8
-  %.281.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %.270.i.i
-  %.282.i.i = load i64, ptr %.281.i.i, align 8
-  %gep2.i = getelementptr i8, ptr %invariant.gep1.i, i64 %sunkaddr.i
-  store i64 %.282.i.i, ptr %gep2.i, align 8
-  %.290.i.i = add nsw i64 %.13.i7.i.i, %last_left.2.0109.i.i
-  %.293.neg.i.i = xor i64 %.13.i7.i.i, -1
-  %.295.i.i = add i64 %last_right.2.0110.i.i, %.293.neg.i.i
-  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -1
-  %exitcond.not.i.i = icmp eq i64 %.44.i.i, %.143.i.i
-  br i1 %exitcond.not.i.i, label %B444.i.i, label %B108.endif.endif.i.i
+  %.13.i7.neg.i.i = lshr i64 %.12.i6.i.i, 63
+  %.804.i.i = add i64 %.13.i7.neg.i.i, %place.4.2366.i.i
+  %.777.1.i.i = load i64, ptr %scevgep31.i, align 8
+  %.7.i2.1.i.i = and i64 %.777.1.i.i, %.6.i1.i.i
+  %.9.i3.reass.1.reass.i.reass.reass.i = xor i64 %.777.1.i.i, %.6.i1.i.i
+  %.10.i4.1.i.i = sub nsw i64 %.777.1.i.i, %.482.i.i
+  %.11.i5.1.i.i = and i64 %.10.i4.1.i.i, %.9.i3.reass.1.reass.i.reass.reass.i
+  %.12.i6.1.i.i = or i64 %.11.i5.1.i.i, %.7.i2.1.i.i
+  %.13.i7.neg.1.i.i = lshr i64 %.12.i6.1.i.i, 63
+  %.804.1.i.i = add i64 %.804.i.i, %.13.i7.neg.1.i.i
+  %ov55.i.i = icmp ugt i64 %lsr.iv32.i, 1
+  %lsr.iv.next29.i = add i64 %lsr.iv28.i, 16
+  %lsr.iv.next33.i = add i64 %lsr.iv32.i, -2
+  br i1 %ov55.i.i, label %B522.endif.i.i, label %B576.i.i
 
-B812.backedge.i:                                  ; preds = %B468.i.i, %B444.i.i
-  %.1227.i = add nsw i64 %.1217481.i, -1
-  %.1218.i = icmp sgt i64 %.1217481.i, 1
-  br i1 %.1218.i, label %B814.i, label %B768.loopexit.i
+B600.endif.i.i:                                   ; preds = %B198.loopexit.i.i, %B162.endif.i.i
+  %levels.3.1299494510.i.i = phi i64 [ %9, %B162.endif.i.i ], [ %levels.3.1299494509.i.i, %B198.loopexit.i.i ]
+  %order.3.0495508.i.i = phi ptr [ %spec.select.i.i, %B162.endif.i.i ], [ %order.3.0495507.i.i, %B198.loopexit.i.i ]
+  %other_order.4.0496505.i.i = phi ptr [ %spec.select335.i.i, %B162.endif.i.i ], [ %other_order.4.0496506.i.i, %B198.loopexit.i.i ]
+  %.47300497504.i.i = phi ptr [ %.47300.i.i, %B162.endif.i.i ], [ %.47300497503.i.i, %B198.loopexit.i.i ]
+  %.952445523.i.i = icmp sgt i64 %levels.3.1299494510.i.i, 0
+  br i1 %.952445523.i.i, label %B636.endif.i.i, label %B52.backedge.i
 
-B90.endif.i:                                      ; preds = %B52.i, %0
-  %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
-  %.89.i = sub i64 %a5, %a4
-  %.135490.not.i = icmp slt i64 %.89.i, 1
-  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
+B636.endif.i.i:                                   ; preds = %B600.endif.i.i, %B634.loopexit.i.i
+  %.896.0.i.i = phi i64 [ %.965.i.i, %B634.loopexit.i.i ], [ %levels.3.1299494510.i.i, %B600.endif.i.i ]
+  %other_order.3.0449.i.i = phi ptr [ %order.4.0447.i.i, %B634.loopexit.i.i ], [ %other_order.4.0496505.i.i, %B600.endif.i.i ]
+  %other_keys.2.0448.i.i = phi ptr [ %keys.2.0446.i.i, %B634.loopexit.i.i ], [ %.47300497504.i.i, %B600.endif.i.i ]
+  %order.4.0447.i.i = phi ptr [ %other_order.3.0449.i.i, %B634.loopexit.i.i ], [ %order.3.0495508.i.i, %B600.endif.i.i ]
+  %keys.2.0446.i.i = phi ptr [ %other_keys.2.0448.i.i, %B634.loopexit.i.i ], [ %.145.i, %B600.endif.i.i ]
+  %.965.i.i = add nsw i64 %.896.0.i.i, -1
+  %.1032.not.i.i = icmp eq i64 %.896.0.i.i, 63
+  br i1 %.1032.not.i.i, label %B634.loopexit.i.i, label %B680.preheader.i.i
 
-B126.lr.ph.i:                                     ; preds = %B90.endif.i
-  %.204.idx.i = shl i64 %.21.i, 4
-  %.270.not.i = icmp eq i64 %levels.3.1.i, 63
-  %.232.i = shl nuw i64 1, %levels.3.1.i
-  %storemerge373.i = select i1 %.270.not.i, i64 0, i64 %.232.i
-  %10 = shl i64 %a4, 2
-  %11 = mul i64 %10, %.21.i
-  %12 = getelementptr i8, ptr %a0, i64 %11
-  %scevgep.i = getelementptr i8, ptr %12, i64 4
-  %13 = shl i64 %.21.i, 2
-  %14 = mul i64 %a4, 24
-  %15 = add i64 %14, 8
-  %16 = mul i64 %.21.i, %15
-  %17 = getelementptr i8, ptr %a1, i64 %16
-  %scevgep31.i = getelementptr i8, ptr %17, i64 8
-  %18 = mul i64 %.21.i, 24
-  %19 = icmp sgt i64 %storemerge373.i, 0
-  %20 = and i64 %levels.3.1.i, 1
-  %21 = icmp eq i64 %20, 0
-  %22 = icmp sgt i64 %levels.3.1.i, 0
-  br label %B126.i
+B680.preheader.i.i:                               ; preds = %B636.endif.i.i
+  %.994.i.i = shl nuw nsw i64 1, %.896.0.i.i
+  %.1051330337.i.i = lshr i64 %.994.i.i, 1
+  %invariant.gep.i = getelementptr i8, ptr %other_keys.2.0448.i.i, i64 -8
+  %invariant.gep1.i = getelementptr i8, ptr %other_order.3.0449.i.i, i64 -8
+  br label %B680.i.i
 
-B334.endif.i:                                     ; preds = %B332.loopexit.i, %B334.endif.lr.ph.i
-  %.318435467.i = phi i64 [ 0, %B334.endif.lr.ph.i ], [ %.325.i, %B332.loopexit.i ]
-  %.325.i = add nuw nsw i64 %.318435467.i, 1
-  %.351.i = mul nsw i64 %.318435467.i, %.21.i
-  %.353.i = ashr i64 %.351.i, %levels.3.1.i
-  %.359.i = mul nsw i64 %.325.i, %.21.i
-  %.361.i = ashr i64 %.359.i, %levels.3.1.i
-  %.403.i = sub i64 %.361.i, %.353.i
-  %.404.i = icmp sgt i64 %.403.i, 0
-  %..403.i = tail call i64 @llvm.smax.i64(i64 %.403.i, i64 0)
-  br i1 %.404.i, label %B408.preheader.i, label %B332.loopexit.i
+B52.backedge.i:                                   ; preds = %B634.loopexit.i.i, %B600.endif.i.i
+  %.115.i = add i64 %.1084345.i, 1
+  %.111.i = add nsw i64 %.1014246.i, -1
+  %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %4
+  %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %7
+  %.102.i = icmp sgt i64 %.1014246.i, 1
+  br i1 %.102.i, label %B54.i, label %_ZN6nbgrad7kernels4sort7argsortB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
-B408.preheader.i:                                 ; preds = %B334.endif.i
-  %xtraiter.i = and i64 %..403.i, 1
-  %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %B408.prol.loopexit.i, label %B408.prol.i
-
-B408.prol.i:                                      ; preds = %B408.preheader.i
-  %.455.prol.i = add nsw i64 %..403.i, -1
-  %.459.prol.i = add i64 %.353.i, 1
-  %.487.prol.i = getelementptr float, ptr %1, i64 %.353.i
-  %.488.prol.i = load float, ptr %.487.prol.i, align 4
-  %.489.prol.i = fpext float %.488.prol.i to double
-  %.490.prol.i = fadd double %.489.prol.i, 0.000000e+00
-  %.491.prol.i = bitcast double %.490.prol.i to i64
-  %isneg.prol.i = icmp slt i64 %.491.prol.i, 0
-  %.493.prol.i = select i1 %isneg.prol.i, i64 9223372036854775807, i64 0
-  %.494.prol.i = xor i64 %.493.prol.i, %.491.prol.i
-  %.495.prol.i = fcmp uno float %.488.prol.i, 0.000000e+00
-  %.496.prol.i = select i1 %.495.prol.i, i64 9223372036854775807, i64 %.494.prol.i
-  %.498.prol.i = getelementptr i64, ptr %.197.i, i64 %.353.i
-  store i64 %.496.prol.i, ptr %.498.prol.i, align 8
-  br label %B408.prol.loopexit.i
-
-B408.prol.loopexit.i:                             ; preds = %B408.prol.i, %B408.preheader.i
-  %.445384388.unr.i = phi i64 [ %..403.i, %B408.preheader.i ], [ %.455.prol.i, %B408.prol.i ]
-  %.452385387.unr.i = phi i64 [ %.353.i, %B408.preheader.i ], [ %.459.prol.i, %B408.prol.i ]
-  %23 = icmp eq i64 %.403.i, 1
-  br i1 %23, label %B500.endif.preheader.i, label %B408.preheader23.i
-
-B408.preheader23.i:                               ; preds = %B408.prol.loopexit.i
-  %24 = add nsw i64 %.445384388.unr.i, -1
-  %25 = shl i64 %.452385387.unr.i, 2
-  br label %B408.i
-
-B500.endif.i:                                     ; preds = %B710.i, %B500.endif.preheader.i
-  %indvar.i = phi i64 [ 0, %B500.endif.preheader.i ], [ %indvar.next.i, %B710.i ]
-  %.585408426.i = phi i64 [ %..403.i, %B500.endif.preheader.i ], [ %.595.i, %B710.i ]
-  %.592410425.i = phi i64 [ %.353.i, %B500.endif.preheader.i ], [ %.599.i, %B710.i ]
-  %26 = add i64 %indvar.i, %.353.i
-  %.595.i = add nsw i64 %.585408426.i, -1
-  %.599.i = add i64 %.592410425.i, 1
-  %.629.i = getelementptr i64, ptr %.197.i, i64 %.592410425.i
-  %.630.i = load i64, ptr %.629.i, align 8
-  %.676.i = sub i64 %.592410425.i, %.353.i
-  %.719392.not.i = icmp eq i64 %.676.i, 0
-  br i1 %.719392.not.i, label %B616.endif.i, label %B556.endif.preheader.i
-
-B556.endif.preheader.i:                           ; preds = %B500.endif.i
-  %xtraiter12.i = and i64 %indvar.i, 1
-  %lcmp.mod13.not.i = icmp eq i64 %xtraiter12.i, 0
-  br i1 %lcmp.mod13.not.i, label %B556.endif.prol.loopexit.i, label %B556.endif.prol.i
-
-B556.endif.prol.i:                                ; preds = %B556.endif.preheader.i
-  %.760.prol.i = load i64, ptr %sunkaddr58.i, align 8
-  %.6.i.prol.i = xor i64 %.760.prol.i, -1
-  %.7.i.prol.i = and i64 %.630.i, %.6.i.prol.i
-  %27 = xor i64 %.630.i, %.760.prol.i
-  %.9.i.reass.prol.i = xor i64 %27, -1
-  %.10.i.prol.i = sub nsw i64 %.630.i, %.760.prol.i
-  %.11.i.prol.i = and i64 %.10.i.prol.i, %.9.i.reass.prol.i
-  %.12.i.prol.i = or i64 %.11.i.prol.i, %.7.i.prol.i
-  %.13.i.prol.i = ashr i64 %.12.i.prol.i, 63
-  %.728.prol.i = add nsw i64 %.676.i, -1
-  %.788.prol.i = add i64 %.13.i.prol.i, %.732.prol.i
-  br label %B556.endif.prol.loopexit.i
-
-B556.endif.prol.loopexit.i:                       ; preds = %B556.endif.prol.i, %B556.endif.preheader.i
-  %place.3.3395.unr.i = phi i64 [ %.353.i, %B556.endif.preheader.i ], [ %.788.prol.i, %B556.endif.prol.i ]
-  %.718390394.unr.i = phi i64 [ %.676.i, %B556.endif.preheader.i ], [ %.728.prol.i, %B556.endif.prol.i ]
-  %.725391393.unr.i = phi i64 [ %.353.i, %B556.endif.preheader.i ], [ %.732.prol.i, %B556.endif.prol.i ]
-  %.788.lcssa.unr.i = phi i64 [ poison, %B556.endif.preheader.i ], [ %.788.prol.i, %B556.endif.prol.i ]
-  %28 = icmp eq i64 %indvar.i, 1
-  br i1 %28, label %B616.endif.i, label %B556.endif.preheader.new.i
-
-B556.endif.preheader.new.i:                       ; preds = %B556.endif.prol.loopexit.i
-  %invariant.op.i = xor i64 %.630.i, -1
-  %29 = add i64 %.718390394.unr.i, 2
-  %30 = shl i64 %.725391393.unr.i, 3
-  br label %B556.endif.i
-
-B556.endif.i:                                     ; preds = %B556.endif.i, %B556.endif.preheader.new.i
-  %lsr.iv39.i = phi i64 [ %lsr.iv.next40.i, %B556.endif.i ], [ %30, %B556.endif.preheader.new.i ]
-  %lsr.iv37.i = phi i64 [ %lsr.iv.next38.i, %B556.endif.i ], [ %29, %B556.endif.preheader.new.i ]
-  %place.3.3395.i = phi i64 [ %.788.1.i, %B556.endif.i ], [ %place.3.3395.unr.i, %B556.endif.preheader.new.i ]
-  %scevgep45.i = getelementptr i8, ptr %lsr.iv43.i, i64 %lsr.iv39.i
-  %.760.i = load i64, ptr %scevgep45.i, align 8
-  %.6.i.i = xor i64 %.760.i, -1
-  %.7.i.i = and i64 %.630.i, %.6.i.i
-  %.9.i.reass.reass.i = xor i64 %.760.i, %invariant.op.i
-  %.10.i.i = sub nsw i64 %.630.i, %.760.i
-  %.11.i.i = and i64 %.10.i.i, %.9.i.reass.reass.i
-  %.12.i.i = or i64 %.11.i.i, %.7.i.i
-  %.13.i.i = ashr i64 %.12.i.i, 63
-  %scevgep41.i = getelementptr i8, ptr %lsr.iv32.i, i64 %lsr.iv39.i
-  %.760.1.i = load i64, ptr %scevgep41.i, align 8
-  %.6.i.1.i = xor i64 %.760.1.i, -1
-  %.7.i.1.i = and i64 %.630.i, %.6.i.1.i
-  %.9.i.reass.1.reass.i = xor i64 %.760.1.i, %invariant.op.i
-  %.10.i.1.i = sub nsw i64 %.630.i, %.760.1.i
-  %.11.i.1.i = and i64 %.10.i.1.i, %.9.i.reass.1.reass.i
-  %.12.i.1.i = or i64 %.11.i.1.i, %.7.i.1.i
-  %.13.i.1.i = ashr i64 %.12.i.1.i, 63
-  %.788.i = add i64 %place.3.3395.i, 2
-  %.786.1.i = add i64 %.788.i, %.13.i.i
-  %.788.1.i = add i64 %.786.1.i, %.13.i.1.i
-  %lsr.iv.next38.i = add i64 %lsr.iv37.i, -2
-  %lsr.iv.next40.i = add i64 %lsr.iv39.i, 16
-  %.719.1.i = icmp sgt i64 %lsr.iv.next38.i, 2
-  br i1 %.719.1.i, label %B556.endif.i, label %B616.endif.i
-
-B616.endif.i:                                     ; preds = %B556.endif.i, %B556.endif.prol.loopexit.i, %B500.endif.i
-  %place.3.3.lcssa.i = phi i64 [ %.353.i, %B500.endif.i ], [ %.788.lcssa.unr.i, %B556.endif.prol.loopexit.i ], [ %.788.1.i, %B556.endif.i ]
-  %.841.i = sub i64 %.361.i, %.599.i
-  %.884401.not.i = icmp slt i64 %.841.i, 1
-  br i1 %.884401.not.i, label %B710.i, label %B656.endif.preheader.i
-
-B656.endif.preheader.i:                           ; preds = %B616.endif.i
-  %.6.i1.i = xor i64 %.630.i, -1
-  %31 = add i64 %5, %indvar.i
-  %32 = and i64 %31, 1
-  %lcmp.mod15.not.not.i = icmp eq i64 %32, 0
-  br i1 %lcmp.mod15.not.not.i, label %B656.endif.prol.i, label %B656.endif.prol.loopexit.i
-
-B656.endif.prol.i:                                ; preds = %B656.endif.preheader.i
-  %.924.prol.i = getelementptr i64, ptr %.197.i, i64 %.599.i
-  %.925.prol.i = load i64, ptr %.924.prol.i, align 8
-  %.7.i2.prol.i = and i64 %.925.prol.i, %.6.i1.i
-  %33 = xor i64 %.630.i, %.925.prol.i
-  %.9.i3.reass.prol.i = xor i64 %33, -1
-  %.10.i4.prol.i = sub nsw i64 %.925.prol.i, %.630.i
-  %.11.i5.prol.i = and i64 %.10.i4.prol.i, %.9.i3.reass.prol.i
-  %.12.i6.prol.i = or i64 %.11.i5.prol.i, %.7.i2.prol.i
-  %.13.i7.neg.prol.i = lshr i64 %.12.i6.prol.i, 63
-  %.897.prol.i = add i64 %.592410425.i, 2
-  %.893.prol.i = add nsw i64 %.841.i, -1
-  %.952.prol.i = add i64 %.13.i7.neg.prol.i, %place.3.3.lcssa.i
-  br label %B656.endif.prol.loopexit.i
-
-B656.endif.prol.loopexit.i:                       ; preds = %B656.endif.prol.i, %B656.endif.preheader.i
-  %place.4.3404.unr.i = phi i64 [ %place.3.3.lcssa.i, %B656.endif.preheader.i ], [ %.952.prol.i, %B656.endif.prol.i ]
-  %.883399403.unr.i = phi i64 [ %.841.i, %B656.endif.preheader.i ], [ %.893.prol.i, %B656.endif.prol.i ]
-  %.890400402.unr.i = phi i64 [ %.599.i, %B656.endif.preheader.i ], [ %.897.prol.i, %B656.endif.prol.i ]
-  %.952.lcssa.unr.i = phi i64 [ poison, %B656.endif.preheader.i ], [ %.952.prol.i, %B656.endif.prol.i ]
-  %34 = icmp eq i64 %4, %26
-  br i1 %34, label %B710.i, label %B656.endif.preheader.new.i
-
-B656.endif.preheader.new.i:                       ; preds = %B656.endif.prol.loopexit.i
-  %35 = add nsw i64 %.883399403.unr.i, -1
-  %36 = shl i64 %.890400402.unr.i, 3
-  br label %B656.endif.i
-
-B656.endif.i:                                     ; preds = %B656.endif.i, %B656.endif.preheader.new.i
-  %lsr.iv48.i = phi i64 [ %lsr.iv.next49.i, %B656.endif.i ], [ %36, %B656.endif.preheader.new.i ]
-  %lsr.iv46.i = phi i64 [ %math59.i, %B656.endif.i ], [ %35, %B656.endif.preheader.new.i ]
-  %place.4.3404.i = phi i64 [ %.952.1.i, %B656.endif.i ], [ %place.4.3404.unr.i, %B656.endif.preheader.new.i ]
-  %scevgep51.i = getelementptr i8, ptr %lsr.iv43.i, i64 %lsr.iv48.i
-  %.925.i = load i64, ptr %scevgep51.i, align 8
-  %.7.i2.i = and i64 %.925.i, %.6.i1.i
-  %.9.i3.reass.reass.i = xor i64 %.925.i, %.6.i1.i
-  %.10.i4.i = sub nsw i64 %.925.i, %.630.i
-  %.11.i5.i = and i64 %.10.i4.i, %.9.i3.reass.reass.i
-  %.12.i6.i = or i64 %.11.i5.i, %.7.i2.i
-  %.13.i7.neg.i = lshr i64 %.12.i6.i, 63
-  %.952.i = add i64 %.13.i7.neg.i, %place.4.3404.i
-  %scevgep50.i = getelementptr i8, ptr %lsr.iv32.i, i64 %lsr.iv48.i
-  %.925.1.i = load i64, ptr %scevgep50.i, align 8
-  %.7.i2.1.i = and i64 %.925.1.i, %.6.i1.i
-  %.9.i3.reass.1.reass.i = xor i64 %.925.1.i, %.6.i1.i
-  %.10.i4.1.i = sub nsw i64 %.925.1.i, %.630.i
-  %.11.i5.1.i = and i64 %.10.i4.1.i, %.9.i3.reass.1.reass.i
-  %.12.i6.1.i = or i64 %.11.i5.1.i, %.7.i2.1.i
-  %.13.i7.neg.1.i = lshr i64 %.12.i6.1.i, 63
-  %.952.1.i = add i64 %.952.i, %.13.i7.neg.1.i
-  %37 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv46.i, i64 -2)
-  %math59.i = extractvalue { i64, i1 } %37, 0
-  %ov60.i = extractvalue { i64, i1 } %37, 1
-  %lsr.iv.next49.i = add i64 %lsr.iv48.i, 16
-  br i1 %ov60.i, label %B656.endif.i, label %B710.i
-
-B734.endif.i:                                     ; preds = %B332.loopexit.i, %B126.i
-  br i1 %22, label %B770.endif.i, label %B124.loopexit.i
-
-B770.endif.i:                                     ; preds = %B734.endif.i, %B768.loopexit.i
-  %.1040.0.i = phi i64 [ %.1109.i, %B768.loopexit.i ], [ %levels.3.1.i, %B734.endif.i ]
-  %other_order.3.1487.i = phi ptr [ %order.4.1485.i, %B768.loopexit.i ], [ %spec.select372.i, %B734.endif.i ]
-  %other_keys.2.1486.i = phi ptr [ %keys.2.1484.i, %B768.loopexit.i ], [ %.197.i, %B734.endif.i ]
-  %order.4.1485.i = phi ptr [ %other_order.3.1487.i, %B768.loopexit.i ], [ %spec.select.i, %B734.endif.i ]
-  %keys.2.1484.i = phi ptr [ %other_keys.2.1486.i, %B768.loopexit.i ], [ %.181.i, %B734.endif.i ]
-  %.1109.i = add nsw i64 %.1040.0.i, -1
-  %.1176.not.i = icmp eq i64 %.1040.0.i, 63
-  br i1 %.1176.not.i, label %B768.loopexit.i, label %B814.preheader.i
-
-B814.preheader.i:                                 ; preds = %B770.endif.i
-  %.1138.i = shl nuw nsw i64 1, %.1040.0.i
-  %.1195367375.i = lshr i64 %.1138.i, 1
-  %invariant.gep.i = getelementptr i8, ptr %other_keys.2.1486.i, i64 -8
-  %invariant.gep1.i = getelementptr i8, ptr %other_order.3.1487.i, i64 -8
-  br label %B814.i
-
-_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
+_ZN6nbgrad7kernels4sort7argsortB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B52.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
+declare i64 @llvm.smin.i64(i64, i64)
+
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %a1, ptr nocapture %a2, ptr nocapture readonly %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.16.i = getelementptr i8, ptr %a3, i64 8
+  %.17.i = load i64, ptr %.16.i, align 8
+  %.57.i = sub i64 %a5, %a4
+  %.10244.not.i = icmp slt i64 %.57.i, 1
+  br i1 %.10244.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader.i
+
+B54.preheader.i:                                  ; preds = %0
+  %.54296.idx.i.i = shl i64 %.17.i, 4
+  %1 = mul i64 %a4, 24
+  %2 = add i64 %1, 8
+  %3 = mul i64 %.17.i, %2
+  %scevgep.i = getelementptr i8, ptr %a1, i64 %3
+  %4 = mul i64 %.17.i, 24
+  %5 = shl i64 %a4, 3
+  %6 = mul i64 %5, %.17.i
+  %scevgep18.i = getelementptr i8, ptr %a0, i64 %6
+  %7 = shl i64 %.17.i, 3
+  %8 = icmp sgt i64 %.17.i, 12
+  br label %B54.i
+
+B54.i:                                            ; preds = %B52.backedge.i, %B54.preheader.i
+  %lsr.iv19.i = phi ptr [ %scevgep18.i, %B54.preheader.i ], [ %scevgep20.i, %B52.backedge.i ]
+  %lsr.iv11.i = phi ptr [ %scevgep.i, %B54.preheader.i ], [ %scevgep12.i, %B52.backedge.i ]
+  %.1014246.i = phi i64 [ %.57.i, %B54.preheader.i ], [ %.111.i, %B52.backedge.i ]
+  %.1084345.i = phi i64 [ %a4, %B54.preheader.i ], [ %.115.i, %B52.backedge.i ]
+  %.141.i = mul nsw i64 %.1084345.i, %.17.i
+  %.145.idx.i = mul i64 %.141.i, 24
+  %.145.i = getelementptr i8, ptr %a1, i64 %.145.idx.i
+  %.147.i = getelementptr i64, ptr %a2, i64 %.141.i
+  br i1 %8, label %B36.i.i, label %.thread.i.i
+
+.thread.i.i:                                      ; preds = %B54.i
+  %.54296.i.i = getelementptr i8, ptr %.145.i, i64 %.54296.idx.i.i
+  %.47300490.i.i = getelementptr i64, ptr %.145.i, i64 %.17.i
+  br label %B200.endif.lr.ph.i.i
+
+B36.i.i:                                          ; preds = %B54.i, %B36.i.i
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B36.i.i ], [ -2, %B54.i ]
+  %9 = add i64 %lsr.iv.i, 3
+  %.36.i.i = lshr i64 %.17.i, %9
+  %.37.i.i = icmp samesign ugt i64 %.36.i.i, 12
+  %lsr.iv.next.i = add i64 %lsr.iv.i, 1
+  br i1 %.37.i.i, label %B36.i.i, label %B162.endif.i.i
+
+B198.loopexit.i.i:                                ; preds = %B576.i.i, %B200.endif.i.i
+  %exitcond.not.i.i = icmp eq i64 %.177.i.i, %18
+  br i1 %exitcond.not.i.i, label %B600.endif.i.i, label %B200.endif.i.i
+
+B274.i.i:                                         ; preds = %B274.preheader23.i.i, %B274.i.i
+  %lsr.iv13.i = phi i64 [ %23, %B274.preheader23.i.i ], [ %lsr.iv.next14.i, %B274.i.i ]
+  %lsr.iv9.i = phi i64 [ %22, %B274.preheader23.i.i ], [ %lsr.iv.next10.i, %B274.i.i ]
+  %scevgep22.i = getelementptr i8, ptr %lsr.iv19.i, i64 %lsr.iv13.i
+  %scevgep23.i = getelementptr i8, ptr %scevgep22.i, i64 8
+  %.340.i.i = load double, ptr %scevgep22.i, align 8
+  %.341.i.i = fadd double %.340.i.i, 0.000000e+00
+  %.342.i.i = bitcast double %.341.i.i to i64
+  %isneg.i.i = icmp slt i64 %.342.i.i, 0
+  %.344.i.i = select i1 %isneg.i.i, i64 9223372036854775807, i64 0
+  %.345.i.i = xor i64 %.344.i.i, %.342.i.i
+  %.346.i.i = fcmp uno double %.340.i.i, 0.000000e+00
+  %.347.i.i = select i1 %.346.i.i, i64 9223372036854775807, i64 %.345.i.i
+  %scevgep16.i = getelementptr i8, ptr %lsr.iv11.i, i64 %lsr.iv13.i
+  %scevgep17.i = getelementptr i8, ptr %scevgep16.i, i64 8
+  store i64 %.347.i.i, ptr %scevgep16.i, align 8
+  %.340.1.i.i = load double, ptr %scevgep23.i, align 8
+  %.341.1.i.i = fadd double %.340.1.i.i, 0.000000e+00
+  %.342.1.i.i = bitcast double %.341.1.i.i to i64
+  %isneg.1.i.i = icmp slt i64 %.342.1.i.i, 0
+  %.344.1.i.i = select i1 %isneg.1.i.i, i64 9223372036854775807, i64 0
+  %.345.1.i.i = xor i64 %.344.1.i.i, %.342.1.i.i
+  %.346.1.i.i = fcmp uno double %.340.1.i.i, 0.000000e+00
+  %.347.1.i.i = select i1 %.346.1.i.i, i64 9223372036854775807, i64 %.345.1.i.i
+  store i64 %.347.1.i.i, ptr %scevgep17.i, align 8
+  %ov.i.i = icmp ugt i64 %lsr.iv9.i, 1
+  %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
+  %lsr.iv.next14.i = add i64 %lsr.iv13.i, 16
+  br i1 %ov.i.i, label %B274.i.i, label %B366.endif.preheader.i.i
+
+B366.endif.preheader.i.i:                         ; preds = %B274.i.i, %B274.prol.loopexit.i.i
+  %10 = add i64 %.213.i.i, -2
+  %.583.prol.i.i = add i64 %.205.i.i, 1
+  %11 = sub i64 %.205.i.i, %.213.i.i
+  %sunkaddr39.i = shl i64 %.205.i.i, 3
+  %sunkaddr40.i = getelementptr i8, ptr %20, i64 %sunkaddr39.i
+  br label %B366.endif.i.i
+
+B576.i.i:                                         ; preds = %B522.endif.i.i, %B522.endif.prol.loopexit.i.i, %B482.endif.i.i
+  %place.4.2.lcssa.i.i = phi i64 [ %place.3.2.lcssa.i.i, %B482.endif.i.i ], [ %.803.lcssa.unr.i.i, %B522.endif.prol.loopexit.i.i ], [ %.803.1.i.i, %B522.endif.i.i ]
+  %.814.i.i = getelementptr i64, ptr %.145.i, i64 %place.4.2.lcssa.i.i
+  store i64 %.481.i.i, ptr %.814.i.i, align 8
+  %.821.i.i = getelementptr i64, ptr %order.3.0495507.i.i, i64 %place.4.2.lcssa.i.i
+  store i64 %.443372387.i.i, ptr %.821.i.i, align 8
+  %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
+  %.437.i.i = icmp sgt i64 %.436370388.i.i, 1
+  br i1 %.437.i.i, label %B366.endif.i.i, label %B198.loopexit.i.i
+
+B634.loopexit.i.i:                                ; preds = %B678.backedge.i.i, %B636.endif.i.i
+  %.951.i.i = icmp sgt i64 %.895.0.i.i, 1
+  br i1 %.951.i.i, label %B636.endif.i.i, label %B52.backedge.i
+
+B680.i.i:                                         ; preds = %B680.preheader.i.i, %B678.backedge.i.i
+  %.1017.0.i.i = phi i64 [ %.1086.i.i, %B678.backedge.i.i ], [ 0, %B680.preheader.i.i ]
+  %.1072443.i.i = phi i64 [ %.1082.i.i, %B678.backedge.i.i ], [ %.1050330337.i.i, %B680.preheader.i.i ]
+  %.1086.i.i = add nuw nsw i64 %.1017.0.i.i, 2
+  %.1112.i.i = mul nsw i64 %.1017.0.i.i, %.17.i
+  %.1114.i.i = ashr i64 %.1112.i.i, %.895.0.i.i
+  %.1115.i.i = or disjoint i64 %.1017.0.i.i, 1
+  %.1117.i.i = mul nsw i64 %.1115.i.i, %.17.i
+  %.1119.i.i = ashr i64 %.1117.i.i, %.895.0.i.i
+  %.1122.i.i = mul nsw i64 %.1086.i.i, %.17.i
+  %.1124.i.i = ashr i64 %.1122.i.i, %.895.0.i.i
+  %.30.i.i.i = add nsw i64 %.1119.i.i, -1
+  %.40.i.i.i = sub nsw i64 %.1119.i.i, %.1114.i.i
+  %.42.i.i.i = sub nsw i64 %.1124.i.i, %.1119.i.i
+  %.44.i.i.i = tail call i64 @llvm.smin.i64(i64 %.42.i.i.i, i64 %.40.i.i.i)
+  %.130104.not.i.i.i = icmp slt i64 %.44.i.i.i, 1
+  br i1 %.130104.not.i.i.i, label %B444.i.i.i, label %B108.endif.endif.preheader.i.i.i
+
+B108.endif.endif.preheader.i.i.i:                 ; preds = %B680.i.i
+  %.35.i.i.i = add nsw i64 %.1124.i.i, -1
+  %12 = shl i64 %.1114.i.i, 3
+  %scevgep11.i.i.i = getelementptr i8, ptr %other_order.3.0449.i.i, i64 %12
+  %scevgep13.i.i.i = getelementptr i8, ptr %other_keys.2.0448.i.i, i64 %12
+  br label %B108.endif.endif.i.i.i
+
+B444.i.i.i:                                       ; preds = %B108.endif.endif.i.i.i, %B680.i.i
+  %left.2.0.lcssa.i.i.i = phi i64 [ %.1114.i.i, %B680.i.i ], [ %.229.i.i.i, %B108.endif.endif.i.i.i ]
+  %right.2.0.lcssa.i.i.i = phi i64 [ %.1119.i.i, %B680.i.i ], [ %.224.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_left.2.0.lcssa.i.i.i = phi i64 [ %.30.i.i.i, %B680.i.i ], [ %.290.i.i.i, %B108.endif.endif.i.i.i ]
+  %.306.i.i.i = shl nsw i64 %.44.i.i.i, 1
+  %.309.i.i.i = sub nsw i64 %.1124.i.i, %.1114.i.i
+  %.312.i.i.i = icmp slt i64 %.306.i.i.i, %.309.i.i.i
+  br i1 %.312.i.i.i, label %B468.i.i.i, label %B678.backedge.i.i
+
+B468.i.i.i:                                       ; preds = %B444.i.i.i
+  %.316.not.i.i.i = icmp sgt i64 %left.2.0.lcssa.i.i.i, %last_left.2.0.lcssa.i.i.i
+  %spec.select.i.i.i = select i1 %.316.not.i.i.i, i64 %right.2.0.lcssa.i.i.i, i64 %left.2.0.lcssa.i.i.i
+  %.341.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %spec.select.i.i.i
+  %.342.i.i.i = load i64, ptr %.341.i.i.i, align 8
+  %.347.i.i.i = add nsw i64 %.44.i.i.i, %.1114.i.i
+  %.349.i.i.i = getelementptr i64, ptr %other_keys.2.0448.i.i, i64 %.347.i.i.i
+  store i64 %.342.i.i.i, ptr %.349.i.i.i, align 8
+  %.354.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %spec.select.i.i.i
+  %.355.i.i.i = load i64, ptr %.354.i.i.i, align 8
+  %.366.i.i.i = getelementptr i64, ptr %other_order.3.0449.i.i, i64 %.347.i.i.i
+  store i64 %.355.i.i.i, ptr %.366.i.i.i, align 8
+  br label %B678.backedge.i.i
+
+B108.endif.endif.i.i.i:                           ; preds = %B108.endif.endif.i.i.i, %B108.endif.endif.preheader.i.i.i
+  %lsr.iv.i.i.i = phi i64 [ %.1124.i.i, %B108.endif.endif.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_right.2.0110.i.i.i = phi i64 [ %.35.i.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.295.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_left.2.0109.i.i.i = phi i64 [ %.30.i.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.290.i.i.i, %B108.endif.endif.i.i.i ]
+  %right.2.0108.i.i.i = phi i64 [ %.1119.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.224.i.i.i, %B108.endif.endif.i.i.i ]
+  %left.2.0107.i.i.i = phi i64 [ %.1114.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.229.i.i.i, %B108.endif.endif.i.i.i ]
+  %.136102105.i.i.i = phi i64 [ 0, %B108.endif.endif.preheader.i.i.i ], [ %.143.i.i.i, %B108.endif.endif.i.i.i ]
+  %.143.i.i.i = add nuw nsw i64 %.136102105.i.i.i, 1
+  %.171.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %right.2.0108.i.i.i
+  %.172.i.i.i = load i64, ptr %.171.i.i.i, align 8
+  %.175.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %left.2.0107.i.i.i
+  %.176.i.i.i = load i64, ptr %.175.i.i.i, align 8
+  %.6.i.i.i.i = xor i64 %.176.i.i.i, -1
+  %.7.i.i.i.i = and i64 %.172.i.i.i, %.6.i.i.i.i
+  %13 = xor i64 %.176.i.i.i, %.172.i.i.i
+  %.9.i.i.i.i = xor i64 %13, -1
+  %.10.i.i.i.i = sub nsw i64 %.172.i.i.i, %.176.i.i.i
+  %.11.i.i.i.i = and i64 %.10.i.i.i.i, %.9.i.i.i.i
+  %.12.i.i.i.i = or i64 %.11.i.i.i.i, %.7.i.i.i.i
+  %.13.i.i.i.i = ashr i64 %.12.i.i.i.i, 63
+  %.203.i.i.i = sub nsw i64 %right.2.0108.i.i.i, %left.2.0107.i.i.i
+  %.204.i.i.i = and i64 %.13.i.i.i.i, %.203.i.i.i
+  %.206.i.i.i = add nsw i64 %.204.i.i.i, %left.2.0107.i.i.i
+  %.208.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %.206.i.i.i
+  %.209.i.i.i = load i64, ptr %.208.i.i.i, align 8
+  %14 = shl i64 %.136102105.i.i.i, 3
+  %scevgep14.i.i.i = getelementptr i8, ptr %scevgep13.i.i.i, i64 %14
+  store i64 %.209.i.i.i, ptr %scevgep14.i.i.i, align 8
+  %.216.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %.206.i.i.i
+  %.217.i.i.i = load i64, ptr %.216.i.i.i, align 8
+  %scevgep12.i.i.i = getelementptr i8, ptr %scevgep11.i.i.i, i64 %14
+  store i64 %.217.i.i.i, ptr %scevgep12.i.i.i, align 8
+  %.235.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %last_right.2.0110.i.i.i
+  %.236.i.i.i = load i64, ptr %.235.i.i.i, align 8
+  %.239.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %last_left.2.0109.i.i.i
+  %.240.i.i.i = load i64, ptr %.239.i.i.i, align 8
+  %.6.i1.i.i.i = xor i64 %.240.i.i.i, -1
+  %.7.i2.i.i.i = and i64 %.236.i.i.i, %.6.i1.i.i.i
+  %15 = xor i64 %.240.i.i.i, %.236.i.i.i
+  %.9.i3.i.i.i = xor i64 %15, -1
+  %.10.i4.i.i.i = sub nsw i64 %.236.i.i.i, %.240.i.i.i
+  %.11.i5.i.i.i = and i64 %.10.i4.i.i.i, %.9.i3.i.i.i
+  %.12.i6.i.i.i = or i64 %.11.i5.i.i.i, %.7.i2.i.i.i
+  %.13.i7.i.i.i = ashr i64 %.12.i6.i.i.i, 63
+  %.227.i.i.i = add i64 %left.2.0107.i.i.i, 1
+  %.229.i.i.i = add i64 %.227.i.i.i, %.13.i.i.i.i
+  %.224.i.i.i = sub nsw i64 %right.2.0108.i.i.i, %.13.i.i.i.i
+  %.267.i.i.i = sub nsw i64 %last_left.2.0109.i.i.i, %last_right.2.0110.i.i.i
+  %.268.i.i.i = and i64 %.13.i7.i.i.i, %.267.i.i.i
+  %.270.i.i.i = add nsw i64 %.268.i.i.i, %last_right.2.0110.i.i.i
+  %.272.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %.270.i.i.i
+  %.273.i.i.i = load i64, ptr %.272.i.i.i, align 8
+  %sunkaddr.i = shl i64 %lsr.iv.i.i.i, 3
+  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %sunkaddr.i
+  store i64 %.273.i.i.i, ptr %gep.i, align 8
+  %.281.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %.270.i.i.i
+  %.282.i.i.i = load i64, ptr %.281.i.i.i, align 8
+  %gep2.i = getelementptr i8, ptr %invariant.gep1.i, i64 %sunkaddr.i
+  store i64 %.282.i.i.i, ptr %gep2.i, align 8
+  %.290.i.i.i = add nsw i64 %.13.i7.i.i.i, %last_left.2.0109.i.i.i
+  %.293.neg.i.i.i = xor i64 %.13.i7.i.i.i, -1
+  %.295.i.i.i = add i64 %last_right.2.0110.i.i.i, %.293.neg.i.i.i
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %exitcond.not.i.i.i = icmp eq i64 %.44.i.i.i, %.143.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B444.i.i.i, label %B108.endif.endif.i.i.i
+
+B678.backedge.i.i:                                ; preds = %B468.i.i.i, %B444.i.i.i
+  %.1082.i.i = add nsw i64 %.1072443.i.i, -1
+  %.1073.i.i = icmp sgt i64 %.1072443.i.i, 1
+  br i1 %.1073.i.i, label %B680.i.i, label %B634.loopexit.i.i
+
+B162.endif.i.i:                                   ; preds = %B36.i.i
+  %.54.i.i = getelementptr i8, ptr %.145.i, i64 %.54296.idx.i.i
+  %16 = and i64 %lsr.iv.i, 1
+  %.64.not.not.i.not.not.i = icmp eq i64 %16, 0
+  %spec.select.i.i = select i1 %.64.not.not.i.not.not.i, ptr %.54.i.i, ptr %.147.i
+  %spec.select335.i.i = select i1 %.64.not.not.i.not.not.i, ptr %.147.i, ptr %.54.i.i
+  %.47300.i.i = getelementptr i64, ptr %.145.i, i64 %.17.i
+  %.120.not.i.i = icmp ne i64 %lsr.iv.next.i, 61
+  %17 = add i64 %lsr.iv.i, 2
+  %.82.i.i = shl nuw i64 2, %17
+  %.164424.i.i = icmp sgt i64 %.82.i.i, 0
+  %or.cond.i.i = select i1 %.120.not.i.i, i1 %.164424.i.i, i1 false
+  br i1 %or.cond.i.i, label %B200.endif.lr.ph.i.i, label %B600.endif.i.i
+
+B200.endif.lr.ph.i.i:                             ; preds = %B162.endif.i.i, %.thread.i.i
+  %18 = phi i64 [ 1, %.thread.i.i ], [ %.82.i.i, %B162.endif.i.i ]
+  %levels.3.1299494509.i.i = phi i64 [ 0, %.thread.i.i ], [ %9, %B162.endif.i.i ]
+  %order.3.0495507.i.i = phi ptr [ %.147.i, %.thread.i.i ], [ %spec.select.i.i, %B162.endif.i.i ]
+  %other_order.4.0496506.i.i = phi ptr [ %.54296.i.i, %.thread.i.i ], [ %spec.select335.i.i, %B162.endif.i.i ]
+  %.47300497503.i.i = phi ptr [ %.47300490.i.i, %.thread.i.i ], [ %.47300.i.i, %B162.endif.i.i ]
+  %19 = getelementptr double, ptr %a0, i64 %.141.i
+  %20 = getelementptr i64, ptr %.145.i, i64 %.17.i
+  br label %B200.endif.i.i
+
+B200.endif.i.i:                                   ; preds = %B200.endif.lr.ph.i.i, %B198.loopexit.i.i
+  %.170397429.i.i = phi i64 [ 0, %B200.endif.lr.ph.i.i ], [ %.177.i.i, %B198.loopexit.i.i ]
+  %.177.i.i = add nuw nsw i64 %.170397429.i.i, 1
+  %.203.i.i = mul nsw i64 %.170397429.i.i, %.17.i
+  %.205.i.i = ashr i64 %.203.i.i, %levels.3.1299494509.i.i
+  %.211.i.i = mul nsw i64 %.177.i.i, %.17.i
+  %.213.i.i = ashr i64 %.211.i.i, %levels.3.1299494509.i.i
+  %.255.i.i = sub i64 %.213.i.i, %.205.i.i
+  %.256.i.i = icmp sgt i64 %.255.i.i, 0
+  %..255.i.i = tail call i64 @llvm.smax.i64(i64 %.255.i.i, i64 0)
+  br i1 %.256.i.i, label %B274.preheader.i.i, label %B198.loopexit.i.i
+
+B274.preheader.i.i:                               ; preds = %B200.endif.i.i
+  %xtraiter.i.i = and i64 %..255.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B274.prol.loopexit.i.i, label %B274.prol.i.i
+
+B274.prol.i.i:                                    ; preds = %B274.preheader.i.i
+  %.307.prol.i.i = add nsw i64 %..255.i.i, -1
+  %.311.prol.i.i = add i64 %.205.i.i, 1
+  %.339.prol.i.i = getelementptr double, ptr %19, i64 %.205.i.i
+  %.340.prol.i.i = load double, ptr %.339.prol.i.i, align 8
+  %.341.prol.i.i = fadd double %.340.prol.i.i, 0.000000e+00
+  %.342.prol.i.i = bitcast double %.341.prol.i.i to i64
+  %isneg.prol.i.i = icmp slt i64 %.342.prol.i.i, 0
+  %.344.prol.i.i = select i1 %isneg.prol.i.i, i64 9223372036854775807, i64 0
+  %.345.prol.i.i = xor i64 %.344.prol.i.i, %.342.prol.i.i
+  %.346.prol.i.i = fcmp uno double %.340.prol.i.i, 0.000000e+00
+  %.347.prol.i.i = select i1 %.346.prol.i.i, i64 9223372036854775807, i64 %.345.prol.i.i
+  %.349.prol.i.i = getelementptr i64, ptr %20, i64 %.205.i.i
+  store i64 %.347.prol.i.i, ptr %.349.prol.i.i, align 8
+  br label %B274.prol.loopexit.i.i
+
+B274.prol.loopexit.i.i:                           ; preds = %B274.prol.i.i, %B274.preheader.i.i
+  %.297346350.unr.i.i = phi i64 [ %..255.i.i, %B274.preheader.i.i ], [ %.307.prol.i.i, %B274.prol.i.i ]
+  %.304347349.unr.i.i = phi i64 [ %.205.i.i, %B274.preheader.i.i ], [ %.311.prol.i.i, %B274.prol.i.i ]
+  %21 = icmp eq i64 %.255.i.i, 1
+  br i1 %21, label %B366.endif.preheader.i.i, label %B274.preheader23.i.i
+
+B274.preheader23.i.i:                             ; preds = %B274.prol.loopexit.i.i
+  %22 = add nsw i64 %.297346350.unr.i.i, -1
+  %23 = shl i64 %.304347349.unr.i.i, 3
+  br label %B274.i.i
+
+B366.endif.i.i:                                   ; preds = %B576.i.i, %B366.endif.preheader.i.i
+  %indvar.i.i = phi i64 [ 0, %B366.endif.preheader.i.i ], [ %indvar.next.i.i, %B576.i.i ]
+  %.436370388.i.i = phi i64 [ %..255.i.i, %B366.endif.preheader.i.i ], [ %.446.i.i, %B576.i.i ]
+  %.443372387.i.i = phi i64 [ %.205.i.i, %B366.endif.preheader.i.i ], [ %.450.i.i, %B576.i.i ]
+  %24 = add i64 %indvar.i.i, %.205.i.i
+  %.446.i.i = add nsw i64 %.436370388.i.i, -1
+  %.450.i.i = add i64 %.443372387.i.i, 1
+  %.480.i.i = getelementptr i64, ptr %20, i64 %.443372387.i.i
+  %.481.i.i = load i64, ptr %.480.i.i, align 8
+  %.527.i.i = sub i64 %.443372387.i.i, %.205.i.i
+  %.570354.not.i.i = icmp eq i64 %.527.i.i, 0
+  br i1 %.570354.not.i.i, label %B482.endif.i.i, label %B422.endif.preheader.i.i
+
+B422.endif.preheader.i.i:                         ; preds = %B366.endif.i.i
+  %xtraiter12.i.i = and i64 %indvar.i.i, 1
+  %lcmp.mod13.not.i.i = icmp eq i64 %xtraiter12.i.i, 0
+  br i1 %lcmp.mod13.not.i.i, label %B422.endif.prol.loopexit.i.i, label %B422.endif.prol.i.i
+
+B422.endif.prol.i.i:                              ; preds = %B422.endif.preheader.i.i
+  %.611.prol.i.i = load i64, ptr %sunkaddr40.i, align 8
+  %.6.i.prol.i.i = xor i64 %.611.prol.i.i, -1
+  %.7.i.prol.i.i = and i64 %.481.i.i, %.6.i.prol.i.i
+  %25 = xor i64 %.481.i.i, %.611.prol.i.i
+  %.9.i.reass.prol.i.i = xor i64 %25, -1
+  %.10.i.prol.i.i = sub nsw i64 %.481.i.i, %.611.prol.i.i
+  %.11.i.prol.i.i = and i64 %.10.i.prol.i.i, %.9.i.reass.prol.i.i
+  %.12.i.prol.i.i = or i64 %.11.i.prol.i.i, %.7.i.prol.i.i
+  %.13.i.prol.i.i = ashr i64 %.12.i.prol.i.i, 63
+  %.579.prol.i.i = add nsw i64 %.527.i.i, -1
+  %.639.prol.i.i = add i64 %.13.i.prol.i.i, %.583.prol.i.i
+  br label %B422.endif.prol.loopexit.i.i
+
+B422.endif.prol.loopexit.i.i:                     ; preds = %B422.endif.prol.i.i, %B422.endif.preheader.i.i
+  %place.3.2357.unr.i.i = phi i64 [ %.205.i.i, %B422.endif.preheader.i.i ], [ %.639.prol.i.i, %B422.endif.prol.i.i ]
+  %.569352356.unr.i.i = phi i64 [ %.527.i.i, %B422.endif.preheader.i.i ], [ %.579.prol.i.i, %B422.endif.prol.i.i ]
+  %.576353355.unr.i.i = phi i64 [ %.205.i.i, %B422.endif.preheader.i.i ], [ %.583.prol.i.i, %B422.endif.prol.i.i ]
+  %.639.lcssa.unr.i.i = phi i64 [ poison, %B422.endif.preheader.i.i ], [ %.639.prol.i.i, %B422.endif.prol.i.i ]
+  %26 = icmp eq i64 %indvar.i.i, 1
+  br i1 %26, label %B482.endif.i.i, label %B422.endif.preheader.new.i.i
+
+B422.endif.preheader.new.i.i:                     ; preds = %B422.endif.prol.loopexit.i.i
+  %27 = add i64 %.569352356.unr.i.i, 2
+  %28 = shl i64 %.576353355.unr.i.i, 3
+  %invariant.op.i = xor i64 %.481.i.i, -1
+  br label %B422.endif.i.i
+
+B422.endif.i.i:                                   ; preds = %B422.endif.i.i, %B422.endif.preheader.new.i.i
+  %lsr.iv24.i = phi i64 [ %lsr.iv.next25.i, %B422.endif.i.i ], [ %28, %B422.endif.preheader.new.i.i ]
+  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B422.endif.i.i ], [ %27, %B422.endif.preheader.new.i.i ]
+  %place.3.2357.i.i = phi i64 [ %.639.1.i.i, %B422.endif.i.i ], [ %place.3.2357.unr.i.i, %B422.endif.preheader.new.i.i ]
+  %scevgep26.i = getelementptr i8, ptr %lsr.iv11.i, i64 %lsr.iv24.i
+  %scevgep27.i = getelementptr i8, ptr %scevgep26.i, i64 8
+  %.611.i.i = load i64, ptr %scevgep26.i, align 8
+  %.6.i.i.i = xor i64 %.611.i.i, -1
+  %.7.i.i.i = and i64 %.481.i.i, %.6.i.i.i
+  %.9.i.reass.reass.i.reass.reass.i = xor i64 %.611.i.i, %invariant.op.i
+  %.10.i.i.i = sub nsw i64 %.481.i.i, %.611.i.i
+  %.11.i.i.i = and i64 %.10.i.i.i, %.9.i.reass.reass.i.reass.reass.i
+  %.12.i.i.i = or i64 %.11.i.i.i, %.7.i.i.i
+  %.13.i.i.i = ashr i64 %.12.i.i.i, 63
+  %.611.1.i.i = load i64, ptr %scevgep27.i, align 8
+  %.6.i.1.i.i = xor i64 %.611.1.i.i, -1
+  %.7.i.1.i.i = and i64 %.481.i.i, %.6.i.1.i.i
+  %.9.i.reass.1.reass.i.reass.reass.i = xor i64 %.611.1.i.i, %invariant.op.i
+  %.10.i.1.i.i = sub nsw i64 %.481.i.i, %.611.1.i.i
+  %.11.i.1.i.i = and i64 %.10.i.1.i.i, %.9.i.reass.1.reass.i.reass.reass.i
+  %.12.i.1.i.i = or i64 %.11.i.1.i.i, %.7.i.1.i.i
+  %.13.i.1.i.i = ashr i64 %.12.i.1.i.i, 63
+  %.639.i.i = add i64 %place.3.2357.i.i, 2
+  %.637.1.i.i = add i64 %.639.i.i, %.13.i.i.i
+  %.639.1.i.i = add i64 %.637.1.i.i, %.13.i.1.i.i
+  %lsr.iv.next32.i.i = add i64 %lsr.iv31.i.i, -2
+  %lsr.iv.next25.i = add i64 %lsr.iv24.i, 16
+  %.570.1.i.i = icmp sgt i64 %lsr.iv.next32.i.i, 2
+  br i1 %.570.1.i.i, label %B422.endif.i.i, label %B482.endif.i.i
+
+B482.endif.i.i:                                   ; preds = %B422.endif.i.i, %B422.endif.prol.loopexit.i.i, %B366.endif.i.i
+  %place.3.2.lcssa.i.i = phi i64 [ %.205.i.i, %B366.endif.i.i ], [ %.639.lcssa.unr.i.i, %B422.endif.prol.loopexit.i.i ], [ %.639.1.i.i, %B422.endif.i.i ]
+  %.692.i.i = sub i64 %.213.i.i, %.450.i.i
+  %.735363.not.i.i = icmp slt i64 %.692.i.i, 1
+  br i1 %.735363.not.i.i, label %B576.i.i, label %B522.endif.preheader.i.i
+
+B522.endif.preheader.i.i:                         ; preds = %B482.endif.i.i
+  %.6.i1.i.i = xor i64 %.481.i.i, -1
+  %29 = add i64 %11, %indvar.i.i
+  %30 = and i64 %29, 1
+  %lcmp.mod15.not.not.i.i = icmp eq i64 %30, 0
+  br i1 %lcmp.mod15.not.not.i.i, label %B522.endif.prol.i.i, label %B522.endif.prol.loopexit.i.i
+
+B522.endif.prol.i.i:                              ; preds = %B522.endif.preheader.i.i
+  %.775.prol.i.i = getelementptr i64, ptr %20, i64 %.450.i.i
+  %.776.prol.i.i = load i64, ptr %.775.prol.i.i, align 8
+  %.7.i2.prol.i.i = and i64 %.776.prol.i.i, %.6.i1.i.i
+  %31 = xor i64 %.481.i.i, %.776.prol.i.i
+  %.9.i3.reass.prol.i.i = xor i64 %31, -1
+  %.10.i4.prol.i.i = sub nsw i64 %.776.prol.i.i, %.481.i.i
+  %.11.i5.prol.i.i = and i64 %.10.i4.prol.i.i, %.9.i3.reass.prol.i.i
+  %.12.i6.prol.i.i = or i64 %.11.i5.prol.i.i, %.7.i2.prol.i.i
+  %.13.i7.neg.prol.i.i = lshr i64 %.12.i6.prol.i.i, 63
+  %.748.prol.i.i = add i64 %.443372387.i.i, 2
+  %.744.prol.i.i = add nsw i64 %.692.i.i, -1
+  %.803.prol.i.i = add i64 %.13.i7.neg.prol.i.i, %place.3.2.lcssa.i.i
+  br label %B522.endif.prol.loopexit.i.i
+
+B522.endif.prol.loopexit.i.i:                     ; preds = %B522.endif.prol.i.i, %B522.endif.preheader.i.i
+  %place.4.2366.unr.i.i = phi i64 [ %place.3.2.lcssa.i.i, %B522.endif.preheader.i.i ], [ %.803.prol.i.i, %B522.endif.prol.i.i ]
+  %.734361365.unr.i.i = phi i64 [ %.692.i.i, %B522.endif.preheader.i.i ], [ %.744.prol.i.i, %B522.endif.prol.i.i ]
+  %.741362364.unr.i.i = phi i64 [ %.450.i.i, %B522.endif.preheader.i.i ], [ %.748.prol.i.i, %B522.endif.prol.i.i ]
+  %.803.lcssa.unr.i.i = phi i64 [ poison, %B522.endif.preheader.i.i ], [ %.803.prol.i.i, %B522.endif.prol.i.i ]
+  %32 = icmp eq i64 %10, %24
+  br i1 %32, label %B576.i.i, label %B522.endif.preheader.new.i.i
+
+B522.endif.preheader.new.i.i:                     ; preds = %B522.endif.prol.loopexit.i.i
+  %33 = add nsw i64 %.734361365.unr.i.i, -1
+  %34 = shl i64 %.741362364.unr.i.i, 3
+  br label %B522.endif.i.i
+
+B522.endif.i.i:                                   ; preds = %B522.endif.i.i, %B522.endif.preheader.new.i.i
+  %lsr.iv32.i = phi i64 [ %lsr.iv.next33.i, %B522.endif.i.i ], [ %33, %B522.endif.preheader.new.i.i ]
+  %lsr.iv28.i = phi i64 [ %lsr.iv.next29.i, %B522.endif.i.i ], [ %34, %B522.endif.preheader.new.i.i ]
+  %place.4.2366.i.i = phi i64 [ %.803.1.i.i, %B522.endif.i.i ], [ %place.4.2366.unr.i.i, %B522.endif.preheader.new.i.i ]
+  %scevgep30.i = getelementptr i8, ptr %lsr.iv11.i, i64 %lsr.iv28.i
+  %scevgep31.i = getelementptr i8, ptr %scevgep30.i, i64 8
+  %.776.i.i = load i64, ptr %scevgep30.i, align 8
+  %.7.i2.i.i = and i64 %.776.i.i, %.6.i1.i.i
+  %.9.i3.reass.reass.i.reass.reass.i = xor i64 %.776.i.i, %.6.i1.i.i
+  %.10.i4.i.i = sub nsw i64 %.776.i.i, %.481.i.i
+  %.11.i5.i.i = and i64 %.10.i4.i.i, %.9.i3.reass.reass.i.reass.reass.i
+  %.12.i6.i.i = or i64 %.11.i5.i.i, %.7.i2.i.i
+  %.13.i7.neg.i.i = lshr i64 %.12.i6.i.i, 63
+  %.803.i.i = add i64 %.13.i7.neg.i.i, %place.4.2366.i.i
+  %.776.1.i.i = load i64, ptr %scevgep31.i, align 8
+  %.7.i2.1.i.i = and i64 %.776.1.i.i, %.6.i1.i.i
+  %.9.i3.reass.1.reass.i.reass.reass.i = xor i64 %.776.1.i.i, %.6.i1.i.i
+  %.10.i4.1.i.i = sub nsw i64 %.776.1.i.i, %.481.i.i
+  %.11.i5.1.i.i = and i64 %.10.i4.1.i.i, %.9.i3.reass.1.reass.i.reass.reass.i
+  %.12.i6.1.i.i = or i64 %.11.i5.1.i.i, %.7.i2.1.i.i
+  %.13.i7.neg.1.i.i = lshr i64 %.12.i6.1.i.i, 63
+  %.803.1.i.i = add i64 %.803.i.i, %.13.i7.neg.1.i.i
+  %ov55.i.i = icmp ugt i64 %lsr.iv32.i, 1
+  %lsr.iv.next29.i = add i64 %lsr.iv28.i, 16
+  %lsr.iv.next33.i = add i64 %lsr.iv32.i, -2
+  br i1 %ov55.i.i, label %B522.endif.i.i, label %B576.i.i
+
+B600.endif.i.i:                                   ; preds = %B198.loopexit.i.i, %B162.endif.i.i
+  %levels.3.1299494510.i.i = phi i64 [ %9, %B162.endif.i.i ], [ %levels.3.1299494509.i.i, %B198.loopexit.i.i ]
+  %order.3.0495508.i.i = phi ptr [ %spec.select.i.i, %B162.endif.i.i ], [ %order.3.0495507.i.i, %B198.loopexit.i.i ]
+  %other_order.4.0496505.i.i = phi ptr [ %spec.select335.i.i, %B162.endif.i.i ], [ %other_order.4.0496506.i.i, %B198.loopexit.i.i ]
+  %.47300497504.i.i = phi ptr [ %.47300.i.i, %B162.endif.i.i ], [ %.47300497503.i.i, %B198.loopexit.i.i ]
+  %.951445523.i.i = icmp sgt i64 %levels.3.1299494510.i.i, 0
+  br i1 %.951445523.i.i, label %B636.endif.i.i, label %B52.backedge.i
+
+B636.endif.i.i:                                   ; preds = %B600.endif.i.i, %B634.loopexit.i.i
+  %.895.0.i.i = phi i64 [ %.964.i.i, %B634.loopexit.i.i ], [ %levels.3.1299494510.i.i, %B600.endif.i.i ]
+  %other_order.3.0449.i.i = phi ptr [ %order.4.0447.i.i, %B634.loopexit.i.i ], [ %other_order.4.0496505.i.i, %B600.endif.i.i ]
+  %other_keys.2.0448.i.i = phi ptr [ %keys.2.0446.i.i, %B634.loopexit.i.i ], [ %.47300497504.i.i, %B600.endif.i.i ]
+  %order.4.0447.i.i = phi ptr [ %other_order.3.0449.i.i, %B634.loopexit.i.i ], [ %order.3.0495508.i.i, %B600.endif.i.i ]
+  %keys.2.0446.i.i = phi ptr [ %other_keys.2.0448.i.i, %B634.loopexit.i.i ], [ %.145.i, %B600.endif.i.i ]
+  %.964.i.i = add nsw i64 %.895.0.i.i, -1
+  %.1031.not.i.i = icmp eq i64 %.895.0.i.i, 63
+  br i1 %.1031.not.i.i, label %B634.loopexit.i.i, label %B680.preheader.i.i
+
+B680.preheader.i.i:                               ; preds = %B636.endif.i.i
+  %.993.i.i = shl nuw nsw i64 1, %.895.0.i.i
+  %.1050330337.i.i = lshr i64 %.993.i.i, 1
+  %invariant.gep.i = getelementptr i8, ptr %other_keys.2.0448.i.i, i64 -8
+  %invariant.gep1.i = getelementptr i8, ptr %other_order.3.0449.i.i, i64 -8
+  br label %B680.i.i
+
+B52.backedge.i:                                   ; preds = %B634.loopexit.i.i, %B600.endif.i.i
+  %.115.i = add i64 %.1084345.i, 1
+  %.111.i = add nsw i64 %.1014246.i, -1
+  %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %4
+  %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %7
+  %.102.i = icmp sgt i64 %.1014246.i, 1
+  br i1 %.102.i, label %B54.i, label %_ZN6nbgrad7kernels4sort7argsortB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+
+_ZN6nbgrad7kernels4sort7argsortB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B52.backedge.i, %0
+  ret i64 0
+}
+;; nbgrad.kernels.sort.argsort_by_values(*int32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
 declare i64 @llvm.smax.i64(i64, i64)
 
 declare i64 @llvm.smin.i64(i64, i64)
 
-declare { i64, i1 } @llvm.uadd.with.overflow.i64(i64, i64)
+define internal noundef i64 @special(ptr nocapture readonly %a0, ptr initializes((0, 16)) %a1, ptr %a2, ptr nocapture readonly %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.20.i = load i64, ptr %a3, align 8
+  %.22.i = getelementptr i8, ptr %a3, i64 8
+  %.23.i = load i64, ptr %.22.i, align 8
+  %.23.fr.i = freeze i64 %.23.i
+  %.25.i = getelementptr i8, ptr %a3, i64 24
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.26.fr.i = freeze i64 %.26.i
+  %notmask.i = shl nsw i64 -1, %.26.fr.i
+  %.38.i = xor i64 %notmask.i, -1
+  store i64 %.20.i, ptr %a1, align 8
+  %.48.i = getelementptr i8, ptr %a1, i64 8
+  store i64 %.23.fr.i, ptr %.48.i, align 8
+  %.51.i = getelementptr i8, ptr %a1, i64 16
+  %.93.i = icmp sgt i64 %.20.i, 0
+  br i1 %.93.i, label %B152.endif.lr.ph.i, label %B526.endif.thread.i
 
-define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %a1, ptr nocapture %a2, ptr nocapture readonly %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.20.i = getelementptr i8, ptr %a3, i64 8
-  %.21.i = load i64, ptr %.20.i, align 8
-  %.33.i = icmp sgt i64 %.21.i, 12
-  br i1 %.33.i, label %B52.i, label %B90.endif.i
+B526.endif.thread.i:                              ; preds = %0
+  %.559448.i = getelementptr i8, ptr %a3, i64 16
+  %.560449.i = load i64, ptr %.559448.i, align 8
+  %.571450.i = inttoptr i64 %.560449.i to ptr
+  tail call void %.571450.i(ptr nonnull %a1)
+  br label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
-B52.i:                                            ; preds = %0, %B52.i
-  %levels.2.0.i = phi i64 [ %.36.i, %B52.i ], [ 0, %0 ]
-  %.36.i = add i64 %levels.2.0.i, 1
-  %.42.i = lshr i64 %.21.i, %.36.i
-  %.43.i = icmp samesign ugt i64 %.42.i, 12
-  br i1 %.43.i, label %B52.i, label %B90.endif.i
+B152.endif.lr.ph.i:                               ; preds = %0
+  %..23.i = tail call i64 @llvm.smax.i64(i64 %.23.fr.i, i64 0)
+  %.266277.not.i = icmp slt i64 %.23.fr.i, 1
+  br i1 %.266277.not.i, label %B152.endif.lr.ph.split.split.i, label %B152.endif.us.preheader.i
 
-B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B734.endif.i
-  %scevgep25.i = getelementptr i8, ptr %lsr.iv24.i, i64 %12
-  %scevgep33.i = getelementptr i8, ptr %lsr.iv32.i, i64 %17
-  %scevgep44.i = getelementptr i8, ptr %lsr.iv43.i, i64 %17
-  %.135.i = icmp sgt i64 %.134491.i, 1
-  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+B152.endif.us.preheader.i:                        ; preds = %B152.endif.lr.ph.i
+  %1 = add i64 %.26.fr.i, -1
+  %xtraiter.i = and i64 %..23.i, 3
+  %unroll_iter.i = and i64 %..23.i, 9223372036854775804
+  %invariant.gep63.i = getelementptr i8, ptr %a0, i64 12
+  %unroll_iter41.i = and i64 %.23.fr.i, 9223372036854775806
+  %2 = shl i64 %.23.fr.i, 2
+  %scevgep196.i = getelementptr i8, ptr %a1, i64 24
+  %3 = shl i64 %.23.fr.i, 3
+  %scevgep202.i = getelementptr i8, ptr %a0, i64 4
+  %4 = icmp samesign ult i64 %.23.fr.i, 4
+  %5 = icmp eq i64 %xtraiter.i, 0
+  %6 = icmp sgt i64 %.26.fr.i, 0
+  %7 = icmp eq i64 %.23.fr.i, 1
+  %8 = and i64 %.23.fr.i, 1
+  %9 = icmp eq i64 %8, 0
+  br label %B208.us.preheader.i
 
-B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
-  %lsr.iv43.i = phi ptr [ %16, %B126.lr.ph.i ], [ %scevgep44.i, %B124.loopexit.i ]
-  %lsr.iv32.i = phi ptr [ %scevgep31.i, %B126.lr.ph.i ], [ %scevgep33.i, %B124.loopexit.i ]
-  %lsr.iv24.i = phi ptr [ %scevgep.i, %B126.lr.ph.i ], [ %scevgep25.i, %B124.loopexit.i ]
-  %.76.0.i = phi i64 [ %a4, %B126.lr.ph.i ], [ %.148.i, %B124.loopexit.i ]
-  %.134491.i = phi i64 [ %.89.i, %B126.lr.ph.i ], [ %.144.i, %B124.loopexit.i ]
-  %.144.i = add nsw i64 %.134491.i, -1
-  %.148.i = add i64 %.76.0.i, 1
-  %.174.i = mul nsw i64 %.76.0.i, %.21.i
-  %.181.idx.i = mul i64 %.174.i, 24
-  %.181.i = getelementptr i8, ptr %a1, i64 %.181.idx.i
-  %.187.i = getelementptr i64, ptr %a2, i64 %.174.i
-  %.197.i = getelementptr i64, ptr %.181.i, i64 %.21.i
-  %.204.i = getelementptr i8, ptr %.181.i, i64 %.204.idx.i
-  %spec.select.i = select i1 %20, ptr %.187.i, ptr %.204.i
-  %spec.select372.i = select i1 %20, ptr %.204.i, ptr %.187.i
-  br i1 %18, label %B334.endif.lr.ph.i, label %B734.endif.i
+B208.us.preheader.i:                              ; preds = %B408.B514_crit_edge.us.i, %B152.endif.us.preheader.i
+  %lsr.iv203.i = phi ptr [ %scevgep204.i, %B408.B514_crit_edge.us.i ], [ %scevgep202.i, %B152.endif.us.preheader.i ]
+  %lsr.iv197.i = phi ptr [ %scevgep198.i, %B408.B514_crit_edge.us.i ], [ %scevgep196.i, %B152.endif.us.preheader.i ]
+  %lsr.iv192.i = phi i64 [ %lsr.iv.next193.i, %B408.B514_crit_edge.us.i ], [ 0, %B152.endif.us.preheader.i ]
+  %lsr.iv183.i = phi ptr [ %scevgep184.i, %B408.B514_crit_edge.us.i ], [ %invariant.gep63.i, %B152.endif.us.preheader.i ]
+  %.143293303.us.i = phi i64 [ %.150.us.i, %B408.B514_crit_edge.us.i ], [ 0, %B152.endif.us.preheader.i ]
+  %.176.us.i = mul nuw nsw i64 %.143293303.us.i, %.23.fr.i
+  br i1 %4, label %B276.us.unr-lcssa.i, label %B208.us.i
 
-B334.endif.lr.ph.i:                               ; preds = %B126.i
-  %1 = getelementptr double, ptr %a0, i64 %.174.i
-  br label %B334.endif.i
+B276.us.unr-lcssa.loopexit.i:                     ; preds = %B208.us.i
+  %10 = sub i64 %unroll_iter.i, %lsr.iv192.i
+  br label %B276.us.unr-lcssa.i
 
-B332.loopexit.i:                                  ; preds = %B710.i, %B334.endif.i
-  %exitcond.not.i = icmp eq i64 %.325.i, %storemerge373.i
-  br i1 %exitcond.not.i, label %B734.endif.i, label %B334.endif.i
+B276.us.unr-lcssa.i:                              ; preds = %B276.us.unr-lcssa.loopexit.i, %B208.us.preheader.i
+  %.311.us.lcssa.ph.i = phi i64 [ poison, %B208.us.preheader.i ], [ %.311.us.3.i, %B276.us.unr-lcssa.loopexit.i ]
+  %used.2.1280.us.unr.i = phi i64 [ 0, %B208.us.preheader.i ], [ %.311.us.3.i, %B276.us.unr-lcssa.loopexit.i ]
+  %.272276278.us.unr.i = phi i64 [ %.176.us.i, %B208.us.preheader.i ], [ %10, %B276.us.unr-lcssa.loopexit.i ]
+  br i1 %5, label %B276.us.i, label %B208.us.epil.preheader.i
 
-B408.i:                                           ; preds = %B408.preheader23.i, %B408.i
-  %lsr.iv26.i = phi i64 [ %24, %B408.preheader23.i ], [ %lsr.iv.next27.i, %B408.i ]
-  %lsr.iv.i = phi i64 [ %23, %B408.preheader23.i ], [ %math.i, %B408.i ]
-  %scevgep29.i = getelementptr i8, ptr %lsr.iv24.i, i64 %lsr.iv26.i
-  %scevgep30.i = getelementptr i8, ptr %scevgep29.i, i64 -8
-  %.488.i = load double, ptr %scevgep30.i, align 8
-  %.489.i = fadd double %.488.i, 0.000000e+00
-  %.490.i = bitcast double %.489.i to i64
-  %isneg.i = icmp slt i64 %.490.i, 0
-  %.492.i = select i1 %isneg.i, i64 9223372036854775807, i64 0
-  %.493.i = xor i64 %.492.i, %.490.i
-  %.494.i = fcmp uno double %.488.i, 0.000000e+00
-  %.495.i = select i1 %.494.i, i64 9223372036854775807, i64 %.493.i
-  %scevgep35.i = getelementptr i8, ptr %lsr.iv32.i, i64 %lsr.iv26.i
-  %scevgep36.i = getelementptr i8, ptr %scevgep35.i, i64 -8
-  store i64 %.495.i, ptr %scevgep36.i, align 8
-  %.488.1.i = load double, ptr %scevgep29.i, align 8
-  %.489.1.i = fadd double %.488.1.i, 0.000000e+00
-  %.490.1.i = bitcast double %.489.1.i to i64
-  %isneg.1.i = icmp slt i64 %.490.1.i, 0
-  %.492.1.i = select i1 %isneg.1.i, i64 9223372036854775807, i64 0
-  %.493.1.i = xor i64 %.492.1.i, %.490.1.i
-  %.494.1.i = fcmp uno double %.488.1.i, 0.000000e+00
-  %.495.1.i = select i1 %.494.1.i, i64 9223372036854775807, i64 %.493.1.i
-  store i64 %.495.1.i, ptr %scevgep35.i, align 8
-  %2 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv.i, i64 -2)
-  %math.i = extractvalue { i64, i1 } %2, 0
-  %ov.i = extractvalue { i64, i1 } %2, 1
-  %lsr.iv.next27.i = add i64 %lsr.iv26.i, 16
-  br i1 %ov.i, label %B408.i, label %B500.endif.preheader.i
+B208.us.epil.preheader.i:                         ; preds = %B276.us.unr-lcssa.i
+  %11 = shl i64 %.272276278.us.unr.i, 2
+  %scevgep194.i = getelementptr i8, ptr %a0, i64 %11
+  br label %B208.us.epil.i
 
-B500.endif.preheader.i:                           ; preds = %B408.i, %B408.prol.loopexit.i
-  %3 = add i64 %.361.i, -2
-  %.731.prol.i = add i64 %.353.i, 1
-  %4 = sub i64 %.353.i, %.361.i
-  %sunkaddr57.i = shl i64 %.353.i, 3
-  %sunkaddr58.i = getelementptr i8, ptr %.197.i, i64 %sunkaddr57.i
-  br label %B500.endif.i
+B208.us.epil.i:                                   ; preds = %B208.us.epil.i, %B208.us.epil.preheader.i
+  %used.2.1280.us.epil.i = phi i64 [ %.311.us.epil.i, %B208.us.epil.i ], [ %used.2.1280.us.unr.i, %B208.us.epil.preheader.i ]
+  %epil.iter.i = phi i64 [ %epil.iter.next.i, %B208.us.epil.i ], [ 0, %B208.us.epil.preheader.i ]
+  %12 = shl nuw nsw i64 %epil.iter.i, 2
+  %scevgep195.i = getelementptr i8, ptr %scevgep194.i, i64 %12
+  %.306.us.epil.i = load i32, ptr %scevgep195.i, align 4
+  %.307.us.epil.i = sext i32 %.306.us.epil.i to i64
+  %.308.us.epil.i = ashr i64 %.307.us.epil.i, 63
+  %.309.us.epil.i = xor i64 %.308.us.epil.i, %.307.us.epil.i
+  %.311.us.epil.i = or i64 %.309.us.epil.i, %used.2.1280.us.epil.i
+  %epil.iter.next.i = add nuw nsw i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B276.us.i, label %B208.us.epil.i
 
-B710.i:                                           ; preds = %B656.endif.i, %B656.endif.prol.loopexit.i, %B616.endif.i
-  %place.4.3.lcssa.i = phi i64 [ %place.3.3.lcssa.i, %B616.endif.i ], [ %.951.lcssa.unr.i, %B656.endif.prol.loopexit.i ], [ %.951.1.i, %B656.endif.i ]
-  %.962.i = getelementptr i64, ptr %.181.i, i64 %place.4.3.lcssa.i
-  store i64 %.629.i, ptr %.962.i, align 8
-  %.969.i = getelementptr i64, ptr %spec.select.i, i64 %place.4.3.lcssa.i
-  store i64 %.591410425.i, ptr %.969.i, align 8
-  %indvar.next.i = add nuw nsw i64 %indvar.i, 1
-  %.585.i = icmp sgt i64 %.584408426.i, 1
-  br i1 %.585.i, label %B500.endif.i, label %B332.loopexit.i
+B276.us.i:                                        ; preds = %B208.us.epil.i, %B276.us.unr-lcssa.i
+  %.311.us.lcssa.i = phi i64 [ %.311.us.lcssa.ph.i, %B276.us.unr-lcssa.i ], [ %.311.us.epil.i, %B208.us.epil.i ]
+  %.150.us.i = add nuw nsw i64 %.143293303.us.i, 1
+  %13 = and i64 %.311.us.lcssa.i, 4611686018427387904
+  %.344.us.i = icmp eq i64 %13, 0
+  %or.cond.us.i = select i1 %6, i1 %.344.us.i, i1 false
+  br i1 %or.cond.us.i, label %B322.us.i, label %B374.endif.us.i
 
-B768.loopexit.i:                                  ; preds = %B812.backedge.i, %B770.endif.i
-  %.1095.i = icmp sgt i64 %.1039.0.i, 1
-  br i1 %.1095.i, label %B770.endif.i, label %B124.loopexit.i
+B322.us.i:                                        ; preds = %B276.us.i, %B344.us.i
+  %shift.2.2.us.i = phi i64 [ %.350.us.i, %B344.us.i ], [ 0, %B276.us.i ]
+  %exitcond.not.i = icmp eq i64 %shift.2.2.us.i, %1
+  br i1 %exitcond.not.i, label %B374.endif.us.i, label %B344.us.i
 
-B814.i:                                           ; preds = %B814.preheader.i, %B812.backedge.i
-  %.1161.0.i = phi i64 [ %.1230.i, %B812.backedge.i ], [ 0, %B814.preheader.i ]
-  %.1216481.i = phi i64 [ %.1226.i, %B812.backedge.i ], [ %.1194367375.i, %B814.preheader.i ]
-  %.1230.i = add nuw nsw i64 %.1161.0.i, 2
-  %.1256.i = mul nsw i64 %.1161.0.i, %.21.i
-  %.1258.i = ashr i64 %.1256.i, %.1039.0.i
-  %.1259.i = or disjoint i64 %.1161.0.i, 1
-  %.1261.i = mul nsw i64 %.1259.i, %.21.i
-  %.1263.i = ashr i64 %.1261.i, %.1039.0.i
-  %.1266.i = mul nsw i64 %.1230.i, %.21.i
-  %.1268.i = ashr i64 %.1266.i, %.1039.0.i
-  %.30.i.i = add nsw i64 %.1263.i, -1
-  %.40.i.i = sub nsw i64 %.1263.i, %.1258.i
-  %.42.i.i = sub nsw i64 %.1268.i, %.1263.i
-  %.44.i.i = tail call i64 @llvm.smin.i64(i64 %.42.i.i, i64 %.40.i.i)
-  %.130104.not.i.i = icmp slt i64 %.44.i.i, 1
-  br i1 %.130104.not.i.i, label %B444.i.i, label %B108.endif.endif.preheader.i.i
+B344.us.i:                                        ; preds = %B322.us.i
+  %.350.us.i = add nuw nsw i64 %shift.2.2.us.i, 1
+  %.370.us.i = sub nsw i64 61, %shift.2.2.us.i
+  %14 = shl nuw i64 1, %.370.us.i
+  %15 = and i64 %14, %.311.us.lcssa.i
+  %.376.us.i = icmp eq i64 %15, 0
+  br i1 %.376.us.i, label %B322.us.i, label %B374.endif.us.i
 
-B108.endif.endif.preheader.i.i:                   ; preds = %B814.i
-  %.35.i.i = add nsw i64 %.1268.i, -1
-  %5 = shl i64 %.1258.i, 3
-  %scevgep11.i.i = getelementptr i8, ptr %other_order.3.1487.i, i64 %5
-  %scevgep13.i.i = getelementptr i8, ptr %other_keys.2.1486.i, i64 %5
-  br label %B108.endif.endif.i.i
+B374.endif.us.i:                                  ; preds = %B344.us.i, %B322.us.i, %B276.us.i
+  %shift.3.1.us.i = phi i64 [ 0, %B276.us.i ], [ %.350.us.i, %B344.us.i ], [ %.26.fr.i, %B322.us.i ]
+  br i1 %7, label %B410.us.epil.i, label %B410.us.i
 
-B444.i.i:                                         ; preds = %B108.endif.endif.i.i, %B814.i
-  %left.2.0.lcssa.i.i = phi i64 [ %.1258.i, %B814.i ], [ %.229.i.i, %B108.endif.endif.i.i ]
-  %right.2.0.lcssa.i.i = phi i64 [ %.1263.i, %B814.i ], [ %.224.i.i, %B108.endif.endif.i.i ]
-  %last_left.2.0.lcssa.i.i = phi i64 [ %.30.i.i, %B814.i ], [ %.290.i.i, %B108.endif.endif.i.i ]
-  %.306.i.i = shl nsw i64 %.44.i.i, 1
-  %.309.i.i = sub nsw i64 %.1268.i, %.1258.i
-  %.312.i.i = icmp slt i64 %.306.i.i, %.309.i.i
-  br i1 %.312.i.i, label %B468.i.i, label %B812.backedge.i
+B410.us.i:                                        ; preds = %B374.endif.us.i, %B410.us.i
+  %lost.3.1288.us.i = phi i64 [ %.523.us.1.i, %B410.us.i ], [ 0, %B374.endif.us.i ]
+  %.480284286.us.i = phi i64 [ %.487.us.1.i, %B410.us.i ], [ 0, %B374.endif.us.i ]
+  %16 = shl i64 %.480284286.us.i, 2
+  %scevgep206.i = getelementptr i8, ptr %lsr.iv203.i, i64 %16
+  %scevgep207.i = getelementptr i8, ptr %scevgep206.i, i64 -4
+  %.516.us.i = load i32, ptr %scevgep207.i, align 4
+  %.517.us.i = sext i32 %.516.us.i to i64
+  %.519.us.i = shl i64 %.517.us.i, %shift.3.1.us.i
+  %.528.us.i = and i64 %.519.us.i, %notmask.i
+  %.529.us.i = or i64 %.528.us.i, %.480284286.us.i
+  %17 = shl i64 %.480284286.us.i, 3
+  %scevgep200.i = getelementptr i8, ptr %lsr.iv197.i, i64 %17
+  %scevgep201.i = getelementptr i8, ptr %scevgep200.i, i64 -8
+  store i64 %.529.us.i, ptr %scevgep201.i, align 8
+  %.487.us.1.i = add i64 %.480284286.us.i, 2
+  %.516.us.1.i = load i32, ptr %scevgep206.i, align 4
+  %.517.us.1.i = sext i32 %.516.us.1.i to i64
+  %.519.us.1.i = shl i64 %.517.us.1.i, %shift.3.1.us.i
+  %.521.us58.i = or i64 %.519.us.1.i, %.519.us.i
+  %18 = and i64 %.521.us58.i, %.38.i
+  %.523.us.1.i = or i64 %18, %lost.3.1288.us.i
+  %.528.us.1.i = and i64 %.519.us.1.i, %notmask.i
+  %19 = or i64 %.480284286.us.i, %.528.us.1.i
+  %.529.us.1.i = or i64 %19, 1
+  store i64 %.529.us.1.i, ptr %scevgep200.i, align 8
+  %niter42.ncmp.1.i = icmp eq i64 %.487.us.1.i, %unroll_iter41.i
+  br i1 %niter42.ncmp.1.i, label %B408.B514_crit_edge.us.unr-lcssa.i, label %B410.us.i
 
-B468.i.i:                                         ; preds = %B444.i.i
-  %.316.not.i.i = icmp sgt i64 %left.2.0.lcssa.i.i, %last_left.2.0.lcssa.i.i
-  %spec.select.i.i = select i1 %.316.not.i.i, i64 %right.2.0.lcssa.i.i, i64 %left.2.0.lcssa.i.i
-  %.341.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %spec.select.i.i
-  %.342.i.i = load i64, ptr %.341.i.i, align 8
-  %.347.i.i = add nsw i64 %.44.i.i, %.1258.i
-  %.349.i.i = getelementptr i64, ptr %other_keys.2.1486.i, i64 %.347.i.i
-  store i64 %.342.i.i, ptr %.349.i.i, align 8
-  %.354.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %spec.select.i.i
-  %.355.i.i = load i64, ptr %.354.i.i, align 8
-  %.366.i.i = getelementptr i64, ptr %other_order.3.1487.i, i64 %.347.i.i
-  store i64 %.355.i.i, ptr %.366.i.i, align 8
-  br label %B812.backedge.i
+B208.us.i:                                        ; preds = %B208.us.preheader.i, %B208.us.i
+  %used.2.1280.us.i = phi i64 [ %.311.us.3.i, %B208.us.i ], [ 0, %B208.us.preheader.i ]
+  %niter.i = phi i64 [ %niter.next.3.i, %B208.us.i ], [ 0, %B208.us.preheader.i ]
+  %20 = shl i64 %niter.i, 2
+  %scevgep190.i = getelementptr i8, ptr %lsr.iv183.i, i64 %20
+  %scevgep191.i = getelementptr i8, ptr %scevgep190.i, i64 -12
+  %.306.us.i = load i32, ptr %scevgep191.i, align 4
+  %.307.us.i = sext i32 %.306.us.i to i64
+  %.308.us.i = ashr i64 %.307.us.i, 63
+  %.309.us.i = xor i64 %.308.us.i, %.307.us.i
+  %.311.us.i = or i64 %.309.us.i, %used.2.1280.us.i
+  %scevgep189.i = getelementptr i8, ptr %scevgep190.i, i64 -8
+  %.306.us.1.i = load i32, ptr %scevgep189.i, align 4
+  %.307.us.1.i = sext i32 %.306.us.1.i to i64
+  %.308.us.1.i = ashr i64 %.307.us.1.i, 63
+  %.309.us.1.i = xor i64 %.308.us.1.i, %.307.us.1.i
+  %.311.us.1.i = or i64 %.311.us.i, %.309.us.1.i
+  %scevgep187.i = getelementptr i8, ptr %scevgep190.i, i64 -4
+  %.306.us.2.i = load i32, ptr %scevgep187.i, align 4
+  %.307.us.2.i = sext i32 %.306.us.2.i to i64
+  %.308.us.2.i = ashr i64 %.307.us.2.i, 63
+  %.309.us.2.i = xor i64 %.308.us.2.i, %.307.us.2.i
+  %.311.us.2.i = or i64 %.311.us.1.i, %.309.us.2.i
+  %.306.us.3.i = load i32, ptr %scevgep190.i, align 4
+  %.307.us.3.i = sext i32 %.306.us.3.i to i64
+  %.308.us.3.i = ashr i64 %.307.us.3.i, 63
+  %.309.us.3.i = xor i64 %.308.us.3.i, %.307.us.3.i
+  %.311.us.3.i = or i64 %.311.us.2.i, %.309.us.3.i
+  %niter.next.3.i = add nuw nsw i64 %niter.i, 4
+  %niter.ncmp.3.not.i = icmp eq i64 %unroll_iter.i, %niter.next.3.i
+  br i1 %niter.ncmp.3.not.i, label %B276.us.unr-lcssa.loopexit.i, label %B208.us.i
 
-B108.endif.endif.i.i:                             ; preds = %B108.endif.endif.i.i, %B108.endif.endif.preheader.i.i
-  %lsr.iv.i.i = phi i64 [ %.1268.i, %B108.endif.endif.preheader.i.i ], [ %lsr.iv.next.i.i, %B108.endif.endif.i.i ]
-  %last_right.2.0110.i.i = phi i64 [ %.35.i.i, %B108.endif.endif.preheader.i.i ], [ %.295.i.i, %B108.endif.endif.i.i ]
-  %last_left.2.0109.i.i = phi i64 [ %.30.i.i, %B108.endif.endif.preheader.i.i ], [ %.290.i.i, %B108.endif.endif.i.i ]
-  %right.2.0108.i.i = phi i64 [ %.1263.i, %B108.endif.endif.preheader.i.i ], [ %.224.i.i, %B108.endif.endif.i.i ]
-  %left.2.0107.i.i = phi i64 [ %.1258.i, %B108.endif.endif.preheader.i.i ], [ %.229.i.i, %B108.endif.endif.i.i ]
-  %.136102105.i.i = phi i64 [ 0, %B108.endif.endif.preheader.i.i ], [ %.143.i.i, %B108.endif.endif.i.i ]
-  %.143.i.i = add nuw nsw i64 %.136102105.i.i, 1
-  %.171.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %right.2.0108.i.i
-  %.172.i.i = load i64, ptr %.171.i.i, align 8
-  %.175.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %left.2.0107.i.i
-  %.176.i.i = load i64, ptr %.175.i.i, align 8
-  %.6.i.i.i = xor i64 %.176.i.i, -1
-  %.7.i.i.i = and i64 %.172.i.i, %.6.i.i.i
-  %6 = xor i64 %.176.i.i, %.172.i.i
-  %.9.i.i.i = xor i64 %6, -1
-  %.10.i.i.i = sub nsw i64 %.172.i.i, %.176.i.i
-  %.11.i.i.i = and i64 %.10.i.i.i, %.9.i.i.i
+B408.B514_crit_edge.us.unr-lcssa.i:               ; preds = %B410.us.i
+  br i1 %9, label %B408.B514_crit_edge.us.i, label %B410.us.epil.i
+
+B410.us.epil.i:                                   ; preds = %B408.B514_crit_edge.us.unr-lcssa.i, %B374.endif.us.i
+  %lost.3.1288.us.unr4.i = phi i64 [ %.523.us.1.i, %B408.B514_crit_edge.us.unr-lcssa.i ], [ 0, %B374.endif.us.i ]
+  %.513.us.epil.i = add nuw nsw i64 %.176.us.i, %unroll_iter41.i
+  %.515.us.epil.i = getelementptr i32, ptr %a0, i64 %.513.us.epil.i
+  %.516.us.epil.i = load i32, ptr %.515.us.epil.i, align 4
+  %.517.us.epil.i = sext i32 %.516.us.epil.i to i64
+  %.519.us.epil.i = shl i64 %.517.us.epil.i, %shift.3.1.us.i
+  %.521.us.epil.i = and i64 %.519.us.epil.i, %.38.i
+  %.523.us.epil.i = or i64 %.521.us.epil.i, %lost.3.1288.us.unr4.i
+  %.528.us.epil.i = and i64 %.519.us.epil.i, %notmask.i
+  %.529.us.epil.i = or i64 %.528.us.epil.i, %unroll_iter41.i
+  %.533.us.epil.i = getelementptr i64, ptr %.51.i, i64 %.513.us.epil.i
+  store i64 %.529.us.epil.i, ptr %.533.us.epil.i, align 8
+  br label %B408.B514_crit_edge.us.i
+
+B408.B514_crit_edge.us.i:                         ; preds = %B410.us.epil.i, %B408.B514_crit_edge.us.unr-lcssa.i
+  %.523.us.lcssa.i = phi i64 [ %.523.us.1.i, %B408.B514_crit_edge.us.unr-lcssa.i ], [ %.523.us.epil.i, %B410.us.epil.i ]
+  %.545.us.i = getelementptr i64, ptr %a2, i64 %.176.us.i
+  store i64 %.523.us.lcssa.i, ptr %.545.us.i, align 8
+  %scevgep184.i = getelementptr i8, ptr %lsr.iv183.i, i64 %2
+  %lsr.iv.next193.i = sub i64 %lsr.iv192.i, %.23.fr.i
+  %scevgep198.i = getelementptr i8, ptr %lsr.iv197.i, i64 %3
+  %scevgep204.i = getelementptr i8, ptr %lsr.iv203.i, i64 %2
+  %exitcond437.not.i = icmp eq i64 %.20.i, %.150.us.i
+  br i1 %exitcond437.not.i, label %B632.endif.lr.ph.i, label %B208.us.preheader.i
+
+B152.endif.lr.ph.split.split.i:                   ; preds = %B152.endif.lr.ph.i
+  %21 = icmp sgt i64 %.26.fr.i, 0
+  %xtraiter48.i = and i64 %.20.i, 3
+  %22 = icmp samesign ult i64 %.20.i, 4
+  br i1 %21, label %B152.endif.us370.preheader.i, label %B152.endif.preheader.i
+
+B152.endif.preheader.i:                           ; preds = %B152.endif.lr.ph.split.split.i
+  br i1 %22, label %B632.endif.lr.ph.loopexit34.unr-lcssa.i, label %B152.endif.preheader.new.i
+
+B152.endif.preheader.new.i:                       ; preds = %B152.endif.preheader.i
+  %unroll_iter46.i = and i64 %.20.i, 9223372036854775804
+  %23 = mul i64 %.23.fr.i, 24
+  %24 = shl i64 %.23.fr.i, 5
+  %25 = shl i64 %.23.fr.i, 4
+  %sunkaddr235.i = shl i64 %.23.fr.i, 3
+  br label %B152.endif.i
+
+B152.endif.us370.preheader.i:                     ; preds = %B152.endif.lr.ph.split.split.i
+  br i1 %22, label %B632.endif.lr.ph.loopexit.unr-lcssa.i, label %B152.endif.us370.preheader.new.i
+
+B152.endif.us370.preheader.new.i:                 ; preds = %B152.endif.us370.preheader.i
+  %unroll_iter51.i = and i64 %.20.i, 9223372036854775804
+  %26 = mul i64 %.23.fr.i, 24
+  %27 = shl i64 %.23.fr.i, 5
+  %28 = shl i64 %.23.fr.i, 4
+  %sunkaddr.i = shl i64 %.23.fr.i, 3
+  br label %B152.endif.us370.i
+
+B152.endif.us370.i:                               ; preds = %B152.endif.us370.i, %B152.endif.us370.preheader.new.i
+  %lsr.iv168.i = phi ptr [ %scevgep169.i, %B152.endif.us370.i ], [ %a2, %B152.endif.us370.preheader.new.i ]
+  %.143293303.us372.i = phi i64 [ %.150.us374.3.i, %B152.endif.us370.i ], [ 0, %B152.endif.us370.preheader.new.i ]
+  store i64 0, ptr %lsr.iv168.i, align 8
+  %sunkaddr208.i = getelementptr i8, ptr %lsr.iv168.i, i64 %sunkaddr.i
+  store i64 0, ptr %sunkaddr208.i, align 8
+  %scevgep171.i = getelementptr i8, ptr %lsr.iv168.i, i64 %28
+  store i64 0, ptr %scevgep171.i, align 8
+  %.150.us374.3.i = add nuw nsw i64 %.143293303.us372.i, 4
+  %scevgep170.i = getelementptr i8, ptr %lsr.iv168.i, i64 %26
+  store i64 0, ptr %scevgep170.i, align 8
+  %scevgep169.i = getelementptr i8, ptr %lsr.iv168.i, i64 %27
+  %niter52.ncmp.3.i = icmp eq i64 %unroll_iter51.i, %.150.us374.3.i
+  br i1 %niter52.ncmp.3.i, label %B632.endif.lr.ph.loopexit.unr-lcssa.i, label %B152.endif.us370.i
+
+B700.i:                                           ; preds = %B700.preheader69.i, %B700.i
+  %lsr.iv110.i = phi i64 [ %83, %B700.preheader69.i ], [ %lsr.iv.next111.i, %B700.i ]
+  %lsr.iv107.i = phi i64 [ %82, %B700.preheader69.i ], [ %lsr.iv.next108.i, %B700.i ]
+  %sunkaddr209.i = getelementptr i8, ptr %a1, i64 %lsr.iv110.i
+  %sunkaddr210.i = getelementptr i8, ptr %sunkaddr209.i, i64 16
+  %.827.i = load i64, ptr %sunkaddr210.i, align 8
+  %.829.i = and i64 %.827.i, %.38.i
+  %sunkaddr211.i = getelementptr i8, ptr %a2, i64 %lsr.iv110.i
+  store i64 %.829.i, ptr %sunkaddr211.i, align 8
+  %sunkaddr213.i = getelementptr i8, ptr %sunkaddr209.i, i64 24
+  %.827.1.i = load i64, ptr %sunkaddr213.i, align 8
+  %.829.1.i = and i64 %.827.1.i, %.38.i
+  %sunkaddr215.i = getelementptr i8, ptr %sunkaddr211.i, i64 8
+  store i64 %.829.1.i, ptr %sunkaddr215.i, align 8
+  %sunkaddr217.i = getelementptr i8, ptr %sunkaddr209.i, i64 32
+  %.827.2.i = load i64, ptr %sunkaddr217.i, align 8
+  %.829.2.i = and i64 %.827.2.i, %.38.i
+  %sunkaddr219.i = getelementptr i8, ptr %sunkaddr211.i, i64 16
+  store i64 %.829.2.i, ptr %sunkaddr219.i, align 8
+  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr209.i, i64 40
+  %.827.3.i = load i64, ptr %sunkaddr221.i, align 8
+  %.829.3.i = and i64 %.827.3.i, %.38.i
+  %sunkaddr223.i = getelementptr i8, ptr %sunkaddr211.i, i64 24
+  store i64 %.829.3.i, ptr %sunkaddr223.i, align 8
+  %lsr.iv.next108.i = add i64 %lsr.iv107.i, -4
+  %lsr.iv.next111.i = add i64 %lsr.iv110.i, 32
+  %.787.3.i = icmp sgt i64 %lsr.iv.next108.i, 4
+  br i1 %.787.3.i, label %B700.i, label %B732.i
+
+B732.i:                                           ; preds = %B700.i, %B700.prol.loopexit.i, %B632.endif.i
+  %.839.not.i = icmp eq i64 %.700.i, 0
+  br i1 %.839.not.i, label %B908.i, label %B744.i
+
+B744.i:                                           ; preds = %B732.i
+  %29 = getelementptr i32, ptr %a0, i64 %.693.i
+  %.21.i.i = load i64, ptr %.699.i, align 8
+  %.25.i.i = getelementptr i32, ptr %29, i64 %.21.i.i
+  %.26.i.i = load i32, ptr %.25.i.i, align 4
+  %.27.i.i = sext i32 %.26.i.i to i64
+  %invariant.gep.i = getelementptr i8, ptr %.699.i, i64 -8
+  br label %B102.i.i
+
+B102.i.i:                                         ; preds = %B457.i.i, %B744.i
+  %lsr.iv132.i = phi ptr [ %scevgep133.i, %B457.i.i ], [ %lsr.iv130.i, %B744.i ]
+  %last.2.0142.i.i = phi i64 [ %last.3.1.i.i, %B457.i.i ], [ %.27.i.i, %B744.i ]
+  %steps.3.0141.i.i = phi i64 [ %steps.4.1.i.i, %B457.i.i ], [ 0, %B744.i ]
+  %.119136139.i.i = phi i64 [ %.126.i.i, %B457.i.i ], [ 1, %B744.i ]
+  %.126.i.i = add nuw i64 %.119136139.i.i, 1
+  %.156.i.i = getelementptr i64, ptr %.699.i, i64 %.119136139.i.i
+  %.157.i.i = load i64, ptr %.156.i.i, align 8
+  %.165.i.i = getelementptr i32, ptr %29, i64 %.157.i.i
+  %.166.i.i = load i32, ptr %.165.i.i, align 4
+  %.167.i.i = sext i32 %.166.i.i to i64
+  %.173.not.i.i = icmp sgt i64 %last.2.0142.i.i, %.167.i.i
+  br i1 %.173.not.i.i, label %B202.i.i, label %B457.i.i
+
+B202.i.i:                                         ; preds = %B102.i.i
+  %sunkaddr224.i = shl i64 %.119136139.i.i, 3
+  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %sunkaddr224.i
+  %.233.i.i = load i64, ptr %gep.i, align 8
+  %.237.i.i = getelementptr i32, ptr %29, i64 %.233.i.i
+  %.238.i.i = load i32, ptr %.237.i.i, align 4
+  %.241.i.i = icmp sgt i32 %.238.i.i, %.166.i.i
+  br i1 %.241.i.i, label %B276.preheader.i.i, label %B410.i.i
+
+B276.preheader.i.i:                               ; preds = %B202.i.i
+  %30 = add i64 %.119136139.i.i, %steps.3.0141.i.i
+  br label %B276.i.i
+
+B276.i.i:                                         ; preds = %B336.i.i, %B276.preheader.i.i
+  %lsr.iv127.i = phi i64 [ %lsr.iv.next128.i, %B336.i.i ], [ 0, %B276.preheader.i.i ]
+  %steps.2.3.i.i = phi i64 [ %.266.i.i, %B336.i.i ], [ %steps.3.0141.i.i, %B276.preheader.i.i ]
+  %31 = add nsw i64 %lsr.iv127.i, %.119136139.i.i
+  %32 = shl i64 %lsr.iv127.i, 3
+  %scevgep136.i = getelementptr i8, ptr %lsr.iv132.i, i64 %32
+  %scevgep137.i = getelementptr i8, ptr %scevgep136.i, i64 -8
+  %.250.i.i = load i64, ptr %scevgep137.i, align 8
+  store i64 %.250.i.i, ptr %scevgep136.i, align 8
+  %.276.i.i = icmp sgt i64 %31, 1
+  br i1 %.276.i.i, label %B336.i.i, label %B410.i.i
+
+B336.i.i:                                         ; preds = %B276.i.i
+  %.266.i.i = add i64 %steps.2.3.i.i, 1
+  %scevgep135.i = getelementptr i8, ptr %scevgep136.i, i64 -16
+  %.298.i.i = load i64, ptr %scevgep135.i, align 8
+  %.302.i.i = getelementptr i32, ptr %29, i64 %.298.i.i
+  %.303.i.i = load i32, ptr %.302.i.i, align 4
+  %.306.i.i = icmp sgt i32 %.303.i.i, %.166.i.i
+  %lsr.iv.next128.i = add nsw i64 %lsr.iv127.i, -1
+  br i1 %.306.i.i, label %B276.i.i, label %B336.i.B410.i.loopexit_crit_edge.i
+
+B336.i.B410.i.loopexit_crit_edge.i:               ; preds = %B336.i.i
+  %33 = add nsw i64 %lsr.iv.next128.i, %.119136139.i.i
+  br label %B410.i.i
+
+B410.i.i:                                         ; preds = %B276.i.i, %B336.i.B410.i.loopexit_crit_edge.i, %B202.i.i
+  %steps.5.2.i.i = phi i64 [ %steps.3.0141.i.i, %B202.i.i ], [ %.266.i.i, %B336.i.B410.i.loopexit_crit_edge.i ], [ %30, %B276.i.i ]
+  %place.3.2.i.i = phi i64 [ %.119136139.i.i, %B202.i.i ], [ %33, %B336.i.B410.i.loopexit_crit_edge.i ], [ 0, %B276.i.i ]
+  %.330.i.i = getelementptr i64, ptr %.699.i, i64 %place.3.2.i.i
+  store i64 %.157.i.i, ptr %.330.i.i, align 8
+  %.339.i.i = icmp sgt i64 %steps.5.2.i.i, %.337.i.i
+  br i1 %.339.i.i, label %B808.i, label %B457.i.i
+
+B457.i.i:                                         ; preds = %B410.i.i, %B102.i.i
+  %steps.4.1.i.i = phi i64 [ %steps.3.0141.i.i, %B102.i.i ], [ %steps.5.2.i.i, %B410.i.i ]
+  %last.3.1.i.i = phi i64 [ %.167.i.i, %B102.i.i ], [ %last.2.0142.i.i, %B410.i.i ]
+  %scevgep133.i = getelementptr i8, ptr %lsr.iv132.i, i64 8
+  %exitcond.not.i.i = icmp eq i64 %.126.i.i, %.23.fr.i
+  br i1 %exitcond.not.i.i, label %B908.i, label %B102.i.i
+
+B808.i:                                           ; preds = %B410.i.i
+  br i1 %76, label %B36.i.i, label %B200.endif.lr.ph.i.i
+
+B36.i.i:                                          ; preds = %B808.i, %B36.i.i
+  %lsr.iv138.i = phi i64 [ %lsr.iv.next139.i, %B36.i.i ], [ -2, %B808.i ]
+  %34 = add i64 %lsr.iv138.i, 3
+  %.36.i.i = lshr i64 %.23.fr.i, %34
+  %.37.i.i = icmp samesign ugt i64 %.36.i.i, 12
+  %lsr.iv.next139.i = add i64 %lsr.iv138.i, 1
+  br i1 %.37.i.i, label %B36.i.i, label %B162.endif.i.i
+
+B198.loopexit.i.i:                                ; preds = %B576.i.i, %B200.endif.i.i
+  %exitcond.not.i3.i = icmp eq i64 %.177.i.i, %44
+  br i1 %exitcond.not.i3.i, label %B600.endif.i.i, label %B200.endif.i.i
+
+B274.i.i:                                         ; preds = %B274.preheader25.i.i, %B274.i.i
+  %lsr.iv146.i = phi i64 [ %53, %B274.preheader25.i.i ], [ %lsr.iv.next147.i, %B274.i.i ]
+  %lsr.iv.i.i = phi i64 [ %52, %B274.preheader25.i.i ], [ %lsr.iv.next.i.i, %B274.i.i ]
+  %scevgep155.i = getelementptr i8, ptr %lsr.iv141.i, i64 %lsr.iv146.i
+  %scevgep156.i = getelementptr i8, ptr %scevgep155.i, i64 12
+  %.340.i.i = load i32, ptr %scevgep155.i, align 4
+  %.341.i.i = sext i32 %.340.i.i to i64
+  %35 = shl i64 %lsr.iv146.i, 1
+  %scevgep148.i = getelementptr i8, ptr %scevgep145.i, i64 %35
+  %scevgep153.i = getelementptr i8, ptr %scevgep148.i, i64 -24
+  store i64 %.341.i.i, ptr %scevgep153.i, align 8
+  %scevgep160.i = getelementptr i8, ptr %scevgep155.i, i64 4
+  %.340.1.i.i = load i32, ptr %scevgep160.i, align 4
+  %.341.1.i.i = sext i32 %.340.1.i.i to i64
+  %scevgep152.i = getelementptr i8, ptr %scevgep148.i, i64 -16
+  store i64 %.341.1.i.i, ptr %scevgep152.i, align 8
+  %scevgep158.i = getelementptr i8, ptr %scevgep155.i, i64 8
+  %.340.2.i.i = load i32, ptr %scevgep158.i, align 4
+  %.341.2.i.i = sext i32 %.340.2.i.i to i64
+  %scevgep150.i = getelementptr i8, ptr %scevgep148.i, i64 -8
+  store i64 %.341.2.i.i, ptr %scevgep150.i, align 8
+  %.340.3.i.i = load i32, ptr %scevgep156.i, align 4
+  %.341.3.i.i = sext i32 %.340.3.i.i to i64
+  store i64 %.341.3.i.i, ptr %scevgep148.i, align 8
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
+  %lsr.iv.next147.i = add i64 %lsr.iv146.i, 16
+  %.298.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
+  br i1 %.298.3.i.i, label %B274.i.i, label %B366.endif.preheader.i.i
+
+B366.endif.preheader.i.i:                         ; preds = %B274.i.i, %B274.prol.loopexit.i.i
+  %36 = add i64 %.213.i.i, -2
+  %.577.prol.i.i = add i64 %.205.i.i, 1
+  %37 = sub i64 %.205.i.i, %.213.i.i
+  %sunkaddr233.i = shl i64 %.205.i.i, 3
+  %sunkaddr234.i = getelementptr i8, ptr %.47300490.i.i, i64 %sunkaddr233.i
+  br label %B366.endif.i.i
+
+B576.i.i:                                         ; preds = %B522.endif.i.i, %B522.endif.prol.loopexit.i.i, %B482.endif.i.i
+  %place.4.2.lcssa.i.i = phi i64 [ %place.3.2.lcssa.i.i, %B482.endif.i.i ], [ %.797.lcssa.unr.i.i, %B522.endif.prol.loopexit.i.i ], [ %.797.1.i.i, %B522.endif.i.i ]
+  %.808.i.i = getelementptr i64, ptr %.881.i, i64 %place.4.2.lcssa.i.i
+  store i64 %.475.i.i, ptr %.808.i.i, align 8
+  %.815.i.i = getelementptr i64, ptr %order.3.0495507.i.i, i64 %place.4.2.lcssa.i.i
+  store i64 %.437372387.i.i, ptr %.815.i.i, align 8
+  %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
+  %.431.i.i = icmp sgt i64 %.430370388.i.i, 1
+  br i1 %.431.i.i, label %B366.endif.i.i, label %B198.loopexit.i.i
+
+B634.loopexit.i.i:                                ; preds = %B678.backedge.i.i, %B636.endif.i.i
+  %.945.i.i = icmp sgt i64 %.889.0.i.i, 1
+  br i1 %.945.i.i, label %B636.endif.i.i, label %B908.i
+
+B680.i.i:                                         ; preds = %B680.preheader.i.i, %B678.backedge.i.i
+  %.1011.0.i.i = phi i64 [ %.1080.i.i, %B678.backedge.i.i ], [ 0, %B680.preheader.i.i ]
+  %.1066443.i.i = phi i64 [ %.1076.i.i, %B678.backedge.i.i ], [ %.1044330337.i.i, %B680.preheader.i.i ]
+  %.1080.i.i = add nuw nsw i64 %.1011.0.i.i, 2
+  %.1106.i.i = mul nsw i64 %.1011.0.i.i, %.23.fr.i
+  %.1108.i.i = ashr i64 %.1106.i.i, %.889.0.i.i
+  %.1109.i.i = or disjoint i64 %.1011.0.i.i, 1
+  %.1111.i.i = mul nsw i64 %.1109.i.i, %.23.fr.i
+  %.1113.i.i = ashr i64 %.1111.i.i, %.889.0.i.i
+  %.1116.i.i = mul nsw i64 %.1080.i.i, %.23.fr.i
+  %.1118.i.i = ashr i64 %.1116.i.i, %.889.0.i.i
+  %.30.i.i.i = add nsw i64 %.1113.i.i, -1
+  %.40.i.i.i = sub nsw i64 %.1113.i.i, %.1108.i.i
+  %.42.i.i.i = sub nsw i64 %.1118.i.i, %.1113.i.i
+  %.44.i.i.i = tail call i64 @llvm.smin.i64(i64 %.42.i.i.i, i64 %.40.i.i.i)
+  %.130104.not.i.i.i = icmp slt i64 %.44.i.i.i, 1
+  br i1 %.130104.not.i.i.i, label %B444.i.i.i, label %B108.endif.endif.preheader.i.i.i
+
+B108.endif.endif.preheader.i.i.i:                 ; preds = %B680.i.i
+  %.35.i.i.i = add nsw i64 %.1118.i.i, -1
+  %38 = shl i64 %.1108.i.i, 3
+  %scevgep11.i.i.i = getelementptr i8, ptr %other_order.3.0449.i.i, i64 %38
+  %scevgep13.i.i.i = getelementptr i8, ptr %other_keys.2.0448.i.i, i64 %38
+  br label %B108.endif.endif.i.i.i
+
+B444.i.i.i:                                       ; preds = %B108.endif.endif.i.i.i, %B680.i.i
+  %left.2.0.lcssa.i.i.i = phi i64 [ %.1108.i.i, %B680.i.i ], [ %.229.i.i.i, %B108.endif.endif.i.i.i ]
+  %right.2.0.lcssa.i.i.i = phi i64 [ %.1113.i.i, %B680.i.i ], [ %.224.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_left.2.0.lcssa.i.i.i = phi i64 [ %.30.i.i.i, %B680.i.i ], [ %.290.i.i.i, %B108.endif.endif.i.i.i ]
+  %.306.i.i.i = shl nsw i64 %.44.i.i.i, 1
+  %.309.i.i.i = sub nsw i64 %.1118.i.i, %.1108.i.i
+  %.312.i.i.i = icmp slt i64 %.306.i.i.i, %.309.i.i.i
+  br i1 %.312.i.i.i, label %B468.i.i.i, label %B678.backedge.i.i
+
+B468.i.i.i:                                       ; preds = %B444.i.i.i
+  %.316.not.i.i.i = icmp sgt i64 %left.2.0.lcssa.i.i.i, %last_left.2.0.lcssa.i.i.i
+  %spec.select.i.i.i = select i1 %.316.not.i.i.i, i64 %right.2.0.lcssa.i.i.i, i64 %left.2.0.lcssa.i.i.i
+  %.341.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %spec.select.i.i.i
+  %.342.i.i.i = load i64, ptr %.341.i.i.i, align 8
+  %.347.i.i.i = add nsw i64 %.44.i.i.i, %.1108.i.i
+  %.349.i.i.i = getelementptr i64, ptr %other_keys.2.0448.i.i, i64 %.347.i.i.i
+  store i64 %.342.i.i.i, ptr %.349.i.i.i, align 8
+  %.354.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %spec.select.i.i.i
+  %.355.i.i.i = load i64, ptr %.354.i.i.i, align 8
+  %.366.i.i.i = getelementptr i64, ptr %other_order.3.0449.i.i, i64 %.347.i.i.i
+  store i64 %.355.i.i.i, ptr %.366.i.i.i, align 8
+  br label %B678.backedge.i.i
+
+B108.endif.endif.i.i.i:                           ; preds = %B108.endif.endif.i.i.i, %B108.endif.endif.preheader.i.i.i
+  %lsr.iv.i.i.i = phi i64 [ %.1118.i.i, %B108.endif.endif.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_right.2.0110.i.i.i = phi i64 [ %.35.i.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.295.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_left.2.0109.i.i.i = phi i64 [ %.30.i.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.290.i.i.i, %B108.endif.endif.i.i.i ]
+  %right.2.0108.i.i.i = phi i64 [ %.1113.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.224.i.i.i, %B108.endif.endif.i.i.i ]
+  %left.2.0107.i.i.i = phi i64 [ %.1108.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.229.i.i.i, %B108.endif.endif.i.i.i ]
+  %.136102105.i.i.i = phi i64 [ 0, %B108.endif.endif.preheader.i.i.i ], [ %.143.i.i.i, %B108.endif.endif.i.i.i ]
+  %.143.i.i.i = add nuw nsw i64 %.136102105.i.i.i, 1
+  %.171.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %right.2.0108.i.i.i
+  %.172.i.i.i = load i64, ptr %.171.i.i.i, align 8
+  %.175.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %left.2.0107.i.i.i
+  %.176.i.i.i = load i64, ptr %.175.i.i.i, align 8
+  %.6.i.i.i.i = xor i64 %.176.i.i.i, -1
+  %.7.i.i.i.i = and i64 %.172.i.i.i, %.6.i.i.i.i
+  %39 = xor i64 %.176.i.i.i, %.172.i.i.i
+  %.9.i.i.i.i = xor i64 %39, -1
+  %.10.i.i.i.i = sub nsw i64 %.172.i.i.i, %.176.i.i.i
+  %.11.i.i.i.i = and i64 %.10.i.i.i.i, %.9.i.i.i.i
+  %.12.i.i.i.i = or i64 %.11.i.i.i.i, %.7.i.i.i.i
+  %.13.i.i.i.i = ashr i64 %.12.i.i.i.i, 63
+  %.203.i.i.i = sub nsw i64 %right.2.0108.i.i.i, %left.2.0107.i.i.i
+  %.204.i.i.i = and i64 %.13.i.i.i.i, %.203.i.i.i
+  %.206.i.i.i = add nsw i64 %.204.i.i.i, %left.2.0107.i.i.i
+  %.208.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %.206.i.i.i
+  %.209.i.i.i = load i64, ptr %.208.i.i.i, align 8
+  %40 = shl i64 %.136102105.i.i.i, 3
+  %scevgep14.i.i.i = getelementptr i8, ptr %scevgep13.i.i.i, i64 %40
+  store i64 %.209.i.i.i, ptr %scevgep14.i.i.i, align 8
+  %.216.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %.206.i.i.i
+  %.217.i.i.i = load i64, ptr %.216.i.i.i, align 8
+  %scevgep12.i.i.i = getelementptr i8, ptr %scevgep11.i.i.i, i64 %40
+  store i64 %.217.i.i.i, ptr %scevgep12.i.i.i, align 8
+  %.235.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %last_right.2.0110.i.i.i
+  %.236.i.i.i = load i64, ptr %.235.i.i.i, align 8
+  %.239.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %last_left.2.0109.i.i.i
+  %.240.i.i.i = load i64, ptr %.239.i.i.i, align 8
+  %.6.i1.i.i.i = xor i64 %.240.i.i.i, -1
+  %.7.i2.i.i.i = and i64 %.236.i.i.i, %.6.i1.i.i.i
+  %41 = xor i64 %.240.i.i.i, %.236.i.i.i
+  %.9.i3.i.i.i = xor i64 %41, -1
+  %.10.i4.i.i.i = sub nsw i64 %.236.i.i.i, %.240.i.i.i
+  %.11.i5.i.i.i = and i64 %.10.i4.i.i.i, %.9.i3.i.i.i
+  %.12.i6.i.i.i = or i64 %.11.i5.i.i.i, %.7.i2.i.i.i
+  %.13.i7.i.i.i = ashr i64 %.12.i6.i.i.i, 63
+  %.227.i.i.i = add i64 %left.2.0107.i.i.i, 1
+  %.229.i.i.i = add i64 %.227.i.i.i, %.13.i.i.i.i
+  %.224.i.i.i = sub nsw i64 %right.2.0108.i.i.i, %.13.i.i.i.i
+  %.267.i.i.i = sub nsw i64 %last_left.2.0109.i.i.i, %last_right.2.0110.i.i.i
+  %.268.i.i.i = and i64 %.13.i7.i.i.i, %.267.i.i.i
+  %.270.i.i.i = add nsw i64 %.268.i.i.i, %last_right.2.0110.i.i.i
+  %.272.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %.270.i.i.i
+  %.273.i.i.i = load i64, ptr %.272.i.i.i, align 8
+  %sunkaddr227.i = shl i64 %lsr.iv.i.i.i, 3
+  %gep12.i = getelementptr i8, ptr %invariant.gep11.i, i64 %sunkaddr227.i
+  store i64 %.273.i.i.i, ptr %gep12.i, align 8
+  %.281.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %.270.i.i.i
+  %.282.i.i.i = load i64, ptr %.281.i.i.i, align 8
+  %gep14.i = getelementptr i8, ptr %invariant.gep13.i, i64 %sunkaddr227.i
+  store i64 %.282.i.i.i, ptr %gep14.i, align 8
+  %.290.i.i.i = add nsw i64 %.13.i7.i.i.i, %last_left.2.0109.i.i.i
+  %.293.neg.i.i.i = xor i64 %.13.i7.i.i.i, -1
+  %.295.i.i.i = add i64 %last_right.2.0110.i.i.i, %.293.neg.i.i.i
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %exitcond.not.i.i.i = icmp eq i64 %.44.i.i.i, %.143.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B444.i.i.i, label %B108.endif.endif.i.i.i
+
+B678.backedge.i.i:                                ; preds = %B468.i.i.i, %B444.i.i.i
+  %.1076.i.i = add nsw i64 %.1066443.i.i, -1
+  %.1067.i.i = icmp sgt i64 %.1066443.i.i, 1
+  br i1 %.1067.i.i, label %B680.i.i, label %B634.loopexit.i.i
+
+B162.endif.i.i:                                   ; preds = %B36.i.i
+  %42 = and i64 %lsr.iv138.i, 1
+  %.64.not.not.i.not.not.i = icmp eq i64 %42, 0
+  %spec.select.i.i = select i1 %.64.not.not.i.not.not.i, ptr %.54296.i.i, ptr %.699.i
+  %spec.select335.i.i = select i1 %.64.not.not.i.not.not.i, ptr %.699.i, ptr %.54296.i.i
+  %.120.not.i.i = icmp ne i64 %lsr.iv.next139.i, 61
+  %43 = add i64 %lsr.iv138.i, 2
+  %.82.i.i = shl nuw i64 2, %43
+  %.164424.i.i = icmp sgt i64 %.82.i.i, 0
+  %or.cond.i.i = select i1 %.120.not.i.i, i1 %.164424.i.i, i1 false
+  br i1 %or.cond.i.i, label %B200.endif.lr.ph.i.i, label %B600.endif.i.i
+
+B200.endif.lr.ph.i.i:                             ; preds = %B162.endif.i.i, %B808.i
+  %44 = phi i64 [ 1, %B808.i ], [ %.82.i.i, %B162.endif.i.i ]
+  %levels.3.1299494509.i.i = phi i64 [ 0, %B808.i ], [ %34, %B162.endif.i.i ]
+  %order.3.0495507.i.i = phi ptr [ %.699.i, %B808.i ], [ %spec.select.i.i, %B162.endif.i.i ]
+  %other_order.4.0496506.i.i = phi ptr [ %.54296.i.i, %B808.i ], [ %spec.select335.i.i, %B162.endif.i.i ]
+  br label %B200.endif.i.i
+
+B200.endif.i.i:                                   ; preds = %B200.endif.lr.ph.i.i, %B198.loopexit.i.i
+  %.170397429.i.i = phi i64 [ 0, %B200.endif.lr.ph.i.i ], [ %.177.i.i, %B198.loopexit.i.i ]
+  %.177.i.i = add nuw nsw i64 %.170397429.i.i, 1
+  %.203.i.i = mul nsw i64 %.170397429.i.i, %.23.fr.i
+  %.205.i.i = ashr i64 %.203.i.i, %levels.3.1299494509.i.i
+  %.211.i.i = mul nsw i64 %.177.i.i, %.23.fr.i
+  %.213.i.i = ashr i64 %.211.i.i, %levels.3.1299494509.i.i
+  %.255.i.i = sub i64 %.213.i.i, %.205.i.i
+  %.256.i.i = icmp sgt i64 %.255.i.i, 0
+  %..255.i.i = tail call i64 @llvm.smax.i64(i64 %.255.i.i, i64 0)
+  br i1 %.256.i.i, label %B274.preheader.i.i, label %B198.loopexit.i.i
+
+B274.preheader.i.i:                               ; preds = %B200.endif.i.i
+  %xtraiter.i.i = and i64 %..255.i.i, 3
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B274.prol.loopexit.i.i, label %B274.prol.preheader.i.i
+
+B274.prol.preheader.i.i:                          ; preds = %B274.preheader.i.i
+  %45 = shl i64 %.205.i.i, 3
+  %scevgep26.i.i = getelementptr i8, ptr %scevgep.i2.i, i64 %45
+  %46 = shl i64 %.205.i.i, 2
+  %scevgep143.i = getelementptr i8, ptr %lsr.iv141.i, i64 %46
+  br label %B274.prol.i.i
+
+B274.prol.i.i:                                    ; preds = %B274.prol.i.i, %B274.prol.preheader.i.i
+  %prol.iter.i.i = phi i64 [ %prol.iter.next.i.i, %B274.prol.i.i ], [ 0, %B274.prol.preheader.i.i ]
+  %47 = shl nuw nsw i64 %prol.iter.i.i, 2
+  %scevgep144.i = getelementptr i8, ptr %scevgep143.i, i64 %47
+  %.340.prol.i.i = load i32, ptr %scevgep144.i, align 4
+  %.341.prol.i.i = sext i32 %.340.prol.i.i to i64
+  %48 = shl nuw nsw i64 %prol.iter.i.i, 3
+  %scevgep140.i = getelementptr i8, ptr %scevgep26.i.i, i64 %48
+  store i64 %.341.prol.i.i, ptr %scevgep140.i, align 8
+  %prol.iter.next.i.i = add nuw nsw i64 %prol.iter.i.i, 1
+  %prol.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i.i, %prol.iter.next.i.i
+  br i1 %prol.iter.cmp.not.i.i, label %B274.prol.loopexit.loopexit.i.i, label %B274.prol.i.i
+
+B274.prol.loopexit.loopexit.i.i:                  ; preds = %B274.prol.i.i
+  %49 = and i64 %..255.i.i, 9223372036854775804
+  %50 = add i64 %xtraiter.i.i, %.205.i.i
+  br label %B274.prol.loopexit.i.i
+
+B274.prol.loopexit.i.i:                           ; preds = %B274.prol.loopexit.loopexit.i.i, %B274.preheader.i.i
+  %.297346350.unr.i.i = phi i64 [ %..255.i.i, %B274.preheader.i.i ], [ %49, %B274.prol.loopexit.loopexit.i.i ]
+  %.304347349.unr.i.i = phi i64 [ %.205.i.i, %B274.preheader.i.i ], [ %50, %B274.prol.loopexit.loopexit.i.i ]
+  %51 = icmp slt i64 %.255.i.i, 4
+  br i1 %51, label %B366.endif.preheader.i.i, label %B274.preheader25.i.i
+
+B274.preheader25.i.i:                             ; preds = %B274.prol.loopexit.i.i
+  %52 = add nsw i64 %.297346350.unr.i.i, -1
+  %53 = shl i64 %.304347349.unr.i.i, 2
+  br label %B274.i.i
+
+B366.endif.i.i:                                   ; preds = %B576.i.i, %B366.endif.preheader.i.i
+  %indvar.i.i = phi i64 [ 0, %B366.endif.preheader.i.i ], [ %indvar.next.i.i, %B576.i.i ]
+  %.430370388.i.i = phi i64 [ %..255.i.i, %B366.endif.preheader.i.i ], [ %.440.i.i, %B576.i.i ]
+  %.437372387.i.i = phi i64 [ %.205.i.i, %B366.endif.preheader.i.i ], [ %.444.i.i, %B576.i.i ]
+  %54 = add i64 %indvar.i.i, %.205.i.i
+  %.440.i.i = add nsw i64 %.430370388.i.i, -1
+  %.444.i.i = add i64 %.437372387.i.i, 1
+  %.474.i.i = getelementptr i64, ptr %.47300490.i.i, i64 %.437372387.i.i
+  %.475.i.i = load i64, ptr %.474.i.i, align 8
+  %.521.i.i = sub i64 %.437372387.i.i, %.205.i.i
+  %.564354.not.i.i = icmp eq i64 %.521.i.i, 0
+  br i1 %.564354.not.i.i, label %B482.endif.i.i, label %B422.endif.preheader.i.i
+
+B422.endif.preheader.i.i:                         ; preds = %B366.endif.i.i
+  %xtraiter12.i.i = and i64 %indvar.i.i, 1
+  %lcmp.mod13.not.i.i = icmp eq i64 %xtraiter12.i.i, 0
+  br i1 %lcmp.mod13.not.i.i, label %B422.endif.prol.loopexit.i.i, label %B422.endif.prol.i.i
+
+B422.endif.prol.i.i:                              ; preds = %B422.endif.preheader.i.i
+  %.605.prol.i.i = load i64, ptr %sunkaddr234.i, align 8
+  %.6.i.prol.i.i = xor i64 %.605.prol.i.i, -1
+  %.7.i.prol.i.i = and i64 %.475.i.i, %.6.i.prol.i.i
+  %55 = xor i64 %.475.i.i, %.605.prol.i.i
+  %.9.i.reass.prol.i.i = xor i64 %55, -1
+  %.10.i.prol.i.i = sub nsw i64 %.475.i.i, %.605.prol.i.i
+  %.11.i.prol.i.i = and i64 %.10.i.prol.i.i, %.9.i.reass.prol.i.i
+  %.12.i.prol.i.i = or i64 %.11.i.prol.i.i, %.7.i.prol.i.i
+  %.13.i.prol.i.i = ashr i64 %.12.i.prol.i.i, 63
+  %.573.prol.i.i = add nsw i64 %.521.i.i, -1
+  %.633.prol.i.i = add i64 %.13.i.prol.i.i, %.577.prol.i.i
+  br label %B422.endif.prol.loopexit.i.i
+
+B422.endif.prol.loopexit.i.i:                     ; preds = %B422.endif.prol.i.i, %B422.endif.preheader.i.i
+  %place.3.2357.unr.i.i = phi i64 [ %.205.i.i, %B422.endif.preheader.i.i ], [ %.633.prol.i.i, %B422.endif.prol.i.i ]
+  %.563352356.unr.i.i = phi i64 [ %.521.i.i, %B422.endif.preheader.i.i ], [ %.573.prol.i.i, %B422.endif.prol.i.i ]
+  %.570353355.unr.i.i = phi i64 [ %.205.i.i, %B422.endif.preheader.i.i ], [ %.577.prol.i.i, %B422.endif.prol.i.i ]
+  %.633.lcssa.unr.i.i = phi i64 [ poison, %B422.endif.preheader.i.i ], [ %.633.prol.i.i, %B422.endif.prol.i.i ]
+  %56 = icmp eq i64 %indvar.i.i, 1
+  br i1 %56, label %B482.endif.i.i, label %B422.endif.preheader.new.i.i
+
+B422.endif.preheader.new.i.i:                     ; preds = %B422.endif.prol.loopexit.i.i
+  %57 = add i64 %.563352356.unr.i.i, 2
+  %58 = shl i64 %.570353355.unr.i.i, 3
+  %scevgep50.i.i = getelementptr i8, ptr %scevgep49.i.i, i64 %58
+  %invariant.op.i = xor i64 %.475.i.i, -1
+  br label %B422.endif.i.i
+
+B422.endif.i.i:                                   ; preds = %B422.endif.i.i, %B422.endif.preheader.new.i.i
+  %lsr.iv51.i.i = phi ptr [ %scevgep52.i.i, %B422.endif.i.i ], [ %scevgep50.i.i, %B422.endif.preheader.new.i.i ]
+  %lsr.iv47.i.i = phi i64 [ %lsr.iv.next48.i.i, %B422.endif.i.i ], [ %57, %B422.endif.preheader.new.i.i ]
+  %place.3.2357.i.i = phi i64 [ %.633.1.i.i, %B422.endif.i.i ], [ %place.3.2357.unr.i.i, %B422.endif.preheader.new.i.i ]
+  %scevgep53.i.i = getelementptr i8, ptr %lsr.iv51.i.i, i64 -8
+  %.605.i.i = load i64, ptr %scevgep53.i.i, align 8
+  %.6.i.i.i = xor i64 %.605.i.i, -1
+  %.7.i.i.i = and i64 %.475.i.i, %.6.i.i.i
+  %.9.i.reass.reass.i.reass.reass.i = xor i64 %.605.i.i, %invariant.op.i
+  %.10.i.i.i = sub nsw i64 %.475.i.i, %.605.i.i
+  %.11.i.i.i = and i64 %.10.i.i.i, %.9.i.reass.reass.i.reass.reass.i
   %.12.i.i.i = or i64 %.11.i.i.i, %.7.i.i.i
   %.13.i.i.i = ashr i64 %.12.i.i.i, 63
-  %.203.i.i = sub nsw i64 %right.2.0108.i.i, %left.2.0107.i.i
-  %.204.i.i = and i64 %.13.i.i.i, %.203.i.i
-  %.206.i.i = add nsw i64 %.204.i.i, %left.2.0107.i.i
-  %.208.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %.206.i.i
-  %.209.i.i = load i64, ptr %.208.i.i, align 8
-  %7 = shl i64 %.136102105.i.i, 3
-  %scevgep14.i.i = getelementptr i8, ptr %scevgep13.i.i, i64 %7
-  store i64 %.209.i.i, ptr %scevgep14.i.i, align 8
-  %.216.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %.206.i.i
-  %.217.i.i = load i64, ptr %.216.i.i, align 8
-  %scevgep12.i.i = getelementptr i8, ptr %scevgep11.i.i, i64 %7
-  store i64 %.217.i.i, ptr %scevgep12.i.i, align 8
-  %.235.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %last_right.2.0110.i.i
-  %.236.i.i = load i64, ptr %.235.i.i, align 8
-  %.239.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %last_left.2.0109.i.i
-  %.240.i.i = load i64, ptr %.239.i.i, align 8
-  %.6.i1.i.i = xor i64 %.240.i.i, -1
-  %.7.i2.i.i = and i64 %.236.i.i, %.6.i1.i.i
-  %8 = xor i64 %.240.i.i, %.236.i.i
-  %.9.i3.i.i = xor i64 %8, -1
-  %.10.i4.i.i = sub nsw i64 %.236.i.i, %.240.i.i
-  %.11.i5.i.i = and i64 %.10.i4.i.i, %.9.i3.i.i
+  %.605.1.i.i = load i64, ptr %lsr.iv51.i.i, align 8
+  %.6.i.1.i.i = xor i64 %.605.1.i.i, -1
+  %.7.i.1.i.i = and i64 %.475.i.i, %.6.i.1.i.i
+  %.9.i.reass.1.reass.i.reass.reass.i = xor i64 %.605.1.i.i, %invariant.op.i
+  %.10.i.1.i.i = sub nsw i64 %.475.i.i, %.605.1.i.i
+  %.11.i.1.i.i = and i64 %.10.i.1.i.i, %.9.i.reass.1.reass.i.reass.reass.i
+  %.12.i.1.i.i = or i64 %.11.i.1.i.i, %.7.i.1.i.i
+  %.13.i.1.i.i = ashr i64 %.12.i.1.i.i, 63
+  %.633.i.i = add i64 %place.3.2357.i.i, 2
+  %.631.1.i.i = add i64 %.633.i.i, %.13.i.i.i
+  %.633.1.i.i = add i64 %.631.1.i.i, %.13.i.1.i.i
+  %lsr.iv.next48.i.i = add i64 %lsr.iv47.i.i, -2
+  %scevgep52.i.i = getelementptr i8, ptr %lsr.iv51.i.i, i64 16
+  %.564.1.i.i = icmp sgt i64 %lsr.iv.next48.i.i, 2
+  br i1 %.564.1.i.i, label %B422.endif.i.i, label %B482.endif.i.i
+
+B482.endif.i.i:                                   ; preds = %B422.endif.i.i, %B422.endif.prol.loopexit.i.i, %B366.endif.i.i
+  %place.3.2.lcssa.i.i = phi i64 [ %.205.i.i, %B366.endif.i.i ], [ %.633.lcssa.unr.i.i, %B422.endif.prol.loopexit.i.i ], [ %.633.1.i.i, %B422.endif.i.i ]
+  %.686.i.i = sub i64 %.213.i.i, %.444.i.i
+  %.729363.not.i.i = icmp slt i64 %.686.i.i, 1
+  br i1 %.729363.not.i.i, label %B576.i.i, label %B522.endif.preheader.i.i
+
+B522.endif.preheader.i.i:                         ; preds = %B482.endif.i.i
+  %.6.i1.i.i = xor i64 %.475.i.i, -1
+  %59 = add i64 %37, %indvar.i.i
+  %60 = and i64 %59, 1
+  %lcmp.mod16.not.not.i.i = icmp eq i64 %60, 0
+  br i1 %lcmp.mod16.not.not.i.i, label %B522.endif.prol.i.i, label %B522.endif.prol.loopexit.i.i
+
+B522.endif.prol.i.i:                              ; preds = %B522.endif.preheader.i.i
+  %.769.prol.i.i = getelementptr i64, ptr %.47300490.i.i, i64 %.444.i.i
+  %.770.prol.i.i = load i64, ptr %.769.prol.i.i, align 8
+  %.7.i2.prol.i.i = and i64 %.770.prol.i.i, %.6.i1.i.i
+  %61 = xor i64 %.475.i.i, %.770.prol.i.i
+  %.9.i3.reass.prol.i.i = xor i64 %61, -1
+  %.10.i4.prol.i.i = sub nsw i64 %.770.prol.i.i, %.475.i.i
+  %.11.i5.prol.i.i = and i64 %.10.i4.prol.i.i, %.9.i3.reass.prol.i.i
+  %.12.i6.prol.i.i = or i64 %.11.i5.prol.i.i, %.7.i2.prol.i.i
+  %.13.i7.neg.prol.i.i = lshr i64 %.12.i6.prol.i.i, 63
+  %.742.prol.i.i = add i64 %.437372387.i.i, 2
+  %.738.prol.i.i = add nsw i64 %.686.i.i, -1
+  %.797.prol.i.i = add i64 %.13.i7.neg.prol.i.i, %place.3.2.lcssa.i.i
+  br label %B522.endif.prol.loopexit.i.i
+
+B522.endif.prol.loopexit.i.i:                     ; preds = %B522.endif.prol.i.i, %B522.endif.preheader.i.i
+  %place.4.2366.unr.i.i = phi i64 [ %place.3.2.lcssa.i.i, %B522.endif.preheader.i.i ], [ %.797.prol.i.i, %B522.endif.prol.i.i ]
+  %.728361365.unr.i.i = phi i64 [ %.686.i.i, %B522.endif.preheader.i.i ], [ %.738.prol.i.i, %B522.endif.prol.i.i ]
+  %.735362364.unr.i.i = phi i64 [ %.444.i.i, %B522.endif.preheader.i.i ], [ %.742.prol.i.i, %B522.endif.prol.i.i ]
+  %.797.lcssa.unr.i.i = phi i64 [ poison, %B522.endif.preheader.i.i ], [ %.797.prol.i.i, %B522.endif.prol.i.i ]
+  %62 = icmp eq i64 %36, %54
+  br i1 %62, label %B576.i.i, label %B522.endif.preheader.new.i.i
+
+B522.endif.preheader.new.i.i:                     ; preds = %B522.endif.prol.loopexit.i.i
+  %63 = add nsw i64 %.728361365.unr.i.i, -1
+  %64 = shl i64 %.735362364.unr.i.i, 3
+  %scevgep57.i.i = getelementptr i8, ptr %scevgep49.i.i, i64 %64
+  br label %B522.endif.i.i
+
+B522.endif.i.i:                                   ; preds = %B522.endif.i.i, %B522.endif.preheader.new.i.i
+  %lsr.iv161.i = phi i64 [ %lsr.iv.next162.i, %B522.endif.i.i ], [ %63, %B522.endif.preheader.new.i.i ]
+  %lsr.iv58.i.i = phi ptr [ %scevgep59.i.i, %B522.endif.i.i ], [ %scevgep57.i.i, %B522.endif.preheader.new.i.i ]
+  %place.4.2366.i.i = phi i64 [ %.797.1.i.i, %B522.endif.i.i ], [ %place.4.2366.unr.i.i, %B522.endif.preheader.new.i.i ]
+  %scevgep60.i.i = getelementptr i8, ptr %lsr.iv58.i.i, i64 -8
+  %.770.i.i = load i64, ptr %scevgep60.i.i, align 8
+  %.7.i2.i.i = and i64 %.770.i.i, %.6.i1.i.i
+  %.9.i3.reass.reass.i.reass.reass.i = xor i64 %.770.i.i, %.6.i1.i.i
+  %.10.i4.i.i = sub nsw i64 %.770.i.i, %.475.i.i
+  %.11.i5.i.i = and i64 %.10.i4.i.i, %.9.i3.reass.reass.i.reass.reass.i
   %.12.i6.i.i = or i64 %.11.i5.i.i, %.7.i2.i.i
-  %.13.i7.i.i = ashr i64 %.12.i6.i.i, 63
-  %.227.i.i = add i64 %left.2.0107.i.i, 1
-  %.229.i.i = add i64 %.227.i.i, %.13.i.i.i
-  %.224.i.i = sub nsw i64 %right.2.0108.i.i, %.13.i.i.i
-  %.267.i.i = sub nsw i64 %last_left.2.0109.i.i, %last_right.2.0110.i.i
-  %.268.i.i = and i64 %.13.i7.i.i, %.267.i.i
-  %.270.i.i = add nsw i64 %.268.i.i, %last_right.2.0110.i.i
-  %.272.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %.270.i.i
-  %.273.i.i = load i64, ptr %.272.i.i, align 8
-  %sunkaddr.i = shl i64 %lsr.iv.i.i, 3
-  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %sunkaddr.i
-  store i64 %.273.i.i, ptr %gep.i, align 8
-  %.281.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %.270.i.i
-  %.282.i.i = load i64, ptr %.281.i.i, align 8
-  %gep2.i = getelementptr i8, ptr %invariant.gep1.i, i64 %sunkaddr.i
-  store i64 %.282.i.i, ptr %gep2.i, align 8
-  %.290.i.i = add nsw i64 %.13.i7.i.i, %last_left.2.0109.i.i
-  %.293.neg.i.i = xor i64 %.13.i7.i.i, -1
-  %.295.i.i = add i64 %last_right.2.0110.i.i, %.293.neg.i.i
-  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -1
-  %exitcond.not.i.i = icmp eq i64 %.44.i.i, %.143.i.i
-  br i1 %exitcond.not.i.i, label %B444.i.i, label %B108.endif.endif.i.i
+  %.13.i7.neg.i.i = lshr i64 %.12.i6.i.i, 63
+  %.797.i.i = add i64 %.13.i7.neg.i.i, %place.4.2366.i.i
+  %.770.1.i.i = load i64, ptr %lsr.iv58.i.i, align 8
+  %.7.i2.1.i.i = and i64 %.770.1.i.i, %.6.i1.i.i
+  %.9.i3.reass.1.reass.i.reass.reass.i = xor i64 %.770.1.i.i, %.6.i1.i.i
+  %.10.i4.1.i.i = sub nsw i64 %.770.1.i.i, %.475.i.i
+  %.11.i5.1.i.i = and i64 %.10.i4.1.i.i, %.9.i3.reass.1.reass.i.reass.reass.i
+  %.12.i6.1.i.i = or i64 %.11.i5.1.i.i, %.7.i2.1.i.i
+  %.13.i7.neg.1.i.i = lshr i64 %.12.i6.1.i.i, 63
+  %.797.1.i.i = add i64 %.797.i.i, %.13.i7.neg.1.i.i
+  %ov.i.i = icmp ugt i64 %lsr.iv161.i, 1
+  %scevgep59.i.i = getelementptr i8, ptr %lsr.iv58.i.i, i64 16
+  %lsr.iv.next162.i = add i64 %lsr.iv161.i, -2
+  br i1 %ov.i.i, label %B522.endif.i.i, label %B576.i.i
 
-B812.backedge.i:                                  ; preds = %B468.i.i, %B444.i.i
-  %.1226.i = add nsw i64 %.1216481.i, -1
-  %.1217.i = icmp sgt i64 %.1216481.i, 1
-  br i1 %.1217.i, label %B814.i, label %B768.loopexit.i
+B600.endif.i.i:                                   ; preds = %B198.loopexit.i.i, %B162.endif.i.i
+  %levels.3.1299494510.i.i = phi i64 [ %34, %B162.endif.i.i ], [ %levels.3.1299494509.i.i, %B198.loopexit.i.i ]
+  %order.3.0495508.i.i = phi ptr [ %spec.select.i.i, %B162.endif.i.i ], [ %order.3.0495507.i.i, %B198.loopexit.i.i ]
+  %other_order.4.0496505.i.i = phi ptr [ %spec.select335.i.i, %B162.endif.i.i ], [ %other_order.4.0496506.i.i, %B198.loopexit.i.i ]
+  %.945445523.i.i = icmp sgt i64 %levels.3.1299494510.i.i, 0
+  br i1 %.945445523.i.i, label %B636.endif.i.i, label %B908.i
 
-B90.endif.i:                                      ; preds = %B52.i, %0
-  %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
-  %.89.i = sub i64 %a5, %a4
-  %.135490.not.i = icmp slt i64 %.89.i, 1
-  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
+B636.endif.i.i:                                   ; preds = %B600.endif.i.i, %B634.loopexit.i.i
+  %.889.0.i.i = phi i64 [ %.958.i.i, %B634.loopexit.i.i ], [ %levels.3.1299494510.i.i, %B600.endif.i.i ]
+  %other_order.3.0449.i.i = phi ptr [ %order.4.0447.i.i, %B634.loopexit.i.i ], [ %other_order.4.0496505.i.i, %B600.endif.i.i ]
+  %other_keys.2.0448.i.i = phi ptr [ %keys.2.0446.i.i, %B634.loopexit.i.i ], [ %.47300490.i.i, %B600.endif.i.i ]
+  %order.4.0447.i.i = phi ptr [ %other_order.3.0449.i.i, %B634.loopexit.i.i ], [ %order.3.0495508.i.i, %B600.endif.i.i ]
+  %keys.2.0446.i.i = phi ptr [ %other_keys.2.0448.i.i, %B634.loopexit.i.i ], [ %.881.i, %B600.endif.i.i ]
+  %.958.i.i = add nsw i64 %.889.0.i.i, -1
+  %.1025.not.i.i = icmp eq i64 %.889.0.i.i, 63
+  br i1 %.1025.not.i.i, label %B634.loopexit.i.i, label %B680.preheader.i.i
 
-B126.lr.ph.i:                                     ; preds = %B90.endif.i
-  %.204.idx.i = shl i64 %.21.i, 4
-  %.270.not.i = icmp eq i64 %levels.3.1.i, 63
-  %.232.i = shl nuw i64 1, %levels.3.1.i
-  %storemerge373.i = select i1 %.270.not.i, i64 0, i64 %.232.i
-  %9 = shl i64 %a4, 3
-  %10 = mul i64 %9, %.21.i
-  %11 = getelementptr i8, ptr %a0, i64 %10
-  %scevgep.i = getelementptr i8, ptr %11, i64 8
-  %12 = shl i64 %.21.i, 3
-  %13 = mul i64 %a4, 24
-  %14 = add i64 %13, 8
-  %15 = mul i64 %.21.i, %14
-  %16 = getelementptr i8, ptr %a1, i64 %15
-  %scevgep31.i = getelementptr i8, ptr %16, i64 8
-  %17 = mul i64 %.21.i, 24
-  %18 = icmp sgt i64 %storemerge373.i, 0
-  %19 = and i64 %levels.3.1.i, 1
-  %20 = icmp eq i64 %19, 0
-  %21 = icmp sgt i64 %levels.3.1.i, 0
-  br label %B126.i
+B680.preheader.i.i:                               ; preds = %B636.endif.i.i
+  %.987.i.i = shl nuw nsw i64 1, %.889.0.i.i
+  %.1044330337.i.i = lshr i64 %.987.i.i, 1
+  %invariant.gep11.i = getelementptr i8, ptr %other_keys.2.0448.i.i, i64 -8
+  %invariant.gep13.i = getelementptr i8, ptr %other_order.3.0449.i.i, i64 -8
+  br label %B680.i.i
 
-B334.endif.i:                                     ; preds = %B332.loopexit.i, %B334.endif.lr.ph.i
-  %.318435467.i = phi i64 [ 0, %B334.endif.lr.ph.i ], [ %.325.i, %B332.loopexit.i ]
-  %.325.i = add nuw nsw i64 %.318435467.i, 1
-  %.351.i = mul nsw i64 %.318435467.i, %.21.i
-  %.353.i = ashr i64 %.351.i, %levels.3.1.i
-  %.359.i = mul nsw i64 %.325.i, %.21.i
-  %.361.i = ashr i64 %.359.i, %levels.3.1.i
-  %.403.i = sub i64 %.361.i, %.353.i
-  %.404.i = icmp sgt i64 %.403.i, 0
-  %..403.i = tail call i64 @llvm.smax.i64(i64 %.403.i, i64 0)
-  br i1 %.404.i, label %B408.preheader.i, label %B332.loopexit.i
+B908.i:                                           ; preds = %B457.i.i, %B634.loopexit.i.i, %B600.endif.i.i, %B732.i
+  %scevgep100.i = getelementptr i8, ptr %lsr.iv99.i, i64 %69
+  %scevgep103.i = getelementptr i8, ptr %lsr.iv102.i, i64 %69
+  %lsr.iv.next106.i = sub i64 %lsr.iv105.i, %.23.fr.i
+  %scevgep131.i = getelementptr i8, ptr %lsr.iv130.i, i64 %69
+  %scevgep142.i = getelementptr i8, ptr %lsr.iv141.i, i64 %.337.i.i
+  %exitcond447.not.i = icmp eq i64 %.667.i, %.20.i
+  br i1 %exitcond447.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.i
 
-B408.preheader.i:                                 ; preds = %B334.endif.i
-  %xtraiter.i = and i64 %..403.i, 1
-  %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %B408.prol.loopexit.i, label %B408.prol.i
+B152.endif.i:                                     ; preds = %B152.endif.i, %B152.endif.preheader.new.i
+  %lsr.iv178.i = phi ptr [ %scevgep179.i, %B152.endif.i ], [ %a2, %B152.endif.preheader.new.i ]
+  %.143293303.i = phi i64 [ %.150.3.i, %B152.endif.i ], [ 0, %B152.endif.preheader.new.i ]
+  store i64 0, ptr %lsr.iv178.i, align 8
+  %sunkaddr236.i = getelementptr i8, ptr %lsr.iv178.i, i64 %sunkaddr235.i
+  store i64 0, ptr %sunkaddr236.i, align 8
+  %scevgep181.i = getelementptr i8, ptr %lsr.iv178.i, i64 %25
+  store i64 0, ptr %scevgep181.i, align 8
+  %.150.3.i = add nuw nsw i64 %.143293303.i, 4
+  %scevgep180.i = getelementptr i8, ptr %lsr.iv178.i, i64 %23
+  store i64 0, ptr %scevgep180.i, align 8
+  %scevgep179.i = getelementptr i8, ptr %lsr.iv178.i, i64 %24
+  %niter47.ncmp.3.i = icmp eq i64 %unroll_iter46.i, %.150.3.i
+  br i1 %niter47.ncmp.3.i, label %B632.endif.lr.ph.loopexit34.unr-lcssa.i, label %B152.endif.i
 
-B408.prol.i:                                      ; preds = %B408.preheader.i
-  %.455.prol.i = add nsw i64 %..403.i, -1
-  %.459.prol.i = add i64 %.353.i, 1
-  %.487.prol.i = getelementptr double, ptr %1, i64 %.353.i
-  %.488.prol.i = load double, ptr %.487.prol.i, align 8
-  %.489.prol.i = fadd double %.488.prol.i, 0.000000e+00
-  %.490.prol.i = bitcast double %.489.prol.i to i64
-  %isneg.prol.i = icmp slt i64 %.490.prol.i, 0
-  %.492.prol.i = select i1 %isneg.prol.i, i64 9223372036854775807, i64 0
-  %.493.prol.i = xor i64 %.492.prol.i, %.490.prol.i
-  %.494.prol.i = fcmp uno double %.488.prol.i, 0.000000e+00
-  %.495.prol.i = select i1 %.494.prol.i, i64 9223372036854775807, i64 %.493.prol.i
-  %.497.prol.i = getelementptr i64, ptr %.197.i, i64 %.353.i
-  store i64 %.495.prol.i, ptr %.497.prol.i, align 8
-  br label %B408.prol.loopexit.i
+B632.endif.lr.ph.loopexit.unr-lcssa.i:            ; preds = %B152.endif.us370.i, %B152.endif.us370.preheader.i
+  %.143293303.us372.unr.i = phi i64 [ 0, %B152.endif.us370.preheader.i ], [ %unroll_iter51.i, %B152.endif.us370.i ]
+  %lcmp.mod50.not.i = icmp eq i64 %xtraiter48.i, 0
+  br i1 %lcmp.mod50.not.i, label %B632.endif.lr.ph.i, label %B152.endif.us370.epil.preheader.i
 
-B408.prol.loopexit.i:                             ; preds = %B408.prol.i, %B408.preheader.i
-  %.445384388.unr.i = phi i64 [ %..403.i, %B408.preheader.i ], [ %.455.prol.i, %B408.prol.i ]
-  %.452385387.unr.i = phi i64 [ %.353.i, %B408.preheader.i ], [ %.459.prol.i, %B408.prol.i ]
-  %22 = icmp eq i64 %.403.i, 1
-  br i1 %22, label %B500.endif.preheader.i, label %B408.preheader23.i
+B152.endif.us370.epil.preheader.i:                ; preds = %B632.endif.lr.ph.loopexit.unr-lcssa.i
+  %65 = shl i64 %.23.fr.i, 3
+  %66 = mul i64 %.143293303.us372.unr.i, %65
+  %scevgep163.i = getelementptr i8, ptr %a2, i64 %66
+  br label %B152.endif.us370.epil.i
 
-B408.preheader23.i:                               ; preds = %B408.prol.loopexit.i
-  %23 = add nsw i64 %.445384388.unr.i, -1
-  %24 = shl i64 %.452385387.unr.i, 3
-  br label %B408.i
+B152.endif.us370.epil.i:                          ; preds = %B152.endif.us370.epil.i, %B152.endif.us370.epil.preheader.i
+  %lsr.iv166.i = phi i64 [ %xtraiter48.i, %B152.endif.us370.epil.preheader.i ], [ %lsr.iv.next167.i, %B152.endif.us370.epil.i ]
+  %lsr.iv164.i = phi ptr [ %scevgep163.i, %B152.endif.us370.epil.preheader.i ], [ %scevgep165.i, %B152.endif.us370.epil.i ]
+  store i64 0, ptr %lsr.iv164.i, align 8
+  %scevgep165.i = getelementptr i8, ptr %lsr.iv164.i, i64 %65
+  %lsr.iv.next167.i = add nsw i64 %lsr.iv166.i, -1
+  %epil.iter49.cmp.not.i = icmp eq i64 %lsr.iv.next167.i, 0
+  br i1 %epil.iter49.cmp.not.i, label %B632.endif.lr.ph.i, label %B152.endif.us370.epil.i
 
-B500.endif.i:                                     ; preds = %B710.i, %B500.endif.preheader.i
-  %indvar.i = phi i64 [ 0, %B500.endif.preheader.i ], [ %indvar.next.i, %B710.i ]
-  %.584408426.i = phi i64 [ %..403.i, %B500.endif.preheader.i ], [ %.594.i, %B710.i ]
-  %.591410425.i = phi i64 [ %.353.i, %B500.endif.preheader.i ], [ %.598.i, %B710.i ]
-  %25 = add i64 %indvar.i, %.353.i
-  %.594.i = add nsw i64 %.584408426.i, -1
-  %.598.i = add i64 %.591410425.i, 1
-  %.628.i = getelementptr i64, ptr %.197.i, i64 %.591410425.i
-  %.629.i = load i64, ptr %.628.i, align 8
-  %.675.i = sub i64 %.591410425.i, %.353.i
-  %.718392.not.i = icmp eq i64 %.675.i, 0
-  br i1 %.718392.not.i, label %B616.endif.i, label %B556.endif.preheader.i
+B632.endif.lr.ph.loopexit34.unr-lcssa.i:          ; preds = %B152.endif.i, %B152.endif.preheader.i
+  %.143293303.unr.i = phi i64 [ 0, %B152.endif.preheader.i ], [ %unroll_iter46.i, %B152.endif.i ]
+  %lcmp.mod45.not.i = icmp eq i64 %xtraiter48.i, 0
+  br i1 %lcmp.mod45.not.i, label %B632.endif.lr.ph.i, label %B152.endif.epil.preheader.i
 
-B556.endif.preheader.i:                           ; preds = %B500.endif.i
-  %xtraiter12.i = and i64 %indvar.i, 1
-  %lcmp.mod13.not.i = icmp eq i64 %xtraiter12.i, 0
-  br i1 %lcmp.mod13.not.i, label %B556.endif.prol.loopexit.i, label %B556.endif.prol.i
+B152.endif.epil.preheader.i:                      ; preds = %B632.endif.lr.ph.loopexit34.unr-lcssa.i
+  %67 = shl i64 %.23.fr.i, 3
+  %68 = mul i64 %.143293303.unr.i, %67
+  %scevgep173.i = getelementptr i8, ptr %a2, i64 %68
+  br label %B152.endif.epil.i
 
-B556.endif.prol.i:                                ; preds = %B556.endif.preheader.i
-  %.759.prol.i = load i64, ptr %sunkaddr58.i, align 8
-  %.6.i.prol.i = xor i64 %.759.prol.i, -1
-  %.7.i.prol.i = and i64 %.629.i, %.6.i.prol.i
-  %26 = xor i64 %.629.i, %.759.prol.i
-  %.9.i.reass.prol.i = xor i64 %26, -1
-  %.10.i.prol.i = sub nsw i64 %.629.i, %.759.prol.i
-  %.11.i.prol.i = and i64 %.10.i.prol.i, %.9.i.reass.prol.i
-  %.12.i.prol.i = or i64 %.11.i.prol.i, %.7.i.prol.i
-  %.13.i.prol.i = ashr i64 %.12.i.prol.i, 63
-  %.727.prol.i = add nsw i64 %.675.i, -1
-  %.787.prol.i = add i64 %.13.i.prol.i, %.731.prol.i
-  br label %B556.endif.prol.loopexit.i
+B152.endif.epil.i:                                ; preds = %B152.endif.epil.i, %B152.endif.epil.preheader.i
+  %lsr.iv176.i = phi i64 [ %xtraiter48.i, %B152.endif.epil.preheader.i ], [ %lsr.iv.next177.i, %B152.endif.epil.i ]
+  %lsr.iv174.i = phi ptr [ %scevgep173.i, %B152.endif.epil.preheader.i ], [ %scevgep175.i, %B152.endif.epil.i ]
+  store i64 0, ptr %lsr.iv174.i, align 8
+  %scevgep175.i = getelementptr i8, ptr %lsr.iv174.i, i64 %67
+  %lsr.iv.next177.i = add nsw i64 %lsr.iv176.i, -1
+  %epil.iter44.cmp.not.i = icmp eq i64 %lsr.iv.next177.i, 0
+  br i1 %epil.iter44.cmp.not.i, label %B632.endif.lr.ph.i, label %B152.endif.epil.i
 
-B556.endif.prol.loopexit.i:                       ; preds = %B556.endif.prol.i, %B556.endif.preheader.i
-  %place.3.3395.unr.i = phi i64 [ %.353.i, %B556.endif.preheader.i ], [ %.787.prol.i, %B556.endif.prol.i ]
-  %.717390394.unr.i = phi i64 [ %.675.i, %B556.endif.preheader.i ], [ %.727.prol.i, %B556.endif.prol.i ]
-  %.724391393.unr.i = phi i64 [ %.353.i, %B556.endif.preheader.i ], [ %.731.prol.i, %B556.endif.prol.i ]
-  %.787.lcssa.unr.i = phi i64 [ poison, %B556.endif.preheader.i ], [ %.787.prol.i, %B556.endif.prol.i ]
-  %27 = icmp eq i64 %indvar.i, 1
-  br i1 %27, label %B616.endif.i, label %B556.endif.preheader.new.i
+B632.endif.lr.ph.i:                               ; preds = %B408.B514_crit_edge.us.i, %B152.endif.epil.i, %B152.endif.us370.epil.i, %B632.endif.lr.ph.loopexit34.unr-lcssa.i, %B632.endif.lr.ph.loopexit.unr-lcssa.i
+  %.559.i = getelementptr i8, ptr %a3, i64 16
+  %.560.i = load i64, ptr %.559.i, align 8
+  %.571.i = inttoptr i64 %.560.i to ptr
+  tail call void %.571.i(ptr nonnull %a1)
+  %.879.i = mul nsw i64 %.23.fr.i, %.20.i
+  %.881.i = getelementptr i64, ptr %.51.i, i64 %.879.i
+  %.68.i.i = add i64 %.23.fr.i, -1
+  %.113138.not.i.i = icmp slt i64 %.68.i.i, 1
+  %.337.i.i = shl i64 %.23.fr.i, 2
+  %.54296.idx.i.i = shl i64 %.23.fr.i, 4
+  %.54296.i.i = getelementptr i8, ptr %.881.i, i64 %.54296.idx.i.i
+  %.47300490.i.i = getelementptr i64, ptr %.881.i, i64 %.23.fr.i
+  %69 = shl i64 %.23.fr.i, 3
+  %scevgep.i2.i = getelementptr i8, ptr %.881.i, i64 %69
+  %scevgep49.i.i = getelementptr i8, ptr %scevgep.i2.i, i64 8
+  br i1 %.113138.not.i.i, label %B632.endif.lr.ph.split.us.i, label %B632.endif.preheader.i
 
-B556.endif.preheader.new.i:                       ; preds = %B556.endif.prol.loopexit.i
-  %invariant.op.i = xor i64 %.629.i, -1
-  %28 = add i64 %.717390394.unr.i, 2
-  %29 = shl i64 %.724391393.unr.i, 3
-  br label %B556.endif.i
+B632.endif.preheader.i:                           ; preds = %B632.endif.lr.ph.i
+  %xtraiter53.i = and i64 %..23.i, 3
+  %scevgep129.i = getelementptr i8, ptr %a2, i64 8
+  %70 = shl i64 %.20.i, 3
+  %71 = add i64 %70, 8
+  %72 = mul i64 %.23.fr.i, %71
+  %73 = getelementptr i8, ptr %a1, i64 %72
+  %scevgep145.i = getelementptr i8, ptr %73, i64 40
+  %74 = icmp eq i64 %xtraiter53.i, 0
+  %75 = icmp slt i64 %.23.fr.i, 4
+  %76 = icmp sgt i64 %.23.fr.i, 12
+  %77 = and i64 %..23.i, 9223372036854775804
+  br label %B632.endif.i
 
-B556.endif.i:                                     ; preds = %B556.endif.i, %B556.endif.preheader.new.i
-  %lsr.iv39.i = phi i64 [ %lsr.iv.next40.i, %B556.endif.i ], [ %29, %B556.endif.preheader.new.i ]
-  %lsr.iv37.i = phi i64 [ %lsr.iv.next38.i, %B556.endif.i ], [ %28, %B556.endif.preheader.new.i ]
-  %place.3.3395.i = phi i64 [ %.787.1.i, %B556.endif.i ], [ %place.3.3395.unr.i, %B556.endif.preheader.new.i ]
-  %scevgep45.i = getelementptr i8, ptr %lsr.iv43.i, i64 %lsr.iv39.i
-  %.759.i = load i64, ptr %scevgep45.i, align 8
-  %.6.i.i = xor i64 %.759.i, -1
-  %.7.i.i = and i64 %.629.i, %.6.i.i
-  %.9.i.reass.reass.i = xor i64 %.759.i, %invariant.op.i
-  %.10.i.i = sub nsw i64 %.629.i, %.759.i
-  %.11.i.i = and i64 %.10.i.i, %.9.i.reass.reass.i
-  %.12.i.i = or i64 %.11.i.i, %.7.i.i
-  %.13.i.i = ashr i64 %.12.i.i, 63
-  %scevgep41.i = getelementptr i8, ptr %lsr.iv32.i, i64 %lsr.iv39.i
-  %.759.1.i = load i64, ptr %scevgep41.i, align 8
-  %.6.i.1.i = xor i64 %.759.1.i, -1
-  %.7.i.1.i = and i64 %.629.i, %.6.i.1.i
-  %.9.i.reass.1.reass.i = xor i64 %.759.1.i, %invariant.op.i
-  %.10.i.1.i = sub nsw i64 %.629.i, %.759.1.i
-  %.11.i.1.i = and i64 %.10.i.1.i, %.9.i.reass.1.reass.i
-  %.12.i.1.i = or i64 %.11.i.1.i, %.7.i.1.i
-  %.13.i.1.i = ashr i64 %.12.i.1.i, 63
-  %.787.i = add i64 %place.3.3395.i, 2
-  %.785.1.i = add i64 %.787.i, %.13.i.i
-  %.787.1.i = add i64 %.785.1.i, %.13.i.1.i
-  %lsr.iv.next38.i = add i64 %lsr.iv37.i, -2
-  %lsr.iv.next40.i = add i64 %lsr.iv39.i, 16
-  %.718.1.i = icmp sgt i64 %lsr.iv.next38.i, 2
-  br i1 %.718.1.i, label %B556.endif.i, label %B616.endif.i
+B632.endif.lr.ph.split.us.i:                      ; preds = %B632.endif.lr.ph.i
+  br i1 %.266277.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.preheader.i
 
-B616.endif.i:                                     ; preds = %B556.endif.i, %B556.endif.prol.loopexit.i, %B500.endif.i
-  %place.3.3.lcssa.i = phi i64 [ %.353.i, %B500.endif.i ], [ %.787.lcssa.unr.i, %B556.endif.prol.loopexit.i ], [ %.787.1.i, %B556.endif.i ]
-  %.840.i = sub i64 %.361.i, %.598.i
-  %.883401.not.i = icmp slt i64 %.840.i, 1
-  br i1 %.883401.not.i, label %B710.i, label %B656.endif.preheader.i
+B632.endif.us.preheader.i:                        ; preds = %B632.endif.lr.ph.split.us.i
+  %xtraiter55.i = and i64 %..23.i, 3
+  %78 = icmp eq i64 %xtraiter55.i, 0
+  br label %B632.endif.us.i
 
-B656.endif.preheader.i:                           ; preds = %B616.endif.i
-  %.6.i1.i = xor i64 %.629.i, -1
-  %30 = add i64 %4, %indvar.i
-  %31 = and i64 %30, 1
-  %lcmp.mod15.not.not.i = icmp eq i64 %31, 0
-  br i1 %lcmp.mod15.not.not.i, label %B656.endif.prol.i, label %B656.endif.prol.loopexit.i
+B632.endif.us.i:                                  ; preds = %B732.loopexit.us.i, %B632.endif.us.preheader.i
+  %lsr.iv75.i = phi ptr [ %.51.i, %B632.endif.us.preheader.i ], [ %scevgep76.i, %B732.loopexit.us.i ]
+  %lsr.iv.i = phi ptr [ %a2, %B632.endif.us.preheader.i ], [ %scevgep.i, %B732.loopexit.us.i ]
+  %.660412421.us.i = phi i64 [ 0, %B632.endif.us.preheader.i ], [ %.667.us.i, %B732.loopexit.us.i ]
+  br i1 %78, label %B732.loopexit.us.i, label %B700.us.prol.i
 
-B656.endif.prol.i:                                ; preds = %B656.endif.preheader.i
-  %.923.prol.i = getelementptr i64, ptr %.197.i, i64 %.598.i
-  %.924.prol.i = load i64, ptr %.923.prol.i, align 8
-  %.7.i2.prol.i = and i64 %.924.prol.i, %.6.i1.i
-  %32 = xor i64 %.629.i, %.924.prol.i
-  %.9.i3.reass.prol.i = xor i64 %32, -1
-  %.10.i4.prol.i = sub nsw i64 %.924.prol.i, %.629.i
-  %.11.i5.prol.i = and i64 %.10.i4.prol.i, %.9.i3.reass.prol.i
-  %.12.i6.prol.i = or i64 %.11.i5.prol.i, %.7.i2.prol.i
-  %.13.i7.neg.prol.i = lshr i64 %.12.i6.prol.i, 63
-  %.896.prol.i = add i64 %.591410425.i, 2
-  %.892.prol.i = add nsw i64 %.840.i, -1
-  %.951.prol.i = add i64 %.13.i7.neg.prol.i, %place.3.3.lcssa.i
-  br label %B656.endif.prol.loopexit.i
+B700.us.prol.i:                                   ; preds = %B632.endif.us.i, %B700.us.prol.i
+  %prol.iter57.i = phi i64 [ %prol.iter57.next.i, %B700.us.prol.i ], [ 0, %B632.endif.us.i ]
+  %79 = shl nuw nsw i64 %prol.iter57.i, 3
+  %scevgep77.i = getelementptr i8, ptr %lsr.iv75.i, i64 %79
+  %.827.us.prol.i = load i64, ptr %scevgep77.i, align 8
+  %.829.us.prol.i = and i64 %.827.us.prol.i, %.38.i
+  %scevgep74.i = getelementptr i8, ptr %lsr.iv.i, i64 %79
+  store i64 %.829.us.prol.i, ptr %scevgep74.i, align 8
+  %prol.iter57.next.i = add nuw nsw i64 %prol.iter57.i, 1
+  %prol.iter57.cmp.not.i = icmp eq i64 %xtraiter55.i, %prol.iter57.next.i
+  br i1 %prol.iter57.cmp.not.i, label %B732.loopexit.us.i, label %B700.us.prol.i
 
-B656.endif.prol.loopexit.i:                       ; preds = %B656.endif.prol.i, %B656.endif.preheader.i
-  %place.4.3404.unr.i = phi i64 [ %place.3.3.lcssa.i, %B656.endif.preheader.i ], [ %.951.prol.i, %B656.endif.prol.i ]
-  %.882399403.unr.i = phi i64 [ %.840.i, %B656.endif.preheader.i ], [ %.892.prol.i, %B656.endif.prol.i ]
-  %.889400402.unr.i = phi i64 [ %.598.i, %B656.endif.preheader.i ], [ %.896.prol.i, %B656.endif.prol.i ]
-  %.951.lcssa.unr.i = phi i64 [ poison, %B656.endif.preheader.i ], [ %.951.prol.i, %B656.endif.prol.i ]
-  %33 = icmp eq i64 %3, %25
-  br i1 %33, label %B710.i, label %B656.endif.preheader.new.i
+B732.loopexit.us.i:                               ; preds = %B700.us.prol.i, %B632.endif.us.i
+  %.667.us.i = add nuw nsw i64 %.660412421.us.i, 1
+  %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %69
+  %scevgep76.i = getelementptr i8, ptr %lsr.iv75.i, i64 %69
+  %exitcond447.not.us.i = icmp eq i64 %.667.us.i, %.20.i
+  br i1 %exitcond447.not.us.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.i
 
-B656.endif.preheader.new.i:                       ; preds = %B656.endif.prol.loopexit.i
-  %34 = add nsw i64 %.882399403.unr.i, -1
-  %35 = shl i64 %.889400402.unr.i, 3
-  br label %B656.endif.i
+B632.endif.i:                                     ; preds = %B632.endif.preheader.i, %B908.i
+  %lsr.iv141.i = phi ptr [ %a0, %B632.endif.preheader.i ], [ %scevgep142.i, %B908.i ]
+  %lsr.iv130.i = phi ptr [ %scevgep129.i, %B632.endif.preheader.i ], [ %scevgep131.i, %B908.i ]
+  %lsr.iv105.i = phi i64 [ 0, %B632.endif.preheader.i ], [ %lsr.iv.next106.i, %B908.i ]
+  %lsr.iv102.i = phi ptr [ %.51.i, %B632.endif.preheader.i ], [ %scevgep103.i, %B908.i ]
+  %lsr.iv99.i = phi ptr [ %a2, %B632.endif.preheader.i ], [ %scevgep100.i, %B908.i ]
+  %.660412421.i = phi i64 [ 0, %B632.endif.preheader.i ], [ %.667.i, %B908.i ]
+  %.667.i = add nuw nsw i64 %.660412421.i, 1
+  %.693.i = mul nsw i64 %.660412421.i, %.23.fr.i
+  %.699.i = getelementptr i64, ptr %a2, i64 %.693.i
+  %.700.i = load i64, ptr %.699.i, align 8
+  br i1 %.266277.not.i, label %B732.i, label %B700.preheader.i
 
-B656.endif.i:                                     ; preds = %B656.endif.i, %B656.endif.preheader.new.i
-  %lsr.iv48.i = phi i64 [ %lsr.iv.next49.i, %B656.endif.i ], [ %35, %B656.endif.preheader.new.i ]
-  %lsr.iv46.i = phi i64 [ %math59.i, %B656.endif.i ], [ %34, %B656.endif.preheader.new.i ]
-  %place.4.3404.i = phi i64 [ %.951.1.i, %B656.endif.i ], [ %place.4.3404.unr.i, %B656.endif.preheader.new.i ]
-  %scevgep51.i = getelementptr i8, ptr %lsr.iv43.i, i64 %lsr.iv48.i
-  %.924.i = load i64, ptr %scevgep51.i, align 8
-  %.7.i2.i = and i64 %.924.i, %.6.i1.i
-  %.9.i3.reass.reass.i = xor i64 %.924.i, %.6.i1.i
-  %.10.i4.i = sub nsw i64 %.924.i, %.629.i
-  %.11.i5.i = and i64 %.10.i4.i, %.9.i3.reass.reass.i
-  %.12.i6.i = or i64 %.11.i5.i, %.7.i2.i
-  %.13.i7.neg.i = lshr i64 %.12.i6.i, 63
-  %.951.i = add i64 %.13.i7.neg.i, %place.4.3404.i
-  %scevgep50.i = getelementptr i8, ptr %lsr.iv32.i, i64 %lsr.iv48.i
-  %.924.1.i = load i64, ptr %scevgep50.i, align 8
-  %.7.i2.1.i = and i64 %.924.1.i, %.6.i1.i
-  %.9.i3.reass.1.reass.i = xor i64 %.924.1.i, %.6.i1.i
-  %.10.i4.1.i = sub nsw i64 %.924.1.i, %.629.i
-  %.11.i5.1.i = and i64 %.10.i4.1.i, %.9.i3.reass.1.reass.i
-  %.12.i6.1.i = or i64 %.11.i5.1.i, %.7.i2.1.i
-  %.13.i7.neg.1.i = lshr i64 %.12.i6.1.i, 63
-  %.951.1.i = add i64 %.951.i, %.13.i7.neg.1.i
-  %36 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv46.i, i64 -2)
-  %math59.i = extractvalue { i64, i1 } %36, 0
-  %ov60.i = extractvalue { i64, i1 } %36, 1
-  %lsr.iv.next49.i = add i64 %lsr.iv48.i, 16
-  br i1 %ov60.i, label %B656.endif.i, label %B710.i
+B700.preheader.i:                                 ; preds = %B632.endif.i
+  br i1 %74, label %B700.prol.loopexit.i, label %B700.prol.i
 
-B734.endif.i:                                     ; preds = %B332.loopexit.i, %B126.i
-  br i1 %21, label %B770.endif.i, label %B124.loopexit.i
+B700.prol.i:                                      ; preds = %B700.preheader.i, %B700.prol.i
+  %prol.iter.i = phi i64 [ %prol.iter.next.i, %B700.prol.i ], [ 0, %B700.preheader.i ]
+  %80 = shl nuw nsw i64 %prol.iter.i, 3
+  %scevgep104.i = getelementptr i8, ptr %lsr.iv102.i, i64 %80
+  %.827.prol.i = load i64, ptr %scevgep104.i, align 8
+  %.829.prol.i = and i64 %.827.prol.i, %.38.i
+  %scevgep101.i = getelementptr i8, ptr %lsr.iv99.i, i64 %80
+  store i64 %.829.prol.i, ptr %scevgep101.i, align 8
+  %prol.iter.next.i = add nuw nsw i64 %prol.iter.i, 1
+  %prol.iter.cmp.not.i = icmp eq i64 %xtraiter53.i, %prol.iter.next.i
+  br i1 %prol.iter.cmp.not.i, label %B700.prol.loopexit.loopexit.i, label %B700.prol.i
 
-B770.endif.i:                                     ; preds = %B734.endif.i, %B768.loopexit.i
-  %.1039.0.i = phi i64 [ %.1108.i, %B768.loopexit.i ], [ %levels.3.1.i, %B734.endif.i ]
-  %other_order.3.1487.i = phi ptr [ %order.4.1485.i, %B768.loopexit.i ], [ %spec.select372.i, %B734.endif.i ]
-  %other_keys.2.1486.i = phi ptr [ %keys.2.1484.i, %B768.loopexit.i ], [ %.197.i, %B734.endif.i ]
-  %order.4.1485.i = phi ptr [ %other_order.3.1487.i, %B768.loopexit.i ], [ %spec.select.i, %B734.endif.i ]
-  %keys.2.1484.i = phi ptr [ %other_keys.2.1486.i, %B768.loopexit.i ], [ %.181.i, %B734.endif.i ]
-  %.1108.i = add nsw i64 %.1039.0.i, -1
-  %.1175.not.i = icmp eq i64 %.1039.0.i, 63
-  br i1 %.1175.not.i, label %B768.loopexit.i, label %B814.preheader.i
+B700.prol.loopexit.loopexit.i:                    ; preds = %B700.prol.i
+  %81 = sub i64 %xtraiter53.i, %lsr.iv105.i
+  br label %B700.prol.loopexit.i
 
-B814.preheader.i:                                 ; preds = %B770.endif.i
-  %.1137.i = shl nuw nsw i64 1, %.1039.0.i
-  %.1194367375.i = lshr i64 %.1137.i, 1
-  %invariant.gep.i = getelementptr i8, ptr %other_keys.2.1486.i, i64 -8
-  %invariant.gep1.i = getelementptr i8, ptr %other_order.3.1487.i, i64 -8
-  br label %B814.i
+B700.prol.loopexit.i:                             ; preds = %B700.prol.loopexit.loopexit.i, %B700.preheader.i
+  %.786404408.unr.i = phi i64 [ %..23.i, %B700.preheader.i ], [ %77, %B700.prol.loopexit.loopexit.i ]
+  %.793405407.unr.i = phi i64 [ %.693.i, %B700.preheader.i ], [ %81, %B700.prol.loopexit.loopexit.i ]
+  br i1 %75, label %B732.i, label %B700.preheader69.i
 
-_ZN6nbgrad7kernels4sort7argsortB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
+B700.preheader69.i:                               ; preds = %B700.prol.loopexit.i
+  %82 = add nuw i64 %.786404408.unr.i, 4
+  %83 = shl i64 %.793405407.unr.i, 3
+  br label %B700.i
+
+_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B908.i, %B732.loopexit.us.i, %B526.endif.thread.i, %B632.endif.lr.ph.split.us.i
+  ret i64 0
+}
+;; nbgrad.kernels.sort.argsort_by_values(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
+declare i64 @llvm.smax.i64(i64, i64)
+
+declare i64 @llvm.smin.i64(i64, i64)
+
+define internal noundef i64 @special(ptr nocapture readonly %a0, ptr initializes((0, 16)) %a1, ptr %a2, ptr nocapture readonly %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.20.i = load i64, ptr %a3, align 8
+  %.22.i = getelementptr i8, ptr %a3, i64 8
+  %.23.i = load i64, ptr %.22.i, align 8
+  %.23.fr.i = freeze i64 %.23.i
+  %.25.i = getelementptr i8, ptr %a3, i64 24
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.26.fr.i = freeze i64 %.26.i
+  %notmask.i = shl nsw i64 -1, %.26.fr.i
+  %.38.i = xor i64 %notmask.i, -1
+  store i64 %.20.i, ptr %a1, align 8
+  %.48.i = getelementptr i8, ptr %a1, i64 8
+  store i64 %.23.fr.i, ptr %.48.i, align 8
+  %.51.i = getelementptr i8, ptr %a1, i64 16
+  %.93.i = icmp sgt i64 %.20.i, 0
+  br i1 %.93.i, label %B152.endif.lr.ph.i, label %B526.endif.thread.i
+
+B526.endif.thread.i:                              ; preds = %0
+  %.557447.i = getelementptr i8, ptr %a3, i64 16
+  %.558448.i = load i64, ptr %.557447.i, align 8
+  %.569449.i = inttoptr i64 %.558448.i to ptr
+  tail call void %.569449.i(ptr nonnull %a1)
+  br label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+
+B152.endif.lr.ph.i:                               ; preds = %0
+  %..23.i = tail call i64 @llvm.smax.i64(i64 %.23.fr.i, i64 0)
+  %.266277.not.i = icmp slt i64 %.23.fr.i, 1
+  br i1 %.266277.not.i, label %B152.endif.lr.ph.split.split.i, label %B152.endif.us.preheader.i
+
+B152.endif.us.preheader.i:                        ; preds = %B152.endif.lr.ph.i
+  %1 = add i64 %.26.fr.i, -1
+  %xtraiter.i = and i64 %..23.i, 3
+  %unroll_iter.i = and i64 %..23.i, 9223372036854775804
+  %invariant.gep62.i = getelementptr i8, ptr %a0, i64 24
+  %unroll_iter40.i = and i64 %.23.fr.i, 9223372036854775806
+  %2 = shl i64 %.23.fr.i, 3
+  %scevgep194.i = getelementptr i8, ptr %a1, i64 24
+  %scevgep200.i = getelementptr i8, ptr %a0, i64 8
+  %3 = icmp samesign ult i64 %.23.fr.i, 4
+  %4 = icmp eq i64 %xtraiter.i, 0
+  %5 = icmp sgt i64 %.26.fr.i, 0
+  %6 = icmp eq i64 %.23.fr.i, 1
+  %7 = and i64 %.23.fr.i, 1
+  %8 = icmp eq i64 %7, 0
+  br label %B208.us.preheader.i
+
+B208.us.preheader.i:                              ; preds = %B408.B514_crit_edge.us.i, %B152.endif.us.preheader.i
+  %lsr.iv201.i = phi ptr [ %scevgep202.i, %B408.B514_crit_edge.us.i ], [ %scevgep200.i, %B152.endif.us.preheader.i ]
+  %lsr.iv195.i = phi ptr [ %scevgep196.i, %B408.B514_crit_edge.us.i ], [ %scevgep194.i, %B152.endif.us.preheader.i ]
+  %lsr.iv190.i = phi i64 [ %lsr.iv.next191.i, %B408.B514_crit_edge.us.i ], [ 0, %B152.endif.us.preheader.i ]
+  %lsr.iv181.i = phi ptr [ %scevgep182.i, %B408.B514_crit_edge.us.i ], [ %invariant.gep62.i, %B152.endif.us.preheader.i ]
+  %.143293303.us.i = phi i64 [ %.150.us.i, %B408.B514_crit_edge.us.i ], [ 0, %B152.endif.us.preheader.i ]
+  %.176.us.i = mul nuw nsw i64 %.143293303.us.i, %.23.fr.i
+  br i1 %3, label %B276.us.unr-lcssa.i, label %B208.us.i
+
+B276.us.unr-lcssa.loopexit.i:                     ; preds = %B208.us.i
+  %9 = sub i64 %unroll_iter.i, %lsr.iv190.i
+  br label %B276.us.unr-lcssa.i
+
+B276.us.unr-lcssa.i:                              ; preds = %B276.us.unr-lcssa.loopexit.i, %B208.us.preheader.i
+  %.310.us.lcssa.ph.i = phi i64 [ poison, %B208.us.preheader.i ], [ %.310.us.3.i, %B276.us.unr-lcssa.loopexit.i ]
+  %used.2.1280.us.unr.i = phi i64 [ 0, %B208.us.preheader.i ], [ %.310.us.3.i, %B276.us.unr-lcssa.loopexit.i ]
+  %.272276278.us.unr.i = phi i64 [ %.176.us.i, %B208.us.preheader.i ], [ %9, %B276.us.unr-lcssa.loopexit.i ]
+  br i1 %4, label %B276.us.i, label %B208.us.epil.preheader.i
+
+B208.us.epil.preheader.i:                         ; preds = %B276.us.unr-lcssa.i
+  %10 = shl i64 %.272276278.us.unr.i, 3
+  %scevgep192.i = getelementptr i8, ptr %a0, i64 %10
+  br label %B208.us.epil.i
+
+B208.us.epil.i:                                   ; preds = %B208.us.epil.i, %B208.us.epil.preheader.i
+  %used.2.1280.us.epil.i = phi i64 [ %.310.us.epil.i, %B208.us.epil.i ], [ %used.2.1280.us.unr.i, %B208.us.epil.preheader.i ]
+  %epil.iter.i = phi i64 [ %epil.iter.next.i, %B208.us.epil.i ], [ 0, %B208.us.epil.preheader.i ]
+  %11 = shl nuw nsw i64 %epil.iter.i, 3
+  %scevgep193.i = getelementptr i8, ptr %scevgep192.i, i64 %11
+  %.306.us.epil.i = load i64, ptr %scevgep193.i, align 8
+  %.307.us.epil.i = ashr i64 %.306.us.epil.i, 63
+  %.308.us.epil.i = xor i64 %.307.us.epil.i, %.306.us.epil.i
+  %.310.us.epil.i = or i64 %.308.us.epil.i, %used.2.1280.us.epil.i
+  %epil.iter.next.i = add nuw nsw i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B276.us.i, label %B208.us.epil.i
+
+B276.us.i:                                        ; preds = %B208.us.epil.i, %B276.us.unr-lcssa.i
+  %.310.us.lcssa.i = phi i64 [ %.310.us.lcssa.ph.i, %B276.us.unr-lcssa.i ], [ %.310.us.epil.i, %B208.us.epil.i ]
+  %.150.us.i = add nuw nsw i64 %.143293303.us.i, 1
+  %12 = and i64 %.310.us.lcssa.i, 4611686018427387904
+  %.343.us.i = icmp eq i64 %12, 0
+  %or.cond.us.i = select i1 %5, i1 %.343.us.i, i1 false
+  br i1 %or.cond.us.i, label %B322.us.i, label %B374.endif.us.i
+
+B322.us.i:                                        ; preds = %B276.us.i, %B344.us.i
+  %shift.2.2.us.i = phi i64 [ %.349.us.i, %B344.us.i ], [ 0, %B276.us.i ]
+  %exitcond.not.i = icmp eq i64 %shift.2.2.us.i, %1
+  br i1 %exitcond.not.i, label %B374.endif.us.i, label %B344.us.i
+
+B344.us.i:                                        ; preds = %B322.us.i
+  %.349.us.i = add nuw nsw i64 %shift.2.2.us.i, 1
+  %.369.us.i = sub nsw i64 61, %shift.2.2.us.i
+  %13 = shl nuw i64 1, %.369.us.i
+  %14 = and i64 %13, %.310.us.lcssa.i
+  %.375.us.i = icmp eq i64 %14, 0
+  br i1 %.375.us.i, label %B322.us.i, label %B374.endif.us.i
+
+B374.endif.us.i:                                  ; preds = %B344.us.i, %B322.us.i, %B276.us.i
+  %shift.3.1.us.i = phi i64 [ 0, %B276.us.i ], [ %.349.us.i, %B344.us.i ], [ %.26.fr.i, %B322.us.i ]
+  br i1 %6, label %B410.us.epil.i, label %B410.us.i
+
+B410.us.i:                                        ; preds = %B374.endif.us.i, %B410.us.i
+  %lost.3.1288.us.i = phi i64 [ %.521.us.1.i, %B410.us.i ], [ 0, %B374.endif.us.i ]
+  %.479284286.us.i = phi i64 [ %.486.us.1.i, %B410.us.i ], [ 0, %B374.endif.us.i ]
+  %15 = shl i64 %.479284286.us.i, 3
+  %scevgep204.i = getelementptr i8, ptr %lsr.iv201.i, i64 %15
+  %scevgep205.i = getelementptr i8, ptr %scevgep204.i, i64 -8
+  %.515.us.i = load i64, ptr %scevgep205.i, align 8
+  %.517.us.i = shl i64 %.515.us.i, %shift.3.1.us.i
+  %.526.us.i = and i64 %.517.us.i, %notmask.i
+  %.527.us.i = or i64 %.526.us.i, %.479284286.us.i
+  %scevgep198.i = getelementptr i8, ptr %lsr.iv195.i, i64 %15
+  %scevgep199.i = getelementptr i8, ptr %scevgep198.i, i64 -8
+  store i64 %.527.us.i, ptr %scevgep199.i, align 8
+  %.486.us.1.i = add i64 %.479284286.us.i, 2
+  %.515.us.1.i = load i64, ptr %scevgep204.i, align 8
+  %.517.us.1.i = shl i64 %.515.us.1.i, %shift.3.1.us.i
+  %.519.us57.i = or i64 %.517.us.1.i, %.517.us.i
+  %16 = and i64 %.519.us57.i, %.38.i
+  %.521.us.1.i = or i64 %16, %lost.3.1288.us.i
+  %.526.us.1.i = and i64 %.517.us.1.i, %notmask.i
+  %17 = or i64 %.479284286.us.i, %.526.us.1.i
+  %.527.us.1.i = or i64 %17, 1
+  store i64 %.527.us.1.i, ptr %scevgep198.i, align 8
+  %niter41.ncmp.1.i = icmp eq i64 %.486.us.1.i, %unroll_iter40.i
+  br i1 %niter41.ncmp.1.i, label %B408.B514_crit_edge.us.unr-lcssa.i, label %B410.us.i
+
+B208.us.i:                                        ; preds = %B208.us.preheader.i, %B208.us.i
+  %used.2.1280.us.i = phi i64 [ %.310.us.3.i, %B208.us.i ], [ 0, %B208.us.preheader.i ]
+  %niter.i = phi i64 [ %niter.next.3.i, %B208.us.i ], [ 0, %B208.us.preheader.i ]
+  %18 = shl i64 %niter.i, 3
+  %scevgep188.i = getelementptr i8, ptr %lsr.iv181.i, i64 %18
+  %scevgep189.i = getelementptr i8, ptr %scevgep188.i, i64 -24
+  %.306.us.i = load i64, ptr %scevgep189.i, align 8
+  %.307.us.i = ashr i64 %.306.us.i, 63
+  %.308.us.i = xor i64 %.307.us.i, %.306.us.i
+  %.310.us.i = or i64 %.308.us.i, %used.2.1280.us.i
+  %scevgep187.i = getelementptr i8, ptr %scevgep188.i, i64 -16
+  %.306.us.1.i = load i64, ptr %scevgep187.i, align 8
+  %.307.us.1.i = ashr i64 %.306.us.1.i, 63
+  %.308.us.1.i = xor i64 %.307.us.1.i, %.306.us.1.i
+  %.310.us.1.i = or i64 %.310.us.i, %.308.us.1.i
+  %scevgep185.i = getelementptr i8, ptr %scevgep188.i, i64 -8
+  %.306.us.2.i = load i64, ptr %scevgep185.i, align 8
+  %.307.us.2.i = ashr i64 %.306.us.2.i, 63
+  %.308.us.2.i = xor i64 %.307.us.2.i, %.306.us.2.i
+  %.310.us.2.i = or i64 %.310.us.1.i, %.308.us.2.i
+  %.306.us.3.i = load i64, ptr %scevgep188.i, align 8
+  %.307.us.3.i = ashr i64 %.306.us.3.i, 63
+  %.308.us.3.i = xor i64 %.307.us.3.i, %.306.us.3.i
+  %.310.us.3.i = or i64 %.310.us.2.i, %.308.us.3.i
+  %niter.next.3.i = add nuw nsw i64 %niter.i, 4
+  %niter.ncmp.3.not.i = icmp eq i64 %unroll_iter.i, %niter.next.3.i
+  br i1 %niter.ncmp.3.not.i, label %B276.us.unr-lcssa.loopexit.i, label %B208.us.i
+
+B408.B514_crit_edge.us.unr-lcssa.i:               ; preds = %B410.us.i
+  br i1 %8, label %B408.B514_crit_edge.us.i, label %B410.us.epil.i
+
+B410.us.epil.i:                                   ; preds = %B408.B514_crit_edge.us.unr-lcssa.i, %B374.endif.us.i
+  %lost.3.1288.us.unr4.i = phi i64 [ %.521.us.1.i, %B408.B514_crit_edge.us.unr-lcssa.i ], [ 0, %B374.endif.us.i ]
+  %.512.us.epil.i = add nuw nsw i64 %.176.us.i, %unroll_iter40.i
+  %.514.us.epil.i = getelementptr i64, ptr %a0, i64 %.512.us.epil.i
+  %.515.us.epil.i = load i64, ptr %.514.us.epil.i, align 8
+  %.517.us.epil.i = shl i64 %.515.us.epil.i, %shift.3.1.us.i
+  %.519.us.epil.i = and i64 %.517.us.epil.i, %.38.i
+  %.521.us.epil.i = or i64 %.519.us.epil.i, %lost.3.1288.us.unr4.i
+  %.526.us.epil.i = and i64 %.517.us.epil.i, %notmask.i
+  %.527.us.epil.i = or i64 %.526.us.epil.i, %unroll_iter40.i
+  %.531.us.epil.i = getelementptr i64, ptr %.51.i, i64 %.512.us.epil.i
+  store i64 %.527.us.epil.i, ptr %.531.us.epil.i, align 8
+  br label %B408.B514_crit_edge.us.i
+
+B408.B514_crit_edge.us.i:                         ; preds = %B410.us.epil.i, %B408.B514_crit_edge.us.unr-lcssa.i
+  %.521.us.lcssa.i = phi i64 [ %.521.us.1.i, %B408.B514_crit_edge.us.unr-lcssa.i ], [ %.521.us.epil.i, %B410.us.epil.i ]
+  %.543.us.i = getelementptr i64, ptr %a2, i64 %.176.us.i
+  store i64 %.521.us.lcssa.i, ptr %.543.us.i, align 8
+  %scevgep182.i = getelementptr i8, ptr %lsr.iv181.i, i64 %2
+  %lsr.iv.next191.i = sub i64 %lsr.iv190.i, %.23.fr.i
+  %scevgep196.i = getelementptr i8, ptr %lsr.iv195.i, i64 %2
+  %scevgep202.i = getelementptr i8, ptr %lsr.iv201.i, i64 %2
+  %exitcond436.not.i = icmp eq i64 %.20.i, %.150.us.i
+  br i1 %exitcond436.not.i, label %B632.endif.lr.ph.i, label %B208.us.preheader.i
+
+B152.endif.lr.ph.split.split.i:                   ; preds = %B152.endif.lr.ph.i
+  %19 = icmp sgt i64 %.26.fr.i, 0
+  %xtraiter47.i = and i64 %.20.i, 3
+  %20 = icmp samesign ult i64 %.20.i, 4
+  br i1 %19, label %B152.endif.us369.preheader.i, label %B152.endif.preheader.i
+
+B152.endif.preheader.i:                           ; preds = %B152.endif.lr.ph.split.split.i
+  br i1 %20, label %B632.endif.lr.ph.loopexit33.unr-lcssa.i, label %B152.endif.preheader.new.i
+
+B152.endif.preheader.new.i:                       ; preds = %B152.endif.preheader.i
+  %unroll_iter45.i = and i64 %.20.i, 9223372036854775804
+  %21 = mul i64 %.23.fr.i, 24
+  %22 = shl i64 %.23.fr.i, 5
+  %23 = shl i64 %.23.fr.i, 4
+  %sunkaddr233.i = shl i64 %.23.fr.i, 3
+  br label %B152.endif.i
+
+B152.endif.us369.preheader.i:                     ; preds = %B152.endif.lr.ph.split.split.i
+  br i1 %20, label %B632.endif.lr.ph.loopexit.unr-lcssa.i, label %B152.endif.us369.preheader.new.i
+
+B152.endif.us369.preheader.new.i:                 ; preds = %B152.endif.us369.preheader.i
+  %unroll_iter50.i = and i64 %.20.i, 9223372036854775804
+  %24 = mul i64 %.23.fr.i, 24
+  %25 = shl i64 %.23.fr.i, 5
+  %26 = shl i64 %.23.fr.i, 4
+  %sunkaddr.i = shl i64 %.23.fr.i, 3
+  br label %B152.endif.us369.i
+
+B152.endif.us369.i:                               ; preds = %B152.endif.us369.i, %B152.endif.us369.preheader.new.i
+  %lsr.iv166.i = phi ptr [ %scevgep167.i, %B152.endif.us369.i ], [ %a2, %B152.endif.us369.preheader.new.i ]
+  %.143293303.us371.i = phi i64 [ %.150.us373.3.i, %B152.endif.us369.i ], [ 0, %B152.endif.us369.preheader.new.i ]
+  store i64 0, ptr %lsr.iv166.i, align 8
+  %sunkaddr206.i = getelementptr i8, ptr %lsr.iv166.i, i64 %sunkaddr.i
+  store i64 0, ptr %sunkaddr206.i, align 8
+  %scevgep169.i = getelementptr i8, ptr %lsr.iv166.i, i64 %26
+  store i64 0, ptr %scevgep169.i, align 8
+  %.150.us373.3.i = add nuw nsw i64 %.143293303.us371.i, 4
+  %scevgep168.i = getelementptr i8, ptr %lsr.iv166.i, i64 %24
+  store i64 0, ptr %scevgep168.i, align 8
+  %scevgep167.i = getelementptr i8, ptr %lsr.iv166.i, i64 %25
+  %niter51.ncmp.3.i = icmp eq i64 %unroll_iter50.i, %.150.us373.3.i
+  br i1 %niter51.ncmp.3.i, label %B632.endif.lr.ph.loopexit.unr-lcssa.i, label %B152.endif.us369.i
+
+B700.i:                                           ; preds = %B700.preheader68.i, %B700.i
+  %lsr.iv109.i = phi i64 [ %78, %B700.preheader68.i ], [ %lsr.iv.next110.i, %B700.i ]
+  %lsr.iv106.i = phi i64 [ %77, %B700.preheader68.i ], [ %lsr.iv.next107.i, %B700.i ]
+  %sunkaddr207.i = getelementptr i8, ptr %a1, i64 %lsr.iv109.i
+  %sunkaddr208.i = getelementptr i8, ptr %sunkaddr207.i, i64 16
+  %.825.i = load i64, ptr %sunkaddr208.i, align 8
+  %.827.i = and i64 %.825.i, %.38.i
+  %sunkaddr209.i = getelementptr i8, ptr %a2, i64 %lsr.iv109.i
+  store i64 %.827.i, ptr %sunkaddr209.i, align 8
+  %sunkaddr211.i = getelementptr i8, ptr %sunkaddr207.i, i64 24
+  %.825.1.i = load i64, ptr %sunkaddr211.i, align 8
+  %.827.1.i = and i64 %.825.1.i, %.38.i
+  %sunkaddr213.i = getelementptr i8, ptr %sunkaddr209.i, i64 8
+  store i64 %.827.1.i, ptr %sunkaddr213.i, align 8
+  %sunkaddr215.i = getelementptr i8, ptr %sunkaddr207.i, i64 32
+  %.825.2.i = load i64, ptr %sunkaddr215.i, align 8
+  %.827.2.i = and i64 %.825.2.i, %.38.i
+  %sunkaddr217.i = getelementptr i8, ptr %sunkaddr209.i, i64 16
+  store i64 %.827.2.i, ptr %sunkaddr217.i, align 8
+  %sunkaddr219.i = getelementptr i8, ptr %sunkaddr207.i, i64 40
+  %.825.3.i = load i64, ptr %sunkaddr219.i, align 8
+  %.827.3.i = and i64 %.825.3.i, %.38.i
+  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr209.i, i64 24
+  store i64 %.827.3.i, ptr %sunkaddr221.i, align 8
+  %lsr.iv.next107.i = add i64 %lsr.iv106.i, -4
+  %lsr.iv.next110.i = add i64 %lsr.iv109.i, 32
+  %.785.3.i = icmp sgt i64 %lsr.iv.next107.i, 4
+  br i1 %.785.3.i, label %B700.i, label %B732.i
+
+B732.i:                                           ; preds = %B700.i, %B700.prol.loopexit.i, %B632.endif.i
+  %.837.not.i = icmp eq i64 %.698.i, 0
+  br i1 %.837.not.i, label %B908.i, label %B744.i
+
+B744.i:                                           ; preds = %B732.i
+  %27 = getelementptr i64, ptr %a0, i64 %.691.i
+  %.21.i.i = load i64, ptr %.697.i, align 8
+  %.25.i.i = getelementptr i64, ptr %27, i64 %.21.i.i
+  %.26.i.i = load i64, ptr %.25.i.i, align 8
+  %invariant.gep.i = getelementptr i8, ptr %.697.i, i64 -8
+  br label %B102.i.i
+
+B102.i.i:                                         ; preds = %B457.i.i, %B744.i
+  %lsr.iv131.i = phi ptr [ %scevgep132.i, %B457.i.i ], [ %lsr.iv129.i, %B744.i ]
+  %last.2.0142.i.i = phi i64 [ %last.3.1.i.i, %B457.i.i ], [ %.26.i.i, %B744.i ]
+  %steps.3.0141.i.i = phi i64 [ %steps.4.1.i.i, %B457.i.i ], [ 0, %B744.i ]
+  %.118136139.i.i = phi i64 [ %.125.i.i, %B457.i.i ], [ 1, %B744.i ]
+  %.125.i.i = add nuw i64 %.118136139.i.i, 1
+  %.155.i.i = getelementptr i64, ptr %.697.i, i64 %.118136139.i.i
+  %.156.i.i = load i64, ptr %.155.i.i, align 8
+  %.164.i.i = getelementptr i64, ptr %27, i64 %.156.i.i
+  %.165.i.i = load i64, ptr %.164.i.i, align 8
+  %.171.not.i.i = icmp slt i64 %.165.i.i, %last.2.0142.i.i
+  br i1 %.171.not.i.i, label %B202.i.i, label %B457.i.i
+
+B202.i.i:                                         ; preds = %B102.i.i
+  %sunkaddr222.i = shl i64 %.118136139.i.i, 3
+  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %sunkaddr222.i
+  %.231.i.i = load i64, ptr %gep.i, align 8
+  %.235.i.i = getelementptr i64, ptr %27, i64 %.231.i.i
+  %.236.i.i = load i64, ptr %.235.i.i, align 8
+  %.238.i.i = icmp sgt i64 %.236.i.i, %.165.i.i
+  br i1 %.238.i.i, label %B276.preheader.i.i, label %B410.i.i
+
+B276.preheader.i.i:                               ; preds = %B202.i.i
+  %28 = add i64 %.118136139.i.i, %steps.3.0141.i.i
+  br label %B276.i.i
+
+B276.i.i:                                         ; preds = %B336.i.i, %B276.preheader.i.i
+  %lsr.iv126.i = phi i64 [ %lsr.iv.next127.i, %B336.i.i ], [ 0, %B276.preheader.i.i ]
+  %steps.2.3.i.i = phi i64 [ %.263.i.i, %B336.i.i ], [ %steps.3.0141.i.i, %B276.preheader.i.i ]
+  %29 = add nsw i64 %lsr.iv126.i, %.118136139.i.i
+  %30 = shl i64 %lsr.iv126.i, 3
+  %scevgep135.i = getelementptr i8, ptr %lsr.iv131.i, i64 %30
+  %scevgep136.i = getelementptr i8, ptr %scevgep135.i, i64 -8
+  %.247.i.i = load i64, ptr %scevgep136.i, align 8
+  store i64 %.247.i.i, ptr %scevgep135.i, align 8
+  %.273.i.i = icmp sgt i64 %29, 1
+  br i1 %.273.i.i, label %B336.i.i, label %B410.i.i
+
+B336.i.i:                                         ; preds = %B276.i.i
+  %.263.i.i = add i64 %steps.2.3.i.i, 1
+  %scevgep134.i = getelementptr i8, ptr %scevgep135.i, i64 -16
+  %.295.i.i = load i64, ptr %scevgep134.i, align 8
+  %.299.i.i = getelementptr i64, ptr %27, i64 %.295.i.i
+  %.300.i.i = load i64, ptr %.299.i.i, align 8
+  %.302.i.i = icmp sgt i64 %.300.i.i, %.165.i.i
+  %lsr.iv.next127.i = add nsw i64 %lsr.iv126.i, -1
+  br i1 %.302.i.i, label %B276.i.i, label %B336.i.B410.i.loopexit_crit_edge.i
+
+B336.i.B410.i.loopexit_crit_edge.i:               ; preds = %B336.i.i
+  %31 = add nsw i64 %lsr.iv.next127.i, %.118136139.i.i
+  br label %B410.i.i
+
+B410.i.i:                                         ; preds = %B276.i.i, %B336.i.B410.i.loopexit_crit_edge.i, %B202.i.i
+  %steps.5.2.i.i = phi i64 [ %steps.3.0141.i.i, %B202.i.i ], [ %.263.i.i, %B336.i.B410.i.loopexit_crit_edge.i ], [ %28, %B276.i.i ]
+  %place.3.2.i.i = phi i64 [ %.118136139.i.i, %B202.i.i ], [ %31, %B336.i.B410.i.loopexit_crit_edge.i ], [ 0, %B276.i.i ]
+  %.326.i.i = getelementptr i64, ptr %.697.i, i64 %place.3.2.i.i
+  store i64 %.156.i.i, ptr %.326.i.i, align 8
+  %.335.i.i = icmp sgt i64 %steps.5.2.i.i, %.333.i.i
+  br i1 %.335.i.i, label %B808.i, label %B457.i.i
+
+B457.i.i:                                         ; preds = %B410.i.i, %B102.i.i
+  %steps.4.1.i.i = phi i64 [ %steps.3.0141.i.i, %B102.i.i ], [ %steps.5.2.i.i, %B410.i.i ]
+  %last.3.1.i.i = phi i64 [ %.165.i.i, %B102.i.i ], [ %last.2.0142.i.i, %B410.i.i ]
+  %scevgep132.i = getelementptr i8, ptr %lsr.iv131.i, i64 8
+  %exitcond.not.i.i = icmp eq i64 %.125.i.i, %.23.fr.i
+  br i1 %exitcond.not.i.i, label %B908.i, label %B102.i.i
+
+B808.i:                                           ; preds = %B410.i.i
+  br i1 %71, label %B36.i.i, label %B200.endif.lr.ph.i.i
+
+B36.i.i:                                          ; preds = %B808.i, %B36.i.i
+  %lsr.iv137.i = phi i64 [ %lsr.iv.next138.i, %B36.i.i ], [ -2, %B808.i ]
+  %32 = add i64 %lsr.iv137.i, 3
+  %.36.i.i = lshr i64 %.23.fr.i, %32
+  %.37.i.i = icmp samesign ugt i64 %.36.i.i, 12
+  %lsr.iv.next138.i = add i64 %lsr.iv137.i, 1
+  br i1 %.37.i.i, label %B36.i.i, label %B162.endif.i.i
+
+B198.loopexit.i.i:                                ; preds = %B576.i.i, %B200.endif.i.i
+  %exitcond.not.i2.i = icmp eq i64 %.177.i.i, %41
+  br i1 %exitcond.not.i2.i, label %B600.endif.i.i, label %B200.endif.i.i
+
+B274.i.i:                                         ; preds = %B274.preheader28.i.i, %B274.i.i
+  %lsr.iv145.i = phi i64 [ %48, %B274.preheader28.i.i ], [ %lsr.iv.next146.i, %B274.i.i ]
+  %lsr.iv.i.i = phi i64 [ %47, %B274.preheader28.i.i ], [ %lsr.iv.next.i.i, %B274.i.i ]
+  %scevgep155.i = getelementptr i8, ptr %lsr.iv140.i, i64 %lsr.iv145.i
+  %scevgep156.i = getelementptr i8, ptr %scevgep155.i, i64 24
+  %.340.i.i = load i64, ptr %scevgep155.i, align 8
+  %scevgep147.i = getelementptr i8, ptr %scevgep144.i, i64 %lsr.iv145.i
+  %scevgep151.i = getelementptr i8, ptr %scevgep147.i, i64 -24
+  store i64 %.340.i.i, ptr %scevgep151.i, align 8
+  %scevgep158.i = getelementptr i8, ptr %scevgep155.i, i64 8
+  %.340.1.i.i = load i64, ptr %scevgep158.i, align 8
+  %scevgep150.i = getelementptr i8, ptr %scevgep147.i, i64 -16
+  store i64 %.340.1.i.i, ptr %scevgep150.i, align 8
+  %scevgep154.i = getelementptr i8, ptr %scevgep155.i, i64 16
+  %.340.2.i.i = load i64, ptr %scevgep154.i, align 8
+  %scevgep149.i = getelementptr i8, ptr %scevgep147.i, i64 -8
+  store i64 %.340.2.i.i, ptr %scevgep149.i, align 8
+  %.340.3.i.i = load i64, ptr %scevgep156.i, align 8
+  store i64 %.340.3.i.i, ptr %scevgep147.i, align 8
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
+  %lsr.iv.next146.i = add i64 %lsr.iv145.i, 32
+  %.298.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
+  br i1 %.298.3.i.i, label %B274.i.i, label %B366.endif.preheader.i.i
+
+B366.endif.preheader.i.i:                         ; preds = %B274.i.i, %B274.prol.loopexit.i.i
+  %33 = add i64 %.213.i.i, -2
+  %.576.prol.i.i = add i64 %.205.i.i, 1
+  %34 = sub i64 %.205.i.i, %.213.i.i
+  %sunkaddr231.i = shl i64 %.205.i.i, 3
+  %sunkaddr232.i = getelementptr i8, ptr %.47300493.i.i, i64 %sunkaddr231.i
+  br label %B366.endif.i.i
+
+B576.i.i:                                         ; preds = %B522.endif.i.i, %B522.endif.prol.loopexit.i.i, %B482.endif.i.i
+  %place.4.2.lcssa.i.i = phi i64 [ %place.3.2.lcssa.i.i, %B482.endif.i.i ], [ %.796.lcssa.unr.i.i, %B522.endif.prol.loopexit.i.i ], [ %.796.1.i.i, %B522.endif.i.i ]
+  %.807.i.i = getelementptr i64, ptr %.879.i, i64 %place.4.2.lcssa.i.i
+  store i64 %.474.i.i, ptr %.807.i.i, align 8
+  %.814.i.i = getelementptr i64, ptr %order.3.0498510.i.i, i64 %place.4.2.lcssa.i.i
+  store i64 %.436372387.i.i, ptr %.814.i.i, align 8
+  %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
+  %.430.i.i = icmp sgt i64 %.429370388.i.i, 1
+  br i1 %.430.i.i, label %B366.endif.i.i, label %B198.loopexit.i.i
+
+B634.loopexit.i.i:                                ; preds = %B678.backedge.i.i, %B636.endif.i.i
+  %.944.i.i = icmp sgt i64 %.888.0.i.i, 1
+  br i1 %.944.i.i, label %B636.endif.i.i, label %B908.i
+
+B680.i.i:                                         ; preds = %B680.preheader.i.i, %B678.backedge.i.i
+  %.1010.0.i.i = phi i64 [ %.1079.i.i, %B678.backedge.i.i ], [ 0, %B680.preheader.i.i ]
+  %.1065443.i.i = phi i64 [ %.1075.i.i, %B678.backedge.i.i ], [ %.1043330337.i.i, %B680.preheader.i.i ]
+  %.1079.i.i = add nuw nsw i64 %.1010.0.i.i, 2
+  %.1105.i.i = mul nsw i64 %.1010.0.i.i, %.23.fr.i
+  %.1107.i.i = ashr i64 %.1105.i.i, %.888.0.i.i
+  %.1108.i.i = or disjoint i64 %.1010.0.i.i, 1
+  %.1110.i.i = mul nsw i64 %.1108.i.i, %.23.fr.i
+  %.1112.i.i = ashr i64 %.1110.i.i, %.888.0.i.i
+  %.1115.i.i = mul nsw i64 %.1079.i.i, %.23.fr.i
+  %.1117.i.i = ashr i64 %.1115.i.i, %.888.0.i.i
+  %.30.i.i.i = add nsw i64 %.1112.i.i, -1
+  %.40.i.i.i = sub nsw i64 %.1112.i.i, %.1107.i.i
+  %.42.i.i.i = sub nsw i64 %.1117.i.i, %.1112.i.i
+  %.44.i.i.i = tail call i64 @llvm.smin.i64(i64 %.42.i.i.i, i64 %.40.i.i.i)
+  %.130104.not.i.i.i = icmp slt i64 %.44.i.i.i, 1
+  br i1 %.130104.not.i.i.i, label %B444.i.i.i, label %B108.endif.endif.preheader.i.i.i
+
+B108.endif.endif.preheader.i.i.i:                 ; preds = %B680.i.i
+  %.35.i.i.i = add nsw i64 %.1117.i.i, -1
+  %35 = shl i64 %.1107.i.i, 3
+  %scevgep11.i.i.i = getelementptr i8, ptr %other_order.3.0449.i.i, i64 %35
+  %scevgep13.i.i.i = getelementptr i8, ptr %other_keys.2.0448.i.i, i64 %35
+  br label %B108.endif.endif.i.i.i
+
+B444.i.i.i:                                       ; preds = %B108.endif.endif.i.i.i, %B680.i.i
+  %left.2.0.lcssa.i.i.i = phi i64 [ %.1107.i.i, %B680.i.i ], [ %.229.i.i.i, %B108.endif.endif.i.i.i ]
+  %right.2.0.lcssa.i.i.i = phi i64 [ %.1112.i.i, %B680.i.i ], [ %.224.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_left.2.0.lcssa.i.i.i = phi i64 [ %.30.i.i.i, %B680.i.i ], [ %.290.i.i.i, %B108.endif.endif.i.i.i ]
+  %.306.i.i.i = shl nsw i64 %.44.i.i.i, 1
+  %.309.i.i.i = sub nsw i64 %.1117.i.i, %.1107.i.i
+  %.312.i.i.i = icmp slt i64 %.306.i.i.i, %.309.i.i.i
+  br i1 %.312.i.i.i, label %B468.i.i.i, label %B678.backedge.i.i
+
+B468.i.i.i:                                       ; preds = %B444.i.i.i
+  %.316.not.i.i.i = icmp sgt i64 %left.2.0.lcssa.i.i.i, %last_left.2.0.lcssa.i.i.i
+  %spec.select.i.i.i = select i1 %.316.not.i.i.i, i64 %right.2.0.lcssa.i.i.i, i64 %left.2.0.lcssa.i.i.i
+  %.341.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %spec.select.i.i.i
+  %.342.i.i.i = load i64, ptr %.341.i.i.i, align 8
+  %.347.i.i.i = add nsw i64 %.44.i.i.i, %.1107.i.i
+  %.349.i.i.i = getelementptr i64, ptr %other_keys.2.0448.i.i, i64 %.347.i.i.i
+  store i64 %.342.i.i.i, ptr %.349.i.i.i, align 8
+  %.354.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %spec.select.i.i.i
+  %.355.i.i.i = load i64, ptr %.354.i.i.i, align 8
+  %.366.i.i.i = getelementptr i64, ptr %other_order.3.0449.i.i, i64 %.347.i.i.i
+  store i64 %.355.i.i.i, ptr %.366.i.i.i, align 8
+  br label %B678.backedge.i.i
+
+B108.endif.endif.i.i.i:                           ; preds = %B108.endif.endif.i.i.i, %B108.endif.endif.preheader.i.i.i
+  %lsr.iv.i.i.i = phi i64 [ %.1117.i.i, %B108.endif.endif.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_right.2.0110.i.i.i = phi i64 [ %.35.i.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.295.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_left.2.0109.i.i.i = phi i64 [ %.30.i.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.290.i.i.i, %B108.endif.endif.i.i.i ]
+  %right.2.0108.i.i.i = phi i64 [ %.1112.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.224.i.i.i, %B108.endif.endif.i.i.i ]
+  %left.2.0107.i.i.i = phi i64 [ %.1107.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.229.i.i.i, %B108.endif.endif.i.i.i ]
+  %.136102105.i.i.i = phi i64 [ 0, %B108.endif.endif.preheader.i.i.i ], [ %.143.i.i.i, %B108.endif.endif.i.i.i ]
+  %.143.i.i.i = add nuw nsw i64 %.136102105.i.i.i, 1
+  %.171.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %right.2.0108.i.i.i
+  %.172.i.i.i = load i64, ptr %.171.i.i.i, align 8
+  %.175.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %left.2.0107.i.i.i
+  %.176.i.i.i = load i64, ptr %.175.i.i.i, align 8
+  %.6.i.i.i.i = xor i64 %.176.i.i.i, -1
+  %.7.i.i.i.i = and i64 %.172.i.i.i, %.6.i.i.i.i
+  %36 = xor i64 %.176.i.i.i, %.172.i.i.i
+  %.9.i.i.i.i = xor i64 %36, -1
+  %.10.i.i.i.i = sub nsw i64 %.172.i.i.i, %.176.i.i.i
+  %.11.i.i.i.i = and i64 %.10.i.i.i.i, %.9.i.i.i.i
+  %.12.i.i.i.i = or i64 %.11.i.i.i.i, %.7.i.i.i.i
+  %.13.i.i.i.i = ashr i64 %.12.i.i.i.i, 63
+  %.203.i.i.i = sub nsw i64 %right.2.0108.i.i.i, %left.2.0107.i.i.i
+  %.204.i.i.i = and i64 %.13.i.i.i.i, %.203.i.i.i
+  %.206.i.i.i = add nsw i64 %.204.i.i.i, %left.2.0107.i.i.i
+  %.208.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %.206.i.i.i
+  %.209.i.i.i = load i64, ptr %.208.i.i.i, align 8
+  %37 = shl i64 %.136102105.i.i.i, 3
+  %scevgep14.i.i.i = getelementptr i8, ptr %scevgep13.i.i.i, i64 %37
+  store i64 %.209.i.i.i, ptr %scevgep14.i.i.i, align 8
+  %.216.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %.206.i.i.i
+  %.217.i.i.i = load i64, ptr %.216.i.i.i, align 8
+  %scevgep12.i.i.i = getelementptr i8, ptr %scevgep11.i.i.i, i64 %37
+  store i64 %.217.i.i.i, ptr %scevgep12.i.i.i, align 8
+  %.235.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %last_right.2.0110.i.i.i
+  %.236.i.i.i = load i64, ptr %.235.i.i.i, align 8
+  %.239.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %last_left.2.0109.i.i.i
+  %.240.i.i.i = load i64, ptr %.239.i.i.i, align 8
+  %.6.i1.i.i.i = xor i64 %.240.i.i.i, -1
+  %.7.i2.i.i.i = and i64 %.236.i.i.i, %.6.i1.i.i.i
+  %38 = xor i64 %.240.i.i.i, %.236.i.i.i
+  %.9.i3.i.i.i = xor i64 %38, -1
+  %.10.i4.i.i.i = sub nsw i64 %.236.i.i.i, %.240.i.i.i
+  %.11.i5.i.i.i = and i64 %.10.i4.i.i.i, %.9.i3.i.i.i
+  %.12.i6.i.i.i = or i64 %.11.i5.i.i.i, %.7.i2.i.i.i
+  %.13.i7.i.i.i = ashr i64 %.12.i6.i.i.i, 63
+  %.227.i.i.i = add i64 %left.2.0107.i.i.i, 1
+  %.229.i.i.i = add i64 %.227.i.i.i, %.13.i.i.i.i
+  %.224.i.i.i = sub nsw i64 %right.2.0108.i.i.i, %.13.i.i.i.i
+  %.267.i.i.i = sub nsw i64 %last_left.2.0109.i.i.i, %last_right.2.0110.i.i.i
+  %.268.i.i.i = and i64 %.13.i7.i.i.i, %.267.i.i.i
+  %.270.i.i.i = add nsw i64 %.268.i.i.i, %last_right.2.0110.i.i.i
+  %.272.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %.270.i.i.i
+  %.273.i.i.i = load i64, ptr %.272.i.i.i, align 8
+  %sunkaddr225.i = shl i64 %lsr.iv.i.i.i, 3
+  %gep12.i = getelementptr i8, ptr %invariant.gep11.i, i64 %sunkaddr225.i
+  store i64 %.273.i.i.i, ptr %gep12.i, align 8
+  %.281.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %.270.i.i.i
+  %.282.i.i.i = load i64, ptr %.281.i.i.i, align 8
+  %gep14.i = getelementptr i8, ptr %invariant.gep13.i, i64 %sunkaddr225.i
+  store i64 %.282.i.i.i, ptr %gep14.i, align 8
+  %.290.i.i.i = add nsw i64 %.13.i7.i.i.i, %last_left.2.0109.i.i.i
+  %.293.neg.i.i.i = xor i64 %.13.i7.i.i.i, -1
+  %.295.i.i.i = add i64 %last_right.2.0110.i.i.i, %.293.neg.i.i.i
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %exitcond.not.i.i.i = icmp eq i64 %.44.i.i.i, %.143.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B444.i.i.i, label %B108.endif.endif.i.i.i
+
+B678.backedge.i.i:                                ; preds = %B468.i.i.i, %B444.i.i.i
+  %.1075.i.i = add nsw i64 %.1065443.i.i, -1
+  %.1066.i.i = icmp sgt i64 %.1065443.i.i, 1
+  br i1 %.1066.i.i, label %B680.i.i, label %B634.loopexit.i.i
+
+B162.endif.i.i:                                   ; preds = %B36.i.i
+  %39 = and i64 %lsr.iv137.i, 1
+  %.64.not.not.i.not.not.i = icmp eq i64 %39, 0
+  %spec.select.i.i = select i1 %.64.not.not.i.not.not.i, ptr %.54296.i.i, ptr %.697.i
+  %spec.select335.i.i = select i1 %.64.not.not.i.not.not.i, ptr %.697.i, ptr %.54296.i.i
+  %.120.not.i.i = icmp ne i64 %lsr.iv.next138.i, 61
+  %40 = add i64 %lsr.iv137.i, 2
+  %.82.i.i = shl nuw i64 2, %40
+  %.164424.i.i = icmp sgt i64 %.82.i.i, 0
+  %or.cond.i.i = select i1 %.120.not.i.i, i1 %.164424.i.i, i1 false
+  br i1 %or.cond.i.i, label %B200.endif.lr.ph.i.i, label %B600.endif.i.i
+
+B200.endif.lr.ph.i.i:                             ; preds = %B162.endif.i.i, %B808.i
+  %41 = phi i64 [ 1, %B808.i ], [ %.82.i.i, %B162.endif.i.i ]
+  %levels.3.1299497512.i.i = phi i64 [ 0, %B808.i ], [ %32, %B162.endif.i.i ]
+  %order.3.0498510.i.i = phi ptr [ %.697.i, %B808.i ], [ %spec.select.i.i, %B162.endif.i.i ]
+  %other_order.4.0499509.i.i = phi ptr [ %.54296.i.i, %B808.i ], [ %spec.select335.i.i, %B162.endif.i.i ]
+  br label %B200.endif.i.i
+
+B200.endif.i.i:                                   ; preds = %B200.endif.lr.ph.i.i, %B198.loopexit.i.i
+  %.170397429.i.i = phi i64 [ 0, %B200.endif.lr.ph.i.i ], [ %.177.i.i, %B198.loopexit.i.i ]
+  %.177.i.i = add nuw nsw i64 %.170397429.i.i, 1
+  %.203.i.i = mul nsw i64 %.170397429.i.i, %.23.fr.i
+  %.205.i.i = ashr i64 %.203.i.i, %levels.3.1299497512.i.i
+  %.211.i.i = mul nsw i64 %.177.i.i, %.23.fr.i
+  %.213.i.i = ashr i64 %.211.i.i, %levels.3.1299497512.i.i
+  %.255.i.i = sub i64 %.213.i.i, %.205.i.i
+  %.256.i.i = icmp sgt i64 %.255.i.i, 0
+  %..255.i.i = tail call i64 @llvm.smax.i64(i64 %.255.i.i, i64 0)
+  br i1 %.256.i.i, label %B274.preheader.i.i, label %B198.loopexit.i.i
+
+B274.preheader.i.i:                               ; preds = %B200.endif.i.i
+  %xtraiter.i.i = and i64 %..255.i.i, 3
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B274.prol.loopexit.i.i, label %B274.prol.preheader.i.i
+
+B274.prol.preheader.i.i:                          ; preds = %B274.preheader.i.i
+  %42 = shl i64 %.205.i.i, 3
+  %scevgep29.i.i = getelementptr i8, ptr %scevgep.i1.i, i64 %42
+  %scevgep142.i = getelementptr i8, ptr %lsr.iv140.i, i64 %42
+  br label %B274.prol.i.i
+
+B274.prol.i.i:                                    ; preds = %B274.prol.i.i, %B274.prol.preheader.i.i
+  %prol.iter.i.i = phi i64 [ %prol.iter.next.i.i, %B274.prol.i.i ], [ 0, %B274.prol.preheader.i.i ]
+  %43 = shl nuw nsw i64 %prol.iter.i.i, 3
+  %scevgep143.i = getelementptr i8, ptr %scevgep142.i, i64 %43
+  %.340.prol.i.i = load i64, ptr %scevgep143.i, align 8
+  %scevgep139.i = getelementptr i8, ptr %scevgep29.i.i, i64 %43
+  store i64 %.340.prol.i.i, ptr %scevgep139.i, align 8
+  %prol.iter.next.i.i = add nuw nsw i64 %prol.iter.i.i, 1
+  %prol.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i.i, %prol.iter.next.i.i
+  br i1 %prol.iter.cmp.not.i.i, label %B274.prol.loopexit.loopexit.i.i, label %B274.prol.i.i
+
+B274.prol.loopexit.loopexit.i.i:                  ; preds = %B274.prol.i.i
+  %44 = and i64 %..255.i.i, 9223372036854775804
+  %45 = add i64 %xtraiter.i.i, %.205.i.i
+  br label %B274.prol.loopexit.i.i
+
+B274.prol.loopexit.i.i:                           ; preds = %B274.prol.loopexit.loopexit.i.i, %B274.preheader.i.i
+  %.297346350.unr.i.i = phi i64 [ %..255.i.i, %B274.preheader.i.i ], [ %44, %B274.prol.loopexit.loopexit.i.i ]
+  %.304347349.unr.i.i = phi i64 [ %.205.i.i, %B274.preheader.i.i ], [ %45, %B274.prol.loopexit.loopexit.i.i ]
+  %46 = icmp slt i64 %.255.i.i, 4
+  br i1 %46, label %B366.endif.preheader.i.i, label %B274.preheader28.i.i
+
+B274.preheader28.i.i:                             ; preds = %B274.prol.loopexit.i.i
+  %47 = add nsw i64 %.297346350.unr.i.i, -1
+  %48 = shl i64 %.304347349.unr.i.i, 3
+  br label %B274.i.i
+
+B366.endif.i.i:                                   ; preds = %B576.i.i, %B366.endif.preheader.i.i
+  %indvar.i.i = phi i64 [ 0, %B366.endif.preheader.i.i ], [ %indvar.next.i.i, %B576.i.i ]
+  %.429370388.i.i = phi i64 [ %..255.i.i, %B366.endif.preheader.i.i ], [ %.439.i.i, %B576.i.i ]
+  %.436372387.i.i = phi i64 [ %.205.i.i, %B366.endif.preheader.i.i ], [ %.443.i.i, %B576.i.i ]
+  %49 = add i64 %indvar.i.i, %.205.i.i
+  %.439.i.i = add nsw i64 %.429370388.i.i, -1
+  %.443.i.i = add i64 %.436372387.i.i, 1
+  %.473.i.i = getelementptr i64, ptr %.47300493.i.i, i64 %.436372387.i.i
+  %.474.i.i = load i64, ptr %.473.i.i, align 8
+  %.520.i.i = sub i64 %.436372387.i.i, %.205.i.i
+  %.563354.not.i.i = icmp eq i64 %.520.i.i, 0
+  br i1 %.563354.not.i.i, label %B482.endif.i.i, label %B422.endif.preheader.i.i
+
+B422.endif.preheader.i.i:                         ; preds = %B366.endif.i.i
+  %xtraiter15.i.i = and i64 %indvar.i.i, 1
+  %lcmp.mod16.not.i.i = icmp eq i64 %xtraiter15.i.i, 0
+  br i1 %lcmp.mod16.not.i.i, label %B422.endif.prol.loopexit.i.i, label %B422.endif.prol.i.i
+
+B422.endif.prol.i.i:                              ; preds = %B422.endif.preheader.i.i
+  %.604.prol.i.i = load i64, ptr %sunkaddr232.i, align 8
+  %.6.i.prol.i.i = xor i64 %.604.prol.i.i, -1
+  %.7.i.prol.i.i = and i64 %.474.i.i, %.6.i.prol.i.i
+  %50 = xor i64 %.474.i.i, %.604.prol.i.i
+  %.9.i.reass.prol.i.i = xor i64 %50, -1
+  %.10.i.prol.i.i = sub nsw i64 %.474.i.i, %.604.prol.i.i
+  %.11.i.prol.i.i = and i64 %.10.i.prol.i.i, %.9.i.reass.prol.i.i
+  %.12.i.prol.i.i = or i64 %.11.i.prol.i.i, %.7.i.prol.i.i
+  %.13.i.prol.i.i = ashr i64 %.12.i.prol.i.i, 63
+  %.572.prol.i.i = add nsw i64 %.520.i.i, -1
+  %.632.prol.i.i = add i64 %.13.i.prol.i.i, %.576.prol.i.i
+  br label %B422.endif.prol.loopexit.i.i
+
+B422.endif.prol.loopexit.i.i:                     ; preds = %B422.endif.prol.i.i, %B422.endif.preheader.i.i
+  %place.3.2357.unr.i.i = phi i64 [ %.205.i.i, %B422.endif.preheader.i.i ], [ %.632.prol.i.i, %B422.endif.prol.i.i ]
+  %.562352356.unr.i.i = phi i64 [ %.520.i.i, %B422.endif.preheader.i.i ], [ %.572.prol.i.i, %B422.endif.prol.i.i ]
+  %.569353355.unr.i.i = phi i64 [ %.205.i.i, %B422.endif.preheader.i.i ], [ %.576.prol.i.i, %B422.endif.prol.i.i ]
+  %.632.lcssa.unr.i.i = phi i64 [ poison, %B422.endif.preheader.i.i ], [ %.632.prol.i.i, %B422.endif.prol.i.i ]
+  %51 = icmp eq i64 %indvar.i.i, 1
+  br i1 %51, label %B482.endif.i.i, label %B422.endif.preheader.new.i.i
+
+B422.endif.preheader.new.i.i:                     ; preds = %B422.endif.prol.loopexit.i.i
+  %52 = add i64 %.562352356.unr.i.i, 2
+  %53 = shl i64 %.569353355.unr.i.i, 3
+  %scevgep53.i.i = getelementptr i8, ptr %scevgep52.i.i, i64 %53
+  %invariant.op.i = xor i64 %.474.i.i, -1
+  br label %B422.endif.i.i
+
+B422.endif.i.i:                                   ; preds = %B422.endif.i.i, %B422.endif.preheader.new.i.i
+  %lsr.iv54.i.i = phi ptr [ %scevgep55.i.i, %B422.endif.i.i ], [ %scevgep53.i.i, %B422.endif.preheader.new.i.i ]
+  %lsr.iv50.i.i = phi i64 [ %lsr.iv.next51.i.i, %B422.endif.i.i ], [ %52, %B422.endif.preheader.new.i.i ]
+  %place.3.2357.i.i = phi i64 [ %.632.1.i.i, %B422.endif.i.i ], [ %place.3.2357.unr.i.i, %B422.endif.preheader.new.i.i ]
+  %scevgep56.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 -8
+  %.604.i.i = load i64, ptr %scevgep56.i.i, align 8
+  %.6.i.i.i = xor i64 %.604.i.i, -1
+  %.7.i.i.i = and i64 %.474.i.i, %.6.i.i.i
+  %.9.i.reass.reass.i.reass.reass.i = xor i64 %.604.i.i, %invariant.op.i
+  %.10.i.i.i = sub nsw i64 %.474.i.i, %.604.i.i
+  %.11.i.i.i = and i64 %.10.i.i.i, %.9.i.reass.reass.i.reass.reass.i
+  %.12.i.i.i = or i64 %.11.i.i.i, %.7.i.i.i
+  %.13.i.i.i = ashr i64 %.12.i.i.i, 63
+  %.604.1.i.i = load i64, ptr %lsr.iv54.i.i, align 8
+  %.6.i.1.i.i = xor i64 %.604.1.i.i, -1
+  %.7.i.1.i.i = and i64 %.474.i.i, %.6.i.1.i.i
+  %.9.i.reass.1.reass.i.reass.reass.i = xor i64 %.604.1.i.i, %invariant.op.i
+  %.10.i.1.i.i = sub nsw i64 %.474.i.i, %.604.1.i.i
+  %.11.i.1.i.i = and i64 %.10.i.1.i.i, %.9.i.reass.1.reass.i.reass.reass.i
+  %.12.i.1.i.i = or i64 %.11.i.1.i.i, %.7.i.1.i.i
+  %.13.i.1.i.i = ashr i64 %.12.i.1.i.i, 63
+  %.632.i.i = add i64 %place.3.2357.i.i, 2
+  %.630.1.i.i = add i64 %.632.i.i, %.13.i.i.i
+  %.632.1.i.i = add i64 %.630.1.i.i, %.13.i.1.i.i
+  %lsr.iv.next51.i.i = add i64 %lsr.iv50.i.i, -2
+  %scevgep55.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 16
+  %.563.1.i.i = icmp sgt i64 %lsr.iv.next51.i.i, 2
+  br i1 %.563.1.i.i, label %B422.endif.i.i, label %B482.endif.i.i
+
+B482.endif.i.i:                                   ; preds = %B422.endif.i.i, %B422.endif.prol.loopexit.i.i, %B366.endif.i.i
+  %place.3.2.lcssa.i.i = phi i64 [ %.205.i.i, %B366.endif.i.i ], [ %.632.lcssa.unr.i.i, %B422.endif.prol.loopexit.i.i ], [ %.632.1.i.i, %B422.endif.i.i ]
+  %.685.i.i = sub i64 %.213.i.i, %.443.i.i
+  %.728363.not.i.i = icmp slt i64 %.685.i.i, 1
+  br i1 %.728363.not.i.i, label %B576.i.i, label %B522.endif.preheader.i.i
+
+B522.endif.preheader.i.i:                         ; preds = %B482.endif.i.i
+  %.6.i1.i.i = xor i64 %.474.i.i, -1
+  %54 = add i64 %34, %indvar.i.i
+  %55 = and i64 %54, 1
+  %lcmp.mod19.not.not.i.i = icmp eq i64 %55, 0
+  br i1 %lcmp.mod19.not.not.i.i, label %B522.endif.prol.i.i, label %B522.endif.prol.loopexit.i.i
+
+B522.endif.prol.i.i:                              ; preds = %B522.endif.preheader.i.i
+  %.768.prol.i.i = getelementptr i64, ptr %.47300493.i.i, i64 %.443.i.i
+  %.769.prol.i.i = load i64, ptr %.768.prol.i.i, align 8
+  %.7.i2.prol.i.i = and i64 %.769.prol.i.i, %.6.i1.i.i
+  %56 = xor i64 %.474.i.i, %.769.prol.i.i
+  %.9.i3.reass.prol.i.i = xor i64 %56, -1
+  %.10.i4.prol.i.i = sub nsw i64 %.769.prol.i.i, %.474.i.i
+  %.11.i5.prol.i.i = and i64 %.10.i4.prol.i.i, %.9.i3.reass.prol.i.i
+  %.12.i6.prol.i.i = or i64 %.11.i5.prol.i.i, %.7.i2.prol.i.i
+  %.13.i7.neg.prol.i.i = lshr i64 %.12.i6.prol.i.i, 63
+  %.741.prol.i.i = add i64 %.436372387.i.i, 2
+  %.737.prol.i.i = add nsw i64 %.685.i.i, -1
+  %.796.prol.i.i = add i64 %.13.i7.neg.prol.i.i, %place.3.2.lcssa.i.i
+  br label %B522.endif.prol.loopexit.i.i
+
+B522.endif.prol.loopexit.i.i:                     ; preds = %B522.endif.prol.i.i, %B522.endif.preheader.i.i
+  %place.4.2366.unr.i.i = phi i64 [ %place.3.2.lcssa.i.i, %B522.endif.preheader.i.i ], [ %.796.prol.i.i, %B522.endif.prol.i.i ]
+  %.727361365.unr.i.i = phi i64 [ %.685.i.i, %B522.endif.preheader.i.i ], [ %.737.prol.i.i, %B522.endif.prol.i.i ]
+  %.734362364.unr.i.i = phi i64 [ %.443.i.i, %B522.endif.preheader.i.i ], [ %.741.prol.i.i, %B522.endif.prol.i.i ]
+  %.796.lcssa.unr.i.i = phi i64 [ poison, %B522.endif.preheader.i.i ], [ %.796.prol.i.i, %B522.endif.prol.i.i ]
+  %57 = icmp eq i64 %33, %49
+  br i1 %57, label %B576.i.i, label %B522.endif.preheader.new.i.i
+
+B522.endif.preheader.new.i.i:                     ; preds = %B522.endif.prol.loopexit.i.i
+  %58 = add nsw i64 %.727361365.unr.i.i, -1
+  %59 = shl i64 %.734362364.unr.i.i, 3
+  %scevgep60.i.i = getelementptr i8, ptr %scevgep52.i.i, i64 %59
+  br label %B522.endif.i.i
+
+B522.endif.i.i:                                   ; preds = %B522.endif.i.i, %B522.endif.preheader.new.i.i
+  %lsr.iv159.i = phi i64 [ %lsr.iv.next160.i, %B522.endif.i.i ], [ %58, %B522.endif.preheader.new.i.i ]
+  %lsr.iv61.i.i = phi ptr [ %scevgep62.i.i, %B522.endif.i.i ], [ %scevgep60.i.i, %B522.endif.preheader.new.i.i ]
+  %place.4.2366.i.i = phi i64 [ %.796.1.i.i, %B522.endif.i.i ], [ %place.4.2366.unr.i.i, %B522.endif.preheader.new.i.i ]
+  %scevgep63.i.i = getelementptr i8, ptr %lsr.iv61.i.i, i64 -8
+  %.769.i.i = load i64, ptr %scevgep63.i.i, align 8
+  %.7.i2.i.i = and i64 %.769.i.i, %.6.i1.i.i
+  %.9.i3.reass.reass.i.reass.reass.i = xor i64 %.769.i.i, %.6.i1.i.i
+  %.10.i4.i.i = sub nsw i64 %.769.i.i, %.474.i.i
+  %.11.i5.i.i = and i64 %.10.i4.i.i, %.9.i3.reass.reass.i.reass.reass.i
+  %.12.i6.i.i = or i64 %.11.i5.i.i, %.7.i2.i.i
+  %.13.i7.neg.i.i = lshr i64 %.12.i6.i.i, 63
+  %.796.i.i = add i64 %.13.i7.neg.i.i, %place.4.2366.i.i
+  %.769.1.i.i = load i64, ptr %lsr.iv61.i.i, align 8
+  %.7.i2.1.i.i = and i64 %.769.1.i.i, %.6.i1.i.i
+  %.9.i3.reass.1.reass.i.reass.reass.i = xor i64 %.769.1.i.i, %.6.i1.i.i
+  %.10.i4.1.i.i = sub nsw i64 %.769.1.i.i, %.474.i.i
+  %.11.i5.1.i.i = and i64 %.10.i4.1.i.i, %.9.i3.reass.1.reass.i.reass.reass.i
+  %.12.i6.1.i.i = or i64 %.11.i5.1.i.i, %.7.i2.1.i.i
+  %.13.i7.neg.1.i.i = lshr i64 %.12.i6.1.i.i, 63
+  %.796.1.i.i = add i64 %.796.i.i, %.13.i7.neg.1.i.i
+  %ov.i.i = icmp ugt i64 %lsr.iv159.i, 1
+  %scevgep62.i.i = getelementptr i8, ptr %lsr.iv61.i.i, i64 16
+  %lsr.iv.next160.i = add i64 %lsr.iv159.i, -2
+  br i1 %ov.i.i, label %B522.endif.i.i, label %B576.i.i
+
+B600.endif.i.i:                                   ; preds = %B198.loopexit.i.i, %B162.endif.i.i
+  %levels.3.1299497513.i.i = phi i64 [ %32, %B162.endif.i.i ], [ %levels.3.1299497512.i.i, %B198.loopexit.i.i ]
+  %order.3.0498511.i.i = phi ptr [ %spec.select.i.i, %B162.endif.i.i ], [ %order.3.0498510.i.i, %B198.loopexit.i.i ]
+  %other_order.4.0499508.i.i = phi ptr [ %spec.select335.i.i, %B162.endif.i.i ], [ %other_order.4.0499509.i.i, %B198.loopexit.i.i ]
+  %.944445526.i.i = icmp sgt i64 %levels.3.1299497513.i.i, 0
+  br i1 %.944445526.i.i, label %B636.endif.i.i, label %B908.i
+
+B636.endif.i.i:                                   ; preds = %B600.endif.i.i, %B634.loopexit.i.i
+  %.888.0.i.i = phi i64 [ %.957.i.i, %B634.loopexit.i.i ], [ %levels.3.1299497513.i.i, %B600.endif.i.i ]
+  %other_order.3.0449.i.i = phi ptr [ %order.4.0447.i.i, %B634.loopexit.i.i ], [ %other_order.4.0499508.i.i, %B600.endif.i.i ]
+  %other_keys.2.0448.i.i = phi ptr [ %keys.2.0446.i.i, %B634.loopexit.i.i ], [ %.47300493.i.i, %B600.endif.i.i ]
+  %order.4.0447.i.i = phi ptr [ %other_order.3.0449.i.i, %B634.loopexit.i.i ], [ %order.3.0498511.i.i, %B600.endif.i.i ]
+  %keys.2.0446.i.i = phi ptr [ %other_keys.2.0448.i.i, %B634.loopexit.i.i ], [ %.879.i, %B600.endif.i.i ]
+  %.957.i.i = add nsw i64 %.888.0.i.i, -1
+  %.1024.not.i.i = icmp eq i64 %.888.0.i.i, 63
+  br i1 %.1024.not.i.i, label %B634.loopexit.i.i, label %B680.preheader.i.i
+
+B680.preheader.i.i:                               ; preds = %B636.endif.i.i
+  %.986.i.i = shl nuw nsw i64 1, %.888.0.i.i
+  %.1043330337.i.i = lshr i64 %.986.i.i, 1
+  %invariant.gep11.i = getelementptr i8, ptr %other_keys.2.0448.i.i, i64 -8
+  %invariant.gep13.i = getelementptr i8, ptr %other_order.3.0449.i.i, i64 -8
+  br label %B680.i.i
+
+B908.i:                                           ; preds = %B457.i.i, %B634.loopexit.i.i, %B600.endif.i.i, %B732.i
+  %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %64
+  %scevgep102.i = getelementptr i8, ptr %lsr.iv101.i, i64 %64
+  %lsr.iv.next105.i = sub i64 %lsr.iv104.i, %.23.fr.i
+  %scevgep130.i = getelementptr i8, ptr %lsr.iv129.i, i64 %64
+  %scevgep141.i = getelementptr i8, ptr %lsr.iv140.i, i64 %64
+  %exitcond446.not.i = icmp eq i64 %.665.i, %.20.i
+  br i1 %exitcond446.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.i
+
+B152.endif.i:                                     ; preds = %B152.endif.i, %B152.endif.preheader.new.i
+  %lsr.iv176.i = phi ptr [ %scevgep177.i, %B152.endif.i ], [ %a2, %B152.endif.preheader.new.i ]
+  %.143293303.i = phi i64 [ %.150.3.i, %B152.endif.i ], [ 0, %B152.endif.preheader.new.i ]
+  store i64 0, ptr %lsr.iv176.i, align 8
+  %sunkaddr234.i = getelementptr i8, ptr %lsr.iv176.i, i64 %sunkaddr233.i
+  store i64 0, ptr %sunkaddr234.i, align 8
+  %scevgep179.i = getelementptr i8, ptr %lsr.iv176.i, i64 %23
+  store i64 0, ptr %scevgep179.i, align 8
+  %.150.3.i = add nuw nsw i64 %.143293303.i, 4
+  %scevgep178.i = getelementptr i8, ptr %lsr.iv176.i, i64 %21
+  store i64 0, ptr %scevgep178.i, align 8
+  %scevgep177.i = getelementptr i8, ptr %lsr.iv176.i, i64 %22
+  %niter46.ncmp.3.i = icmp eq i64 %unroll_iter45.i, %.150.3.i
+  br i1 %niter46.ncmp.3.i, label %B632.endif.lr.ph.loopexit33.unr-lcssa.i, label %B152.endif.i
+
+B632.endif.lr.ph.loopexit.unr-lcssa.i:            ; preds = %B152.endif.us369.i, %B152.endif.us369.preheader.i
+  %.143293303.us371.unr.i = phi i64 [ 0, %B152.endif.us369.preheader.i ], [ %unroll_iter50.i, %B152.endif.us369.i ]
+  %lcmp.mod49.not.i = icmp eq i64 %xtraiter47.i, 0
+  br i1 %lcmp.mod49.not.i, label %B632.endif.lr.ph.i, label %B152.endif.us369.epil.preheader.i
+
+B152.endif.us369.epil.preheader.i:                ; preds = %B632.endif.lr.ph.loopexit.unr-lcssa.i
+  %60 = shl i64 %.23.fr.i, 3
+  %61 = mul i64 %.143293303.us371.unr.i, %60
+  %scevgep161.i = getelementptr i8, ptr %a2, i64 %61
+  br label %B152.endif.us369.epil.i
+
+B152.endif.us369.epil.i:                          ; preds = %B152.endif.us369.epil.i, %B152.endif.us369.epil.preheader.i
+  %lsr.iv164.i = phi i64 [ %xtraiter47.i, %B152.endif.us369.epil.preheader.i ], [ %lsr.iv.next165.i, %B152.endif.us369.epil.i ]
+  %lsr.iv162.i = phi ptr [ %scevgep161.i, %B152.endif.us369.epil.preheader.i ], [ %scevgep163.i, %B152.endif.us369.epil.i ]
+  store i64 0, ptr %lsr.iv162.i, align 8
+  %scevgep163.i = getelementptr i8, ptr %lsr.iv162.i, i64 %60
+  %lsr.iv.next165.i = add nsw i64 %lsr.iv164.i, -1
+  %epil.iter48.cmp.not.i = icmp eq i64 %lsr.iv.next165.i, 0
+  br i1 %epil.iter48.cmp.not.i, label %B632.endif.lr.ph.i, label %B152.endif.us369.epil.i
+
+B632.endif.lr.ph.loopexit33.unr-lcssa.i:          ; preds = %B152.endif.i, %B152.endif.preheader.i
+  %.143293303.unr.i = phi i64 [ 0, %B152.endif.preheader.i ], [ %unroll_iter45.i, %B152.endif.i ]
+  %lcmp.mod44.not.i = icmp eq i64 %xtraiter47.i, 0
+  br i1 %lcmp.mod44.not.i, label %B632.endif.lr.ph.i, label %B152.endif.epil.preheader.i
+
+B152.endif.epil.preheader.i:                      ; preds = %B632.endif.lr.ph.loopexit33.unr-lcssa.i
+  %62 = shl i64 %.23.fr.i, 3
+  %63 = mul i64 %.143293303.unr.i, %62
+  %scevgep171.i = getelementptr i8, ptr %a2, i64 %63
+  br label %B152.endif.epil.i
+
+B152.endif.epil.i:                                ; preds = %B152.endif.epil.i, %B152.endif.epil.preheader.i
+  %lsr.iv174.i = phi i64 [ %xtraiter47.i, %B152.endif.epil.preheader.i ], [ %lsr.iv.next175.i, %B152.endif.epil.i ]
+  %lsr.iv172.i = phi ptr [ %scevgep171.i, %B152.endif.epil.preheader.i ], [ %scevgep173.i, %B152.endif.epil.i ]
+  store i64 0, ptr %lsr.iv172.i, align 8
+  %scevgep173.i = getelementptr i8, ptr %lsr.iv172.i, i64 %62
+  %lsr.iv.next175.i = add nsw i64 %lsr.iv174.i, -1
+  %epil.iter43.cmp.not.i = icmp eq i64 %lsr.iv.next175.i, 0
+  br i1 %epil.iter43.cmp.not.i, label %B632.endif.lr.ph.i, label %B152.endif.epil.i
+
+B632.endif.lr.ph.i:                               ; preds = %B408.B514_crit_edge.us.i, %B152.endif.epil.i, %B152.endif.us369.epil.i, %B632.endif.lr.ph.loopexit33.unr-lcssa.i, %B632.endif.lr.ph.loopexit.unr-lcssa.i
+  %.557.i = getelementptr i8, ptr %a3, i64 16
+  %.558.i = load i64, ptr %.557.i, align 8
+  %.569.i = inttoptr i64 %.558.i to ptr
+  tail call void %.569.i(ptr nonnull %a1)
+  %.877.i = mul nsw i64 %.23.fr.i, %.20.i
+  %.879.i = getelementptr i64, ptr %.51.i, i64 %.877.i
+  %.67.i.i = add i64 %.23.fr.i, -1
+  %.112138.not.i.i = icmp slt i64 %.67.i.i, 1
+  %.333.i.i = shl nsw i64 %.23.fr.i, 2
+  %.54296.idx.i.i = shl i64 %.23.fr.i, 4
+  %.54296.i.i = getelementptr i8, ptr %.879.i, i64 %.54296.idx.i.i
+  %.47300493.i.i = getelementptr i64, ptr %.879.i, i64 %.23.fr.i
+  %64 = shl i64 %.23.fr.i, 3
+  %scevgep.i1.i = getelementptr i8, ptr %.879.i, i64 %64
+  %scevgep52.i.i = getelementptr i8, ptr %scevgep.i1.i, i64 8
+  br i1 %.112138.not.i.i, label %B632.endif.lr.ph.split.us.i, label %B632.endif.preheader.i
+
+B632.endif.preheader.i:                           ; preds = %B632.endif.lr.ph.i
+  %xtraiter52.i = and i64 %..23.i, 3
+  %scevgep128.i = getelementptr i8, ptr %a2, i64 8
+  %65 = shl i64 %.20.i, 3
+  %66 = add i64 %65, 8
+  %67 = mul i64 %.23.fr.i, %66
+  %68 = getelementptr i8, ptr %a1, i64 %67
+  %scevgep144.i = getelementptr i8, ptr %68, i64 40
+  %69 = icmp eq i64 %xtraiter52.i, 0
+  %70 = icmp slt i64 %.23.fr.i, 4
+  %71 = icmp sgt i64 %.23.fr.i, 12
+  %72 = and i64 %..23.i, 9223372036854775804
+  br label %B632.endif.i
+
+B632.endif.lr.ph.split.us.i:                      ; preds = %B632.endif.lr.ph.i
+  br i1 %.266277.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.preheader.i
+
+B632.endif.us.preheader.i:                        ; preds = %B632.endif.lr.ph.split.us.i
+  %xtraiter54.i = and i64 %..23.i, 3
+  %73 = icmp eq i64 %xtraiter54.i, 0
+  br label %B632.endif.us.i
+
+B632.endif.us.i:                                  ; preds = %B732.loopexit.us.i, %B632.endif.us.preheader.i
+  %lsr.iv74.i = phi ptr [ %.51.i, %B632.endif.us.preheader.i ], [ %scevgep75.i, %B732.loopexit.us.i ]
+  %lsr.iv.i = phi ptr [ %a2, %B632.endif.us.preheader.i ], [ %scevgep.i, %B732.loopexit.us.i ]
+  %.658411420.us.i = phi i64 [ 0, %B632.endif.us.preheader.i ], [ %.665.us.i, %B732.loopexit.us.i ]
+  br i1 %73, label %B732.loopexit.us.i, label %B700.us.prol.i
+
+B700.us.prol.i:                                   ; preds = %B632.endif.us.i, %B700.us.prol.i
+  %prol.iter56.i = phi i64 [ %prol.iter56.next.i, %B700.us.prol.i ], [ 0, %B632.endif.us.i ]
+  %74 = shl nuw nsw i64 %prol.iter56.i, 3
+  %scevgep76.i = getelementptr i8, ptr %lsr.iv74.i, i64 %74
+  %.825.us.prol.i = load i64, ptr %scevgep76.i, align 8
+  %.827.us.prol.i = and i64 %.825.us.prol.i, %.38.i
+  %scevgep73.i = getelementptr i8, ptr %lsr.iv.i, i64 %74
+  store i64 %.827.us.prol.i, ptr %scevgep73.i, align 8
+  %prol.iter56.next.i = add nuw nsw i64 %prol.iter56.i, 1
+  %prol.iter56.cmp.not.i = icmp eq i64 %xtraiter54.i, %prol.iter56.next.i
+  br i1 %prol.iter56.cmp.not.i, label %B732.loopexit.us.i, label %B700.us.prol.i
+
+B732.loopexit.us.i:                               ; preds = %B700.us.prol.i, %B632.endif.us.i
+  %.665.us.i = add nuw nsw i64 %.658411420.us.i, 1
+  %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %64
+  %scevgep75.i = getelementptr i8, ptr %lsr.iv74.i, i64 %64
+  %exitcond446.not.us.i = icmp eq i64 %.665.us.i, %.20.i
+  br i1 %exitcond446.not.us.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.i
+
+B632.endif.i:                                     ; preds = %B632.endif.preheader.i, %B908.i
+  %lsr.iv140.i = phi ptr [ %a0, %B632.endif.preheader.i ], [ %scevgep141.i, %B908.i ]
+  %lsr.iv129.i = phi ptr [ %scevgep128.i, %B632.endif.preheader.i ], [ %scevgep130.i, %B908.i ]
+  %lsr.iv104.i = phi i64 [ 0, %B632.endif.preheader.i ], [ %lsr.iv.next105.i, %B908.i ]
+  %lsr.iv101.i = phi ptr [ %.51.i, %B632.endif.preheader.i ], [ %scevgep102.i, %B908.i ]
+  %lsr.iv98.i = phi ptr [ %a2, %B632.endif.preheader.i ], [ %scevgep99.i, %B908.i ]
+  %.658411420.i = phi i64 [ 0, %B632.endif.preheader.i ], [ %.665.i, %B908.i ]
+  %.665.i = add nuw nsw i64 %.658411420.i, 1
+  %.691.i = mul nsw i64 %.658411420.i, %.23.fr.i
+  %.697.i = getelementptr i64, ptr %a2, i64 %.691.i
+  %.698.i = load i64, ptr %.697.i, align 8
+  br i1 %.266277.not.i, label %B732.i, label %B700.preheader.i
+
+B700.preheader.i:                                 ; preds = %B632.endif.i
+  br i1 %69, label %B700.prol.loopexit.i, label %B700.prol.i
+
+B700.prol.i:                                      ; preds = %B700.preheader.i, %B700.prol.i
+  %prol.iter.i = phi i64 [ %prol.iter.next.i, %B700.prol.i ], [ 0, %B700.preheader.i ]
+  %75 = shl nuw nsw i64 %prol.iter.i, 3
+  %scevgep103.i = getelementptr i8, ptr %lsr.iv101.i, i64 %75
+  %.825.prol.i = load i64, ptr %scevgep103.i, align 8
+  %.827.prol.i = and i64 %.825.prol.i, %.38.i
+  %scevgep100.i = getelementptr i8, ptr %lsr.iv98.i, i64 %75
+  store i64 %.827.prol.i, ptr %scevgep100.i, align 8
+  %prol.iter.next.i = add nuw nsw i64 %prol.iter.i, 1
+  %prol.iter.cmp.not.i = icmp eq i64 %xtraiter52.i, %prol.iter.next.i
+  br i1 %prol.iter.cmp.not.i, label %B700.prol.loopexit.loopexit.i, label %B700.prol.i
+
+B700.prol.loopexit.loopexit.i:                    ; preds = %B700.prol.i
+  %76 = sub i64 %xtraiter52.i, %lsr.iv104.i
+  br label %B700.prol.loopexit.i
+
+B700.prol.loopexit.i:                             ; preds = %B700.prol.loopexit.loopexit.i, %B700.preheader.i
+  %.784403407.unr.i = phi i64 [ %..23.i, %B700.preheader.i ], [ %72, %B700.prol.loopexit.loopexit.i ]
+  %.791404406.unr.i = phi i64 [ %.691.i, %B700.preheader.i ], [ %76, %B700.prol.loopexit.loopexit.i ]
+  br i1 %70, label %B732.i, label %B700.preheader68.i
+
+B700.preheader68.i:                               ; preds = %B700.prol.loopexit.i
+  %77 = add nuw i64 %.784403407.unr.i, 4
+  %78 = shl i64 %.791404406.unr.i, 3
+  br label %B700.i
+
+_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B908.i, %B732.loopexit.us.i, %B526.endif.thread.i, %B632.endif.lr.ph.split.us.i
+  ret i64 0
+}
+;; nbgrad.kernels.sort.argsort_by_values(*float32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
+declare i64 @llvm.smax.i64(i64, i64)
+
+declare i64 @llvm.smin.i64(i64, i64)
+
+define internal noundef i64 @special(ptr nocapture readonly %a0, ptr initializes((0, 16)) %a1, ptr %a2, ptr nocapture readonly %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.20.i = load i64, ptr %a3, align 8
+  %.22.i = getelementptr i8, ptr %a3, i64 8
+  %.23.i = load i64, ptr %.22.i, align 8
+  %.23.fr.i = freeze i64 %.23.i
+  %.25.i = getelementptr i8, ptr %a3, i64 24
+  %.26.i = load i64, ptr %.25.i, align 8
+  %notmask.i = shl nsw i64 -1, %.26.i
+  %.38.i = xor i64 %notmask.i, -1
+  store i64 %.20.i, ptr %a1, align 8
+  %.48.i = getelementptr i8, ptr %a1, i64 8
+  store i64 %.23.fr.i, ptr %.48.i, align 8
+  %.51.i = getelementptr i8, ptr %a1, i64 16
+  %.93.i = icmp sgt i64 %.20.i, 0
+  br i1 %.93.i, label %B152.endif.lr.ph.i, label %B526.endif.thread.i
+
+B526.endif.thread.i:                              ; preds = %0
+  %.573446.i = getelementptr i8, ptr %a3, i64 16
+  %.574447.i = load i64, ptr %.573446.i, align 8
+  %.585448.i = inttoptr i64 %.574447.i to ptr
+  tail call void %.585448.i(ptr nonnull %a1)
+  br label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+
+B152.endif.lr.ph.i:                               ; preds = %0
+  %..23.i = tail call i64 @llvm.smax.i64(i64 %.23.fr.i, i64 0)
+  %.266278.not.i = icmp slt i64 %.23.fr.i, 1
+  br i1 %.266278.not.i, label %B152.endif.lr.ph.split.split.i, label %B152.endif.us.preheader.i
+
+B152.endif.us.preheader.i:                        ; preds = %B152.endif.lr.ph.i
+  %1 = add i64 %.26.i, -1
+  %2 = add nuw i64 %..23.i, 1
+  %3 = shl i64 %.23.fr.i, 2
+  %4 = shl i64 %.23.fr.i, 3
+  %5 = icmp sgt i64 %.26.i, 0
+  br label %B208.us.preheader.i
+
+B208.us.preheader.i:                              ; preds = %B408.B514_crit_edge.us.i, %B152.endif.us.preheader.i
+  %lsr.iv163.i = phi ptr [ %scevgep164.i, %B408.B514_crit_edge.us.i ], [ %.51.i, %B152.endif.us.preheader.i ]
+  %lsr.iv159.i = phi ptr [ %scevgep160.i, %B408.B514_crit_edge.us.i ], [ %a0, %B152.endif.us.preheader.i ]
+  %.143294304.us.i = phi i64 [ %.150.us.i, %B408.B514_crit_edge.us.i ], [ 0, %B152.endif.us.preheader.i ]
+  br label %B208.us.i
+
+B276.us.i:                                        ; preds = %B208.us.i
+  %.176.us.i = mul nuw nsw i64 %.143294304.us.i, %.23.fr.i
+  %.150.us.i = add nuw nsw i64 %.143294304.us.i, 1
+  %6 = and i64 %.318.us.i, 4611686018427387904
+  %.351.us.i = icmp eq i64 %6, 0
+  %or.cond.us.i = select i1 %5, i1 %.351.us.i, i1 false
+  br i1 %or.cond.us.i, label %B322.us.i, label %B374.endif.us.i
+
+B322.us.i:                                        ; preds = %B276.us.i, %B344.us.i
+  %shift.2.2.us.i = phi i64 [ %.357.us.i, %B344.us.i ], [ 0, %B276.us.i ]
+  %exitcond.not.i = icmp eq i64 %shift.2.2.us.i, %1
+  br i1 %exitcond.not.i, label %B374.endif.us.i, label %B344.us.i
+
+B344.us.i:                                        ; preds = %B322.us.i
+  %.357.us.i = add nuw nsw i64 %shift.2.2.us.i, 1
+  %.377.us.i = sub nsw i64 61, %shift.2.2.us.i
+  %7 = shl nuw i64 1, %.377.us.i
+  %8 = and i64 %7, %.318.us.i
+  %.383.us.i = icmp eq i64 %8, 0
+  br i1 %.383.us.i, label %B322.us.i, label %B374.endif.us.i
+
+B374.endif.us.i:                                  ; preds = %B344.us.i, %B322.us.i, %B276.us.i
+  %shift.3.1.us.i = phi i64 [ 0, %B276.us.i ], [ %.357.us.i, %B344.us.i ], [ %.26.i, %B322.us.i ]
+  br label %B410.us.i
+
+B410.us.i:                                        ; preds = %B410.us.i, %B374.endif.us.i
+  %lost.3.1289.us.i = phi i64 [ 0, %B374.endif.us.i ], [ %.537.us.i, %B410.us.i ]
+  %.487285287.us.i = phi i64 [ 0, %B374.endif.us.i ], [ %.494.us.i, %B410.us.i ]
+  %.494.us.i = add nuw nsw i64 %.487285287.us.i, 1
+  %9 = shl i64 %.487285287.us.i, 2
+  %scevgep166.i = getelementptr i8, ptr %lsr.iv159.i, i64 %9
+  %.523.us.i = load float, ptr %scevgep166.i, align 4
+  %.524.us.i = fpext float %.523.us.i to double
+  %.525.us.i = fadd double %.524.us.i, 0.000000e+00
+  %.526.us.i = bitcast double %.525.us.i to i64
+  %isneg.us.i = icmp slt i64 %.526.us.i, 0
+  %.528.us.i = select i1 %isneg.us.i, i64 9223372036854775807, i64 0
+  %.529.us.i = xor i64 %.528.us.i, %.526.us.i
+  %.530.us.i = fcmp uno float %.523.us.i, 0.000000e+00
+  %.531.us.i = select i1 %.530.us.i, i64 9223372036854775807, i64 %.529.us.i
+  %.533.us.i = shl i64 %.531.us.i, %shift.3.1.us.i
+  %.535.us.i = and i64 %.533.us.i, %.38.i
+  %.537.us.i = or i64 %.535.us.i, %lost.3.1289.us.i
+  %.542.us.i = and i64 %.533.us.i, %notmask.i
+  %.543.us.i = or i64 %.542.us.i, %.487285287.us.i
+  %10 = shl i64 %.487285287.us.i, 3
+  %scevgep165.i = getelementptr i8, ptr %lsr.iv163.i, i64 %10
+  store i64 %.543.us.i, ptr %scevgep165.i, align 8
+  %exitcond437.not.i = icmp eq i64 %.23.fr.i, %.494.us.i
+  br i1 %exitcond437.not.i, label %B408.B514_crit_edge.us.i, label %B410.us.i
+
+B208.us.i:                                        ; preds = %B208.us.i, %B208.us.preheader.i
+  %lsr.iv161.i = phi ptr [ %lsr.iv159.i, %B208.us.preheader.i ], [ %scevgep162.i, %B208.us.i ]
+  %lsr.iv157.i = phi i64 [ %2, %B208.us.preheader.i ], [ %lsr.iv.next158.i, %B208.us.i ]
+  %used.2.1281.us.i = phi i64 [ 0, %B208.us.preheader.i ], [ %.318.us.i, %B208.us.i ]
+  %.306.us.i = load float, ptr %lsr.iv161.i, align 4
+  %.307.us.i = fpext float %.306.us.i to double
+  %.308.us.i = fadd double %.307.us.i, 0.000000e+00
+  %.309.us.i = bitcast double %.308.us.i to i64
+  %isneg271.us.i = icmp slt i64 %.309.us.i, 0
+  %.311.us.i = select i1 %isneg271.us.i, i64 9223372036854775807, i64 0
+  %.312.us.i = xor i64 %.311.us.i, %.309.us.i
+  %.313.us.i = fcmp uno float %.306.us.i, 0.000000e+00
+  %.314.us.i = select i1 %.313.us.i, i64 9223372036854775807, i64 %.312.us.i
+  %.315.us.i = ashr i64 %.314.us.i, 63
+  %.316.us.i = xor i64 %.315.us.i, %.314.us.i
+  %.318.us.i = or i64 %.316.us.i, %used.2.1281.us.i
+  %lsr.iv.next158.i = add i64 %lsr.iv157.i, -1
+  %scevgep162.i = getelementptr i8, ptr %lsr.iv161.i, i64 4
+  %.266.us.i = icmp sgt i64 %lsr.iv.next158.i, 1
+  br i1 %.266.us.i, label %B208.us.i, label %B276.us.i
+
+B408.B514_crit_edge.us.i:                         ; preds = %B410.us.i
+  %.559.us.i = getelementptr i64, ptr %a2, i64 %.176.us.i
+  store i64 %.537.us.i, ptr %.559.us.i, align 8
+  %scevgep160.i = getelementptr i8, ptr %lsr.iv159.i, i64 %3
+  %scevgep164.i = getelementptr i8, ptr %lsr.iv163.i, i64 %4
+  %exitcond438.not.i = icmp eq i64 %.20.i, %.150.us.i
+  br i1 %exitcond438.not.i, label %B632.endif.lr.ph.i, label %B208.us.preheader.i
+
+B152.endif.lr.ph.split.split.i:                   ; preds = %B152.endif.lr.ph.i
+  %11 = icmp sgt i64 %.26.i, 0
+  %xtraiter40.i = and i64 %.20.i, 3
+  %12 = icmp samesign ult i64 %.20.i, 4
+  br i1 %11, label %B152.endif.us378.preheader.i, label %B152.endif.preheader.i
+
+B152.endif.preheader.i:                           ; preds = %B152.endif.lr.ph.split.split.i
+  br i1 %12, label %B632.endif.lr.ph.loopexit38.unr-lcssa.i, label %B152.endif.preheader.new.i
+
+B152.endif.preheader.new.i:                       ; preds = %B152.endif.preheader.i
+  %unroll_iter.i = and i64 %.20.i, 9223372036854775804
+  %13 = mul i64 %.23.fr.i, 24
+  %14 = shl i64 %.23.fr.i, 5
+  %15 = shl i64 %.23.fr.i, 4
+  %sunkaddr195.i = shl i64 %.23.fr.i, 3
+  br label %B152.endif.i
+
+B152.endif.us378.preheader.i:                     ; preds = %B152.endif.lr.ph.split.split.i
+  br i1 %12, label %B632.endif.lr.ph.loopexit.unr-lcssa.i, label %B152.endif.us378.preheader.new.i
+
+B152.endif.us378.preheader.new.i:                 ; preds = %B152.endif.us378.preheader.i
+  %unroll_iter43.i = and i64 %.20.i, 9223372036854775804
+  %16 = mul i64 %.23.fr.i, 24
+  %17 = shl i64 %.23.fr.i, 5
+  %18 = shl i64 %.23.fr.i, 4
+  %sunkaddr.i = shl i64 %.23.fr.i, 3
+  br label %B152.endif.us378.i
+
+B152.endif.us378.i:                               ; preds = %B152.endif.us378.i, %B152.endif.us378.preheader.new.i
+  %lsr.iv142.i = phi ptr [ %scevgep143.i, %B152.endif.us378.i ], [ %a2, %B152.endif.us378.preheader.new.i ]
+  %.143294304.us380.i = phi i64 [ %.150.us382.3.i, %B152.endif.us378.i ], [ 0, %B152.endif.us378.preheader.new.i ]
+  store i64 0, ptr %lsr.iv142.i, align 8
+  %sunkaddr168.i = getelementptr i8, ptr %lsr.iv142.i, i64 %sunkaddr.i
+  store i64 0, ptr %sunkaddr168.i, align 8
+  %scevgep145.i = getelementptr i8, ptr %lsr.iv142.i, i64 %18
+  store i64 0, ptr %scevgep145.i, align 8
+  %.150.us382.3.i = add nuw nsw i64 %.143294304.us380.i, 4
+  %scevgep144.i = getelementptr i8, ptr %lsr.iv142.i, i64 %16
+  store i64 0, ptr %scevgep144.i, align 8
+  %scevgep143.i = getelementptr i8, ptr %lsr.iv142.i, i64 %17
+  %niter44.ncmp.3.i = icmp eq i64 %unroll_iter43.i, %.150.us382.3.i
+  br i1 %niter44.ncmp.3.i, label %B632.endif.lr.ph.loopexit.unr-lcssa.i, label %B152.endif.us378.i
+
+B700.i:                                           ; preds = %B700.preheader54.i, %B700.i
+  %lsr.iv94.i = phi i64 [ %67, %B700.preheader54.i ], [ %lsr.iv.next95.i, %B700.i ]
+  %lsr.iv91.i = phi i64 [ %66, %B700.preheader54.i ], [ %lsr.iv.next92.i, %B700.i ]
+  %sunkaddr169.i = getelementptr i8, ptr %a1, i64 %lsr.iv94.i
+  %sunkaddr170.i = getelementptr i8, ptr %sunkaddr169.i, i64 16
+  %.841.i = load i64, ptr %sunkaddr170.i, align 8
+  %.843.i = and i64 %.841.i, %.38.i
+  %sunkaddr171.i = getelementptr i8, ptr %a2, i64 %lsr.iv94.i
+  store i64 %.843.i, ptr %sunkaddr171.i, align 8
+  %sunkaddr173.i = getelementptr i8, ptr %sunkaddr169.i, i64 24
+  %.841.1.i = load i64, ptr %sunkaddr173.i, align 8
+  %.843.1.i = and i64 %.841.1.i, %.38.i
+  %sunkaddr175.i = getelementptr i8, ptr %sunkaddr171.i, i64 8
+  store i64 %.843.1.i, ptr %sunkaddr175.i, align 8
+  %sunkaddr177.i = getelementptr i8, ptr %sunkaddr169.i, i64 32
+  %.841.2.i = load i64, ptr %sunkaddr177.i, align 8
+  %.843.2.i = and i64 %.841.2.i, %.38.i
+  %sunkaddr179.i = getelementptr i8, ptr %sunkaddr171.i, i64 16
+  store i64 %.843.2.i, ptr %sunkaddr179.i, align 8
+  %sunkaddr181.i = getelementptr i8, ptr %sunkaddr169.i, i64 40
+  %.841.3.i = load i64, ptr %sunkaddr181.i, align 8
+  %.843.3.i = and i64 %.841.3.i, %.38.i
+  %sunkaddr183.i = getelementptr i8, ptr %sunkaddr171.i, i64 24
+  store i64 %.843.3.i, ptr %sunkaddr183.i, align 8
+  %lsr.iv.next92.i = add i64 %lsr.iv91.i, -4
+  %lsr.iv.next95.i = add i64 %lsr.iv94.i, 32
+  %.801.3.i = icmp sgt i64 %lsr.iv.next92.i, 4
+  br i1 %.801.3.i, label %B700.i, label %B732.i
+
+B732.i:                                           ; preds = %B700.i, %B700.prol.loopexit.i, %B632.endif.i
+  %.853.not.i = icmp eq i64 %.714.i, 0
+  br i1 %.853.not.i, label %B908.i, label %B744.i
+
+B744.i:                                           ; preds = %B732.i
+  %19 = getelementptr float, ptr %a0, i64 %.707.i
+  %.21.i.i = load i64, ptr %.713.i, align 8
+  %.25.i.i = getelementptr float, ptr %19, i64 %.21.i.i
+  %.26.i.i = load float, ptr %.25.i.i, align 4
+  %.33.i.i = fcmp uno float %.26.i.i, 0.000000e+00
+  %.27.i.i = fpext float %.26.i.i to double
+  %.28.i.i = fadd double %.27.i.i, 0.000000e+00
+  %.29.i.i = bitcast double %.28.i.i to i64
+  %isneg.i.i = icmp slt i64 %.29.i.i, 0
+  %.31.i.i = select i1 %isneg.i.i, i64 9223372036854775807, i64 0
+  %.32.i.i = xor i64 %.31.i.i, %.29.i.i
+  %.34.i.i = select i1 %.33.i.i, i64 9223372036854775807, i64 %.32.i.i
+  %invariant.gep.i = getelementptr i8, ptr %.713.i, i64 -8
+  br label %B102.i.i
+
+B102.i.i:                                         ; preds = %B457.i.i, %B744.i
+  %lsr.iv116.i = phi ptr [ %scevgep117.i, %B457.i.i ], [ %lsr.iv114.i, %B744.i ]
+  %last.2.0145.i.i = phi i64 [ %last.3.1.i.i, %B457.i.i ], [ %.34.i.i, %B744.i ]
+  %steps.3.0144.i.i = phi i64 [ %steps.4.1.i.i, %B457.i.i ], [ 0, %B744.i ]
+  %.126139142.i.i = phi i64 [ %.133.i.i, %B457.i.i ], [ 1, %B744.i ]
+  %.133.i.i = add nuw i64 %.126139142.i.i, 1
+  %.163.i.i = getelementptr i64, ptr %.713.i, i64 %.126139142.i.i
+  %.164.i.i = load i64, ptr %.163.i.i, align 8
+  %.172.i.i = getelementptr float, ptr %19, i64 %.164.i.i
+  %.173.i.i = load float, ptr %.172.i.i, align 4
+  %.174.i.i = fpext float %.173.i.i to double
+  %.175.i.i = fadd double %.174.i.i, 0.000000e+00
+  %.176.i.i = bitcast double %.175.i.i to i64
+  %isneg132.i.i = icmp slt i64 %.176.i.i, 0
+  %.178.i.i = select i1 %isneg132.i.i, i64 9223372036854775807, i64 0
+  %.179.i.i = xor i64 %.178.i.i, %.176.i.i
+  %.180.i.i = fcmp uno float %.173.i.i, 0.000000e+00
+  %.181.i.i = select i1 %.180.i.i, i64 9223372036854775807, i64 %.179.i.i
+  %.187.not.i.i = icmp slt i64 %.181.i.i, %last.2.0145.i.i
+  br i1 %.187.not.i.i, label %B202.i.i, label %B457.i.i
+
+B202.i.i:                                         ; preds = %B102.i.i
+  %sunkaddr184.i = shl i64 %.126139142.i.i, 3
+  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %sunkaddr184.i
+  %.247.i.i = load i64, ptr %gep.i, align 8
+  %.251.i.i = getelementptr float, ptr %19, i64 %.247.i.i
+  %.252.i.i = load float, ptr %.251.i.i, align 4
+  %.253.i.i = fpext float %.252.i.i to double
+  %.254.i.i = fadd double %.253.i.i, 0.000000e+00
+  %.255.i.i = bitcast double %.254.i.i to i64
+  %isneg133.i.i = icmp slt i64 %.255.i.i, 0
+  %.257.i.i = select i1 %isneg133.i.i, i64 9223372036854775807, i64 0
+  %.258.i.i = xor i64 %.257.i.i, %.255.i.i
+  %.259.i.i = fcmp uno float %.252.i.i, 0.000000e+00
+  %.260.i.i = select i1 %.259.i.i, i64 9223372036854775807, i64 %.258.i.i
+  %.262.i.i = icmp sgt i64 %.260.i.i, %.181.i.i
+  br i1 %.262.i.i, label %B276.preheader.i.i, label %B410.i.i
+
+B276.preheader.i.i:                               ; preds = %B202.i.i
+  %20 = add i64 %.126139142.i.i, %steps.3.0144.i.i
+  br label %B276.i.i
+
+B276.i.i:                                         ; preds = %B336.i.i, %B276.preheader.i.i
+  %lsr.iv111.i = phi i64 [ %lsr.iv.next112.i, %B336.i.i ], [ 0, %B276.preheader.i.i ]
+  %steps.2.3.i.i = phi i64 [ %.287.i.i, %B336.i.i ], [ %steps.3.0144.i.i, %B276.preheader.i.i ]
+  %21 = add nsw i64 %lsr.iv111.i, %.126139142.i.i
+  %22 = shl i64 %lsr.iv111.i, 3
+  %scevgep120.i = getelementptr i8, ptr %lsr.iv116.i, i64 %22
+  %scevgep121.i = getelementptr i8, ptr %scevgep120.i, i64 -8
+  %.271.i.i = load i64, ptr %scevgep121.i, align 8
+  store i64 %.271.i.i, ptr %scevgep120.i, align 8
+  %.297.i.i = icmp sgt i64 %21, 1
+  br i1 %.297.i.i, label %B336.i.i, label %B410.i.i
+
+B336.i.i:                                         ; preds = %B276.i.i
+  %.287.i.i = add i64 %steps.2.3.i.i, 1
+  %scevgep119.i = getelementptr i8, ptr %scevgep120.i, i64 -16
+  %.319.i.i = load i64, ptr %scevgep119.i, align 8
+  %.323.i.i = getelementptr float, ptr %19, i64 %.319.i.i
+  %.324.i.i = load float, ptr %.323.i.i, align 4
+  %.325.i.i = fpext float %.324.i.i to double
+  %.326.i.i = fadd double %.325.i.i, 0.000000e+00
+  %.327.i.i = bitcast double %.326.i.i to i64
+  %isneg134.i.i = icmp slt i64 %.327.i.i, 0
+  %.329.i.i = select i1 %isneg134.i.i, i64 9223372036854775807, i64 0
+  %.330.i.i = xor i64 %.329.i.i, %.327.i.i
+  %.331.i.i = fcmp uno float %.324.i.i, 0.000000e+00
+  %.332.i.i = select i1 %.331.i.i, i64 9223372036854775807, i64 %.330.i.i
+  %.334.i.i = icmp sgt i64 %.332.i.i, %.181.i.i
+  %lsr.iv.next112.i = add nsw i64 %lsr.iv111.i, -1
+  br i1 %.334.i.i, label %B276.i.i, label %B336.i.B410.i.loopexit_crit_edge.i
+
+B336.i.B410.i.loopexit_crit_edge.i:               ; preds = %B336.i.i
+  %23 = add nsw i64 %lsr.iv.next112.i, %.126139142.i.i
+  br label %B410.i.i
+
+B410.i.i:                                         ; preds = %B276.i.i, %B336.i.B410.i.loopexit_crit_edge.i, %B202.i.i
+  %steps.5.2.i.i = phi i64 [ %steps.3.0144.i.i, %B202.i.i ], [ %.287.i.i, %B336.i.B410.i.loopexit_crit_edge.i ], [ %20, %B276.i.i ]
+  %place.3.2.i.i = phi i64 [ %.126139142.i.i, %B202.i.i ], [ %23, %B336.i.B410.i.loopexit_crit_edge.i ], [ 0, %B276.i.i ]
+  %.358.i.i = getelementptr i64, ptr %.713.i, i64 %place.3.2.i.i
+  store i64 %.164.i.i, ptr %.358.i.i, align 8
+  %.367.i.i = icmp sgt i64 %steps.5.2.i.i, %.365.i.i
+  br i1 %.367.i.i, label %B808.i, label %B457.i.i
+
+B457.i.i:                                         ; preds = %B410.i.i, %B102.i.i
+  %steps.4.1.i.i = phi i64 [ %steps.3.0144.i.i, %B102.i.i ], [ %steps.5.2.i.i, %B410.i.i ]
+  %last.3.1.i.i = phi i64 [ %.181.i.i, %B102.i.i ], [ %last.2.0145.i.i, %B410.i.i ]
+  %scevgep117.i = getelementptr i8, ptr %lsr.iv116.i, i64 8
+  %exitcond.not.i.i = icmp eq i64 %.133.i.i, %.23.fr.i
+  br i1 %exitcond.not.i.i, label %B908.i, label %B102.i.i
+
+B808.i:                                           ; preds = %B410.i.i
+  br i1 %60, label %B36.i.i, label %B200.endif.lr.ph.i.i
+
+B36.i.i:                                          ; preds = %B808.i, %B36.i.i
+  %lsr.iv122.i = phi i64 [ %lsr.iv.next123.i, %B36.i.i ], [ -2, %B808.i ]
+  %24 = add i64 %lsr.iv122.i, 3
+  %.36.i.i = lshr i64 %.23.fr.i, %24
+  %.37.i.i = icmp samesign ugt i64 %.36.i.i, 12
+  %lsr.iv.next123.i = add i64 %lsr.iv122.i, 1
+  br i1 %.37.i.i, label %B36.i.i, label %B162.endif.i.i
+
+B198.loopexit.i.i:                                ; preds = %B576.i.i, %B200.endif.i.i
+  %exitcond.not.i3.i = icmp eq i64 %.177.i.i, %34
+  br i1 %exitcond.not.i3.i, label %B600.endif.i.i, label %B200.endif.i.i
+
+B274.i.i:                                         ; preds = %B274.preheader23.i.i, %B274.i.i
+  %lsr.iv133.i = phi i64 [ %36, %B274.preheader23.i.i ], [ %lsr.iv.next134.i, %B274.i.i ]
+  %lsr.iv125.i = phi i64 [ %37, %B274.preheader23.i.i ], [ %lsr.iv.next126.i, %B274.i.i ]
+  %scevgep131.i = getelementptr i8, ptr %lsr.iv129.i, i64 %lsr.iv125.i
+  %scevgep132.i = getelementptr i8, ptr %scevgep131.i, i64 4
+  %.340.i.i = load float, ptr %scevgep131.i, align 4
+  %.341.i.i = fpext float %.340.i.i to double
+  %.342.i.i = fadd double %.341.i.i, 0.000000e+00
+  %.343.i.i = bitcast double %.342.i.i to i64
+  %isneg.i6.i = icmp slt i64 %.343.i.i, 0
+  %.345.i.i = select i1 %isneg.i6.i, i64 9223372036854775807, i64 0
+  %.346.i.i = xor i64 %.345.i.i, %.343.i.i
+  %.347.i.i = fcmp uno float %.340.i.i, 0.000000e+00
+  %.348.i.i = select i1 %.347.i.i, i64 9223372036854775807, i64 %.346.i.i
+  %25 = shl i64 %lsr.iv125.i, 1
+  %scevgep127.i = getelementptr i8, ptr %scevgep124.i, i64 %25
+  %scevgep128.i = getelementptr i8, ptr %scevgep127.i, i64 -8
+  store i64 %.348.i.i, ptr %scevgep128.i, align 8
+  %.340.1.i.i = load float, ptr %scevgep132.i, align 4
+  %.341.1.i.i = fpext float %.340.1.i.i to double
+  %.342.1.i.i = fadd double %.341.1.i.i, 0.000000e+00
+  %.343.1.i.i = bitcast double %.342.1.i.i to i64
+  %isneg.1.i.i = icmp slt i64 %.343.1.i.i, 0
+  %.345.1.i.i = select i1 %isneg.1.i.i, i64 9223372036854775807, i64 0
+  %.346.1.i.i = xor i64 %.345.1.i.i, %.343.1.i.i
+  %.347.1.i.i = fcmp uno float %.340.1.i.i, 0.000000e+00
+  %.348.1.i.i = select i1 %.347.1.i.i, i64 9223372036854775807, i64 %.346.1.i.i
+  store i64 %.348.1.i.i, ptr %scevgep127.i, align 8
+  %ov.i.i = icmp ugt i64 %lsr.iv133.i, 1
+  %lsr.iv.next126.i = add i64 %lsr.iv125.i, 8
+  %lsr.iv.next134.i = add i64 %lsr.iv133.i, -2
+  br i1 %ov.i.i, label %B274.i.i, label %B366.endif.preheader.i.i
+
+B366.endif.preheader.i.i:                         ; preds = %B274.i.i, %B274.prol.loopexit.i.i
+  %26 = add i64 %.213.i.i, -2
+  %.584.prol.i.i = add i64 %.205.i.i, 1
+  %27 = sub i64 %.205.i.i, %.213.i.i
+  %sunkaddr193.i = shl i64 %.205.i.i, 3
+  %sunkaddr194.i = getelementptr i8, ptr %.47300490.i.i, i64 %sunkaddr193.i
+  br label %B366.endif.i.i
+
+B576.i.i:                                         ; preds = %B522.endif.i.i, %B522.endif.prol.loopexit.i.i, %B482.endif.i.i
+  %place.4.2.lcssa.i.i = phi i64 [ %place.3.2.lcssa.i.i, %B482.endif.i.i ], [ %.804.lcssa.unr.i.i, %B522.endif.prol.loopexit.i.i ], [ %.804.1.i.i, %B522.endif.i.i ]
+  %.815.i.i = getelementptr i64, ptr %.895.i, i64 %place.4.2.lcssa.i.i
+  store i64 %.482.i.i, ptr %.815.i.i, align 8
+  %.822.i.i = getelementptr i64, ptr %order.3.0495507.i.i, i64 %place.4.2.lcssa.i.i
+  store i64 %.444372387.i.i, ptr %.822.i.i, align 8
+  %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
+  %.438.i.i = icmp sgt i64 %.437370388.i.i, 1
+  br i1 %.438.i.i, label %B366.endif.i.i, label %B198.loopexit.i.i
+
+B634.loopexit.i.i:                                ; preds = %B678.backedge.i.i, %B636.endif.i.i
+  %.952.i.i = icmp sgt i64 %.896.0.i.i, 1
+  br i1 %.952.i.i, label %B636.endif.i.i, label %B908.i
+
+B680.i.i:                                         ; preds = %B680.preheader.i.i, %B678.backedge.i.i
+  %.1018.0.i.i = phi i64 [ %.1087.i.i, %B678.backedge.i.i ], [ 0, %B680.preheader.i.i ]
+  %.1073443.i.i = phi i64 [ %.1083.i.i, %B678.backedge.i.i ], [ %.1051330337.i.i, %B680.preheader.i.i ]
+  %.1087.i.i = add nuw nsw i64 %.1018.0.i.i, 2
+  %.1113.i.i = mul nsw i64 %.1018.0.i.i, %.23.fr.i
+  %.1115.i.i = ashr i64 %.1113.i.i, %.896.0.i.i
+  %.1116.i.i = or disjoint i64 %.1018.0.i.i, 1
+  %.1118.i.i = mul nsw i64 %.1116.i.i, %.23.fr.i
+  %.1120.i.i = ashr i64 %.1118.i.i, %.896.0.i.i
+  %.1123.i.i = mul nsw i64 %.1087.i.i, %.23.fr.i
+  %.1125.i.i = ashr i64 %.1123.i.i, %.896.0.i.i
+  %.30.i.i.i = add nsw i64 %.1120.i.i, -1
+  %.40.i.i.i = sub nsw i64 %.1120.i.i, %.1115.i.i
+  %.42.i.i.i = sub nsw i64 %.1125.i.i, %.1120.i.i
+  %.44.i.i.i = tail call i64 @llvm.smin.i64(i64 %.42.i.i.i, i64 %.40.i.i.i)
+  %.130104.not.i.i.i = icmp slt i64 %.44.i.i.i, 1
+  br i1 %.130104.not.i.i.i, label %B444.i.i.i, label %B108.endif.endif.preheader.i.i.i
+
+B108.endif.endif.preheader.i.i.i:                 ; preds = %B680.i.i
+  %.35.i.i.i = add nsw i64 %.1125.i.i, -1
+  %28 = shl i64 %.1115.i.i, 3
+  %scevgep11.i.i.i = getelementptr i8, ptr %other_order.3.0449.i.i, i64 %28
+  %scevgep13.i.i.i = getelementptr i8, ptr %other_keys.2.0448.i.i, i64 %28
+  br label %B108.endif.endif.i.i.i
+
+B444.i.i.i:                                       ; preds = %B108.endif.endif.i.i.i, %B680.i.i
+  %left.2.0.lcssa.i.i.i = phi i64 [ %.1115.i.i, %B680.i.i ], [ %.229.i.i.i, %B108.endif.endif.i.i.i ]
+  %right.2.0.lcssa.i.i.i = phi i64 [ %.1120.i.i, %B680.i.i ], [ %.224.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_left.2.0.lcssa.i.i.i = phi i64 [ %.30.i.i.i, %B680.i.i ], [ %.290.i.i.i, %B108.endif.endif.i.i.i ]
+  %.306.i.i.i = shl nsw i64 %.44.i.i.i, 1
+  %.309.i.i.i = sub nsw i64 %.1125.i.i, %.1115.i.i
+  %.312.i.i.i = icmp slt i64 %.306.i.i.i, %.309.i.i.i
+  br i1 %.312.i.i.i, label %B468.i.i.i, label %B678.backedge.i.i
+
+B468.i.i.i:                                       ; preds = %B444.i.i.i
+  %.316.not.i.i.i = icmp sgt i64 %left.2.0.lcssa.i.i.i, %last_left.2.0.lcssa.i.i.i
+  %spec.select.i.i.i = select i1 %.316.not.i.i.i, i64 %right.2.0.lcssa.i.i.i, i64 %left.2.0.lcssa.i.i.i
+  %.341.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %spec.select.i.i.i
+  %.342.i.i.i = load i64, ptr %.341.i.i.i, align 8
+  %.347.i.i.i = add nsw i64 %.44.i.i.i, %.1115.i.i
+  %.349.i.i.i = getelementptr i64, ptr %other_keys.2.0448.i.i, i64 %.347.i.i.i
+  store i64 %.342.i.i.i, ptr %.349.i.i.i, align 8
+  %.354.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %spec.select.i.i.i
+  %.355.i.i.i = load i64, ptr %.354.i.i.i, align 8
+  %.366.i.i.i = getelementptr i64, ptr %other_order.3.0449.i.i, i64 %.347.i.i.i
+  store i64 %.355.i.i.i, ptr %.366.i.i.i, align 8
+  br label %B678.backedge.i.i
+
+B108.endif.endif.i.i.i:                           ; preds = %B108.endif.endif.i.i.i, %B108.endif.endif.preheader.i.i.i
+  %lsr.iv.i.i.i = phi i64 [ %.1125.i.i, %B108.endif.endif.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_right.2.0110.i.i.i = phi i64 [ %.35.i.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.295.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_left.2.0109.i.i.i = phi i64 [ %.30.i.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.290.i.i.i, %B108.endif.endif.i.i.i ]
+  %right.2.0108.i.i.i = phi i64 [ %.1120.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.224.i.i.i, %B108.endif.endif.i.i.i ]
+  %left.2.0107.i.i.i = phi i64 [ %.1115.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.229.i.i.i, %B108.endif.endif.i.i.i ]
+  %.136102105.i.i.i = phi i64 [ 0, %B108.endif.endif.preheader.i.i.i ], [ %.143.i.i.i, %B108.endif.endif.i.i.i ]
+  %.143.i.i.i = add nuw nsw i64 %.136102105.i.i.i, 1
+  %.171.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %right.2.0108.i.i.i
+  %.172.i.i.i = load i64, ptr %.171.i.i.i, align 8
+  %.175.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %left.2.0107.i.i.i
+  %.176.i.i.i = load i64, ptr %.175.i.i.i, align 8
+  %.6.i.i.i.i = xor i64 %.176.i.i.i, -1
+  %.7.i.i.i.i = and i64 %.172.i.i.i, %.6.i.i.i.i
+  %29 = xor i64 %.176.i.i.i, %.172.i.i.i
+  %.9.i.i.i.i = xor i64 %29, -1
+  %.10.i.i.i.i = sub nsw i64 %.172.i.i.i, %.176.i.i.i
+  %.11.i.i.i.i = and i64 %.10.i.i.i.i, %.9.i.i.i.i
+  %.12.i.i.i.i = or i64 %.11.i.i.i.i, %.7.i.i.i.i
+  %.13.i.i.i.i = ashr i64 %.12.i.i.i.i, 63
+  %.203.i.i.i = sub nsw i64 %right.2.0108.i.i.i, %left.2.0107.i.i.i
+  %.204.i.i.i = and i64 %.13.i.i.i.i, %.203.i.i.i
+  %.206.i.i.i = add nsw i64 %.204.i.i.i, %left.2.0107.i.i.i
+  %.208.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %.206.i.i.i
+  %.209.i.i.i = load i64, ptr %.208.i.i.i, align 8
+  %30 = shl i64 %.136102105.i.i.i, 3
+  %scevgep14.i.i.i = getelementptr i8, ptr %scevgep13.i.i.i, i64 %30
+  store i64 %.209.i.i.i, ptr %scevgep14.i.i.i, align 8
+  %.216.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %.206.i.i.i
+  %.217.i.i.i = load i64, ptr %.216.i.i.i, align 8
+  %scevgep12.i.i.i = getelementptr i8, ptr %scevgep11.i.i.i, i64 %30
+  store i64 %.217.i.i.i, ptr %scevgep12.i.i.i, align 8
+  %.235.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %last_right.2.0110.i.i.i
+  %.236.i.i.i = load i64, ptr %.235.i.i.i, align 8
+  %.239.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %last_left.2.0109.i.i.i
+  %.240.i.i.i = load i64, ptr %.239.i.i.i, align 8
+  %.6.i1.i.i.i = xor i64 %.240.i.i.i, -1
+  %.7.i2.i.i.i = and i64 %.236.i.i.i, %.6.i1.i.i.i
+  %31 = xor i64 %.240.i.i.i, %.236.i.i.i
+  %.9.i3.i.i.i = xor i64 %31, -1
+  %.10.i4.i.i.i = sub nsw i64 %.236.i.i.i, %.240.i.i.i
+  %.11.i5.i.i.i = and i64 %.10.i4.i.i.i, %.9.i3.i.i.i
+  %.12.i6.i.i.i = or i64 %.11.i5.i.i.i, %.7.i2.i.i.i
+  %.13.i7.i.i.i = ashr i64 %.12.i6.i.i.i, 63
+  %.227.i.i.i = add i64 %left.2.0107.i.i.i, 1
+  %.229.i.i.i = add i64 %.227.i.i.i, %.13.i.i.i.i
+  %.224.i.i.i = sub nsw i64 %right.2.0108.i.i.i, %.13.i.i.i.i
+  %.267.i.i.i = sub nsw i64 %last_left.2.0109.i.i.i, %last_right.2.0110.i.i.i
+  %.268.i.i.i = and i64 %.13.i7.i.i.i, %.267.i.i.i
+  %.270.i.i.i = add nsw i64 %.268.i.i.i, %last_right.2.0110.i.i.i
+  %.272.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %.270.i.i.i
+  %.273.i.i.i = load i64, ptr %.272.i.i.i, align 8
+  %sunkaddr187.i = shl i64 %lsr.iv.i.i.i, 3
+  %gep6.i = getelementptr i8, ptr %invariant.gep5.i, i64 %sunkaddr187.i
+  store i64 %.273.i.i.i, ptr %gep6.i, align 8
+  %.281.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %.270.i.i.i
+  %.282.i.i.i = load i64, ptr %.281.i.i.i, align 8
+  %gep8.i = getelementptr i8, ptr %invariant.gep7.i, i64 %sunkaddr187.i
+  store i64 %.282.i.i.i, ptr %gep8.i, align 8
+  %.290.i.i.i = add nsw i64 %.13.i7.i.i.i, %last_left.2.0109.i.i.i
+  %.293.neg.i.i.i = xor i64 %.13.i7.i.i.i, -1
+  %.295.i.i.i = add i64 %last_right.2.0110.i.i.i, %.293.neg.i.i.i
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %exitcond.not.i.i.i = icmp eq i64 %.44.i.i.i, %.143.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B444.i.i.i, label %B108.endif.endif.i.i.i
+
+B678.backedge.i.i:                                ; preds = %B468.i.i.i, %B444.i.i.i
+  %.1083.i.i = add nsw i64 %.1073443.i.i, -1
+  %.1074.i.i = icmp sgt i64 %.1073443.i.i, 1
+  br i1 %.1074.i.i, label %B680.i.i, label %B634.loopexit.i.i
+
+B162.endif.i.i:                                   ; preds = %B36.i.i
+  %32 = and i64 %lsr.iv122.i, 1
+  %.64.not.not.i.not.not.i = icmp eq i64 %32, 0
+  %spec.select.i.i = select i1 %.64.not.not.i.not.not.i, ptr %.54296.i.i, ptr %.713.i
+  %spec.select335.i.i = select i1 %.64.not.not.i.not.not.i, ptr %.713.i, ptr %.54296.i.i
+  %.120.not.i.i = icmp ne i64 %lsr.iv.next123.i, 61
+  %33 = add i64 %lsr.iv122.i, 2
+  %.82.i.i = shl nuw i64 2, %33
+  %.164424.i.i = icmp sgt i64 %.82.i.i, 0
+  %or.cond.i.i = select i1 %.120.not.i.i, i1 %.164424.i.i, i1 false
+  br i1 %or.cond.i.i, label %B200.endif.lr.ph.i.i, label %B600.endif.i.i
+
+B200.endif.lr.ph.i.i:                             ; preds = %B162.endif.i.i, %B808.i
+  %34 = phi i64 [ 1, %B808.i ], [ %.82.i.i, %B162.endif.i.i ]
+  %levels.3.1299494509.i.i = phi i64 [ 0, %B808.i ], [ %24, %B162.endif.i.i ]
+  %order.3.0495507.i.i = phi ptr [ %.713.i, %B808.i ], [ %spec.select.i.i, %B162.endif.i.i ]
+  %other_order.4.0496506.i.i = phi ptr [ %.54296.i.i, %B808.i ], [ %spec.select335.i.i, %B162.endif.i.i ]
+  br label %B200.endif.i.i
+
+B200.endif.i.i:                                   ; preds = %B200.endif.lr.ph.i.i, %B198.loopexit.i.i
+  %.170397429.i.i = phi i64 [ 0, %B200.endif.lr.ph.i.i ], [ %.177.i.i, %B198.loopexit.i.i ]
+  %.177.i.i = add nuw nsw i64 %.170397429.i.i, 1
+  %.203.i.i = mul nsw i64 %.170397429.i.i, %.23.fr.i
+  %.205.i.i = ashr i64 %.203.i.i, %levels.3.1299494509.i.i
+  %.211.i.i = mul nsw i64 %.177.i.i, %.23.fr.i
+  %.213.i.i = ashr i64 %.211.i.i, %levels.3.1299494509.i.i
+  %.255.i2.i = sub i64 %.213.i.i, %.205.i.i
+  %.256.i.i = icmp sgt i64 %.255.i2.i, 0
+  %..255.i.i = tail call i64 @llvm.smax.i64(i64 %.255.i2.i, i64 0)
+  br i1 %.256.i.i, label %B274.preheader.i.i, label %B198.loopexit.i.i
+
+B274.preheader.i.i:                               ; preds = %B200.endif.i.i
+  %xtraiter.i.i = and i64 %..255.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B274.prol.loopexit.i.i, label %B274.prol.i.i
+
+B274.prol.i.i:                                    ; preds = %B274.preheader.i.i
+  %.307.prol.i.i = add nsw i64 %..255.i.i, -1
+  %.311.prol.i.i = add i64 %.205.i.i, 1
+  %.339.prol.i.i = getelementptr float, ptr %19, i64 %.205.i.i
+  %.340.prol.i.i = load float, ptr %.339.prol.i.i, align 4
+  %.341.prol.i.i = fpext float %.340.prol.i.i to double
+  %.342.prol.i.i = fadd double %.341.prol.i.i, 0.000000e+00
+  %.343.prol.i.i = bitcast double %.342.prol.i.i to i64
+  %isneg.prol.i.i = icmp slt i64 %.343.prol.i.i, 0
+  %.345.prol.i.i = select i1 %isneg.prol.i.i, i64 9223372036854775807, i64 0
+  %.346.prol.i.i = xor i64 %.345.prol.i.i, %.343.prol.i.i
+  %.347.prol.i.i = fcmp uno float %.340.prol.i.i, 0.000000e+00
+  %.348.prol.i.i = select i1 %.347.prol.i.i, i64 9223372036854775807, i64 %.346.prol.i.i
+  %.350.prol.i.i = getelementptr i64, ptr %.47300490.i.i, i64 %.205.i.i
+  store i64 %.348.prol.i.i, ptr %.350.prol.i.i, align 8
+  br label %B274.prol.loopexit.i.i
+
+B274.prol.loopexit.i.i:                           ; preds = %B274.prol.i.i, %B274.preheader.i.i
+  %.297346350.unr.i.i = phi i64 [ %..255.i.i, %B274.preheader.i.i ], [ %.307.prol.i.i, %B274.prol.i.i ]
+  %.304347349.unr.i.i = phi i64 [ %.205.i.i, %B274.preheader.i.i ], [ %.311.prol.i.i, %B274.prol.i.i ]
+  %35 = icmp eq i64 %.255.i2.i, 1
+  br i1 %35, label %B366.endif.preheader.i.i, label %B274.preheader23.i.i
+
+B274.preheader23.i.i:                             ; preds = %B274.prol.loopexit.i.i
+  %36 = add nsw i64 %.297346350.unr.i.i, -1
+  %37 = shl i64 %.304347349.unr.i.i, 2
+  br label %B274.i.i
+
+B366.endif.i.i:                                   ; preds = %B576.i.i, %B366.endif.preheader.i.i
+  %indvar.i.i = phi i64 [ 0, %B366.endif.preheader.i.i ], [ %indvar.next.i.i, %B576.i.i ]
+  %.437370388.i.i = phi i64 [ %..255.i.i, %B366.endif.preheader.i.i ], [ %.447.i.i, %B576.i.i ]
+  %.444372387.i.i = phi i64 [ %.205.i.i, %B366.endif.preheader.i.i ], [ %.451.i.i, %B576.i.i ]
+  %38 = add i64 %indvar.i.i, %.205.i.i
+  %.447.i.i = add nsw i64 %.437370388.i.i, -1
+  %.451.i.i = add i64 %.444372387.i.i, 1
+  %.481.i.i = getelementptr i64, ptr %.47300490.i.i, i64 %.444372387.i.i
+  %.482.i.i = load i64, ptr %.481.i.i, align 8
+  %.528.i.i = sub i64 %.444372387.i.i, %.205.i.i
+  %.571354.not.i.i = icmp eq i64 %.528.i.i, 0
+  br i1 %.571354.not.i.i, label %B482.endif.i.i, label %B422.endif.preheader.i.i
+
+B422.endif.preheader.i.i:                         ; preds = %B366.endif.i.i
+  %xtraiter12.i.i = and i64 %indvar.i.i, 1
+  %lcmp.mod13.not.i.i = icmp eq i64 %xtraiter12.i.i, 0
+  br i1 %lcmp.mod13.not.i.i, label %B422.endif.prol.loopexit.i.i, label %B422.endif.prol.i.i
+
+B422.endif.prol.i.i:                              ; preds = %B422.endif.preheader.i.i
+  %.612.prol.i.i = load i64, ptr %sunkaddr194.i, align 8
+  %.6.i.prol.i.i = xor i64 %.612.prol.i.i, -1
+  %.7.i.prol.i.i = and i64 %.482.i.i, %.6.i.prol.i.i
+  %39 = xor i64 %.482.i.i, %.612.prol.i.i
+  %.9.i.reass.prol.i.i = xor i64 %39, -1
+  %.10.i.prol.i.i = sub nsw i64 %.482.i.i, %.612.prol.i.i
+  %.11.i.prol.i.i = and i64 %.10.i.prol.i.i, %.9.i.reass.prol.i.i
+  %.12.i.prol.i.i = or i64 %.11.i.prol.i.i, %.7.i.prol.i.i
+  %.13.i.prol.i.i = ashr i64 %.12.i.prol.i.i, 63
+  %.580.prol.i.i = add nsw i64 %.528.i.i, -1
+  %.640.prol.i.i = add i64 %.13.i.prol.i.i, %.584.prol.i.i
+  br label %B422.endif.prol.loopexit.i.i
+
+B422.endif.prol.loopexit.i.i:                     ; preds = %B422.endif.prol.i.i, %B422.endif.preheader.i.i
+  %place.3.2357.unr.i.i = phi i64 [ %.205.i.i, %B422.endif.preheader.i.i ], [ %.640.prol.i.i, %B422.endif.prol.i.i ]
+  %.570352356.unr.i.i = phi i64 [ %.528.i.i, %B422.endif.preheader.i.i ], [ %.580.prol.i.i, %B422.endif.prol.i.i ]
+  %.577353355.unr.i.i = phi i64 [ %.205.i.i, %B422.endif.preheader.i.i ], [ %.584.prol.i.i, %B422.endif.prol.i.i ]
+  %.640.lcssa.unr.i.i = phi i64 [ poison, %B422.endif.preheader.i.i ], [ %.640.prol.i.i, %B422.endif.prol.i.i ]
+  %40 = icmp eq i64 %indvar.i.i, 1
+  br i1 %40, label %B482.endif.i.i, label %B422.endif.preheader.new.i.i
+
+B422.endif.preheader.new.i.i:                     ; preds = %B422.endif.prol.loopexit.i.i
+  %41 = add i64 %.570352356.unr.i.i, 2
+  %42 = shl i64 %.577353355.unr.i.i, 3
+  %scevgep34.i.i = getelementptr i8, ptr %gep19.i, i64 %42
+  %invariant.op.i = xor i64 %.482.i.i, -1
+  br label %B422.endif.i.i
+
+B422.endif.i.i:                                   ; preds = %B422.endif.i.i, %B422.endif.preheader.new.i.i
+  %lsr.iv35.i.i = phi ptr [ %scevgep36.i.i, %B422.endif.i.i ], [ %scevgep34.i.i, %B422.endif.preheader.new.i.i ]
+  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B422.endif.i.i ], [ %41, %B422.endif.preheader.new.i.i ]
+  %place.3.2357.i.i = phi i64 [ %.640.1.i.i, %B422.endif.i.i ], [ %place.3.2357.unr.i.i, %B422.endif.preheader.new.i.i ]
+  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv35.i.i, i64 -8
+  %.612.i.i = load i64, ptr %scevgep37.i.i, align 8
+  %.6.i.i.i = xor i64 %.612.i.i, -1
+  %.7.i.i.i = and i64 %.482.i.i, %.6.i.i.i
+  %.9.i.reass.reass.i.reass.reass.i = xor i64 %.612.i.i, %invariant.op.i
+  %.10.i.i.i = sub nsw i64 %.482.i.i, %.612.i.i
+  %.11.i.i.i = and i64 %.10.i.i.i, %.9.i.reass.reass.i.reass.reass.i
+  %.12.i.i.i = or i64 %.11.i.i.i, %.7.i.i.i
+  %.13.i.i.i = ashr i64 %.12.i.i.i, 63
+  %.612.1.i.i = load i64, ptr %lsr.iv35.i.i, align 8
+  %.6.i.1.i.i = xor i64 %.612.1.i.i, -1
+  %.7.i.1.i.i = and i64 %.482.i.i, %.6.i.1.i.i
+  %.9.i.reass.1.reass.i.reass.reass.i = xor i64 %.612.1.i.i, %invariant.op.i
+  %.10.i.1.i.i = sub nsw i64 %.482.i.i, %.612.1.i.i
+  %.11.i.1.i.i = and i64 %.10.i.1.i.i, %.9.i.reass.1.reass.i.reass.reass.i
+  %.12.i.1.i.i = or i64 %.11.i.1.i.i, %.7.i.1.i.i
+  %.13.i.1.i.i = ashr i64 %.12.i.1.i.i, 63
+  %.640.i.i = add i64 %place.3.2357.i.i, 2
+  %.638.1.i.i = add i64 %.640.i.i, %.13.i.i.i
+  %.640.1.i.i = add i64 %.638.1.i.i, %.13.i.1.i.i
+  %lsr.iv.next32.i.i = add i64 %lsr.iv31.i.i, -2
+  %scevgep36.i.i = getelementptr i8, ptr %lsr.iv35.i.i, i64 16
+  %.571.1.i.i = icmp sgt i64 %lsr.iv.next32.i.i, 2
+  br i1 %.571.1.i.i, label %B422.endif.i.i, label %B482.endif.i.i
+
+B482.endif.i.i:                                   ; preds = %B422.endif.i.i, %B422.endif.prol.loopexit.i.i, %B366.endif.i.i
+  %place.3.2.lcssa.i.i = phi i64 [ %.205.i.i, %B366.endif.i.i ], [ %.640.lcssa.unr.i.i, %B422.endif.prol.loopexit.i.i ], [ %.640.1.i.i, %B422.endif.i.i ]
+  %.693.i.i = sub i64 %.213.i.i, %.451.i.i
+  %.736363.not.i.i = icmp slt i64 %.693.i.i, 1
+  br i1 %.736363.not.i.i, label %B576.i.i, label %B522.endif.preheader.i.i
+
+B522.endif.preheader.i.i:                         ; preds = %B482.endif.i.i
+  %.6.i1.i.i = xor i64 %.482.i.i, -1
+  %43 = add i64 %27, %indvar.i.i
+  %44 = and i64 %43, 1
+  %lcmp.mod15.not.not.i.i = icmp eq i64 %44, 0
+  br i1 %lcmp.mod15.not.not.i.i, label %B522.endif.prol.i.i, label %B522.endif.prol.loopexit.i.i
+
+B522.endif.prol.i.i:                              ; preds = %B522.endif.preheader.i.i
+  %.776.prol.i.i = getelementptr i64, ptr %.47300490.i.i, i64 %.451.i.i
+  %.777.prol.i.i = load i64, ptr %.776.prol.i.i, align 8
+  %.7.i2.prol.i.i = and i64 %.777.prol.i.i, %.6.i1.i.i
+  %45 = xor i64 %.482.i.i, %.777.prol.i.i
+  %.9.i3.reass.prol.i.i = xor i64 %45, -1
+  %.10.i4.prol.i.i = sub nsw i64 %.777.prol.i.i, %.482.i.i
+  %.11.i5.prol.i.i = and i64 %.10.i4.prol.i.i, %.9.i3.reass.prol.i.i
+  %.12.i6.prol.i.i = or i64 %.11.i5.prol.i.i, %.7.i2.prol.i.i
+  %.13.i7.neg.prol.i.i = lshr i64 %.12.i6.prol.i.i, 63
+  %.749.prol.i.i = add i64 %.444372387.i.i, 2
+  %.745.prol.i.i = add nsw i64 %.693.i.i, -1
+  %.804.prol.i.i = add i64 %.13.i7.neg.prol.i.i, %place.3.2.lcssa.i.i
+  br label %B522.endif.prol.loopexit.i.i
+
+B522.endif.prol.loopexit.i.i:                     ; preds = %B522.endif.prol.i.i, %B522.endif.preheader.i.i
+  %place.4.2366.unr.i.i = phi i64 [ %place.3.2.lcssa.i.i, %B522.endif.preheader.i.i ], [ %.804.prol.i.i, %B522.endif.prol.i.i ]
+  %.735361365.unr.i.i = phi i64 [ %.693.i.i, %B522.endif.preheader.i.i ], [ %.745.prol.i.i, %B522.endif.prol.i.i ]
+  %.742362364.unr.i.i = phi i64 [ %.451.i.i, %B522.endif.preheader.i.i ], [ %.749.prol.i.i, %B522.endif.prol.i.i ]
+  %.804.lcssa.unr.i.i = phi i64 [ poison, %B522.endif.preheader.i.i ], [ %.804.prol.i.i, %B522.endif.prol.i.i ]
+  %46 = icmp eq i64 %26, %38
+  br i1 %46, label %B576.i.i, label %B522.endif.preheader.new.i.i
+
+B522.endif.preheader.new.i.i:                     ; preds = %B522.endif.prol.loopexit.i.i
+  %47 = add nsw i64 %.735361365.unr.i.i, -1
+  %48 = shl i64 %.742362364.unr.i.i, 3
+  %scevgep41.i.i = getelementptr i8, ptr %gep19.i, i64 %48
+  br label %B522.endif.i.i
+
+B522.endif.i.i:                                   ; preds = %B522.endif.i.i, %B522.endif.preheader.new.i.i
+  %lsr.iv135.i = phi i64 [ %lsr.iv.next136.i, %B522.endif.i.i ], [ %47, %B522.endif.preheader.new.i.i ]
+  %lsr.iv42.i.i = phi ptr [ %scevgep43.i.i, %B522.endif.i.i ], [ %scevgep41.i.i, %B522.endif.preheader.new.i.i ]
+  %place.4.2366.i.i = phi i64 [ %.804.1.i.i, %B522.endif.i.i ], [ %place.4.2366.unr.i.i, %B522.endif.preheader.new.i.i ]
+  %scevgep44.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 -8
+  %.777.i.i = load i64, ptr %scevgep44.i.i, align 8
+  %.7.i2.i.i = and i64 %.777.i.i, %.6.i1.i.i
+  %.9.i3.reass.reass.i.reass.reass.i = xor i64 %.777.i.i, %.6.i1.i.i
+  %.10.i4.i.i = sub nsw i64 %.777.i.i, %.482.i.i
+  %.11.i5.i.i = and i64 %.10.i4.i.i, %.9.i3.reass.reass.i.reass.reass.i
+  %.12.i6.i.i = or i64 %.11.i5.i.i, %.7.i2.i.i
+  %.13.i7.neg.i.i = lshr i64 %.12.i6.i.i, 63
+  %.804.i.i = add i64 %.13.i7.neg.i.i, %place.4.2366.i.i
+  %.777.1.i.i = load i64, ptr %lsr.iv42.i.i, align 8
+  %.7.i2.1.i.i = and i64 %.777.1.i.i, %.6.i1.i.i
+  %.9.i3.reass.1.reass.i.reass.reass.i = xor i64 %.777.1.i.i, %.6.i1.i.i
+  %.10.i4.1.i.i = sub nsw i64 %.777.1.i.i, %.482.i.i
+  %.11.i5.1.i.i = and i64 %.10.i4.1.i.i, %.9.i3.reass.1.reass.i.reass.reass.i
+  %.12.i6.1.i.i = or i64 %.11.i5.1.i.i, %.7.i2.1.i.i
+  %.13.i7.neg.1.i.i = lshr i64 %.12.i6.1.i.i, 63
+  %.804.1.i.i = add i64 %.804.i.i, %.13.i7.neg.1.i.i
+  %ov55.i.i = icmp ugt i64 %lsr.iv135.i, 1
+  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 16
+  %lsr.iv.next136.i = add i64 %lsr.iv135.i, -2
+  br i1 %ov55.i.i, label %B522.endif.i.i, label %B576.i.i
+
+B600.endif.i.i:                                   ; preds = %B198.loopexit.i.i, %B162.endif.i.i
+  %levels.3.1299494510.i.i = phi i64 [ %24, %B162.endif.i.i ], [ %levels.3.1299494509.i.i, %B198.loopexit.i.i ]
+  %order.3.0495508.i.i = phi ptr [ %spec.select.i.i, %B162.endif.i.i ], [ %order.3.0495507.i.i, %B198.loopexit.i.i ]
+  %other_order.4.0496505.i.i = phi ptr [ %spec.select335.i.i, %B162.endif.i.i ], [ %other_order.4.0496506.i.i, %B198.loopexit.i.i ]
+  %.952445523.i.i = icmp sgt i64 %levels.3.1299494510.i.i, 0
+  br i1 %.952445523.i.i, label %B636.endif.i.i, label %B908.i
+
+B636.endif.i.i:                                   ; preds = %B600.endif.i.i, %B634.loopexit.i.i
+  %.896.0.i.i = phi i64 [ %.965.i.i, %B634.loopexit.i.i ], [ %levels.3.1299494510.i.i, %B600.endif.i.i ]
+  %other_order.3.0449.i.i = phi ptr [ %order.4.0447.i.i, %B634.loopexit.i.i ], [ %other_order.4.0496505.i.i, %B600.endif.i.i ]
+  %other_keys.2.0448.i.i = phi ptr [ %keys.2.0446.i.i, %B634.loopexit.i.i ], [ %.47300490.i.i, %B600.endif.i.i ]
+  %order.4.0447.i.i = phi ptr [ %other_order.3.0449.i.i, %B634.loopexit.i.i ], [ %order.3.0495508.i.i, %B600.endif.i.i ]
+  %keys.2.0446.i.i = phi ptr [ %other_keys.2.0448.i.i, %B634.loopexit.i.i ], [ %.895.i, %B600.endif.i.i ]
+  %.965.i.i = add nsw i64 %.896.0.i.i, -1
+  %.1032.not.i.i = icmp eq i64 %.896.0.i.i, 63
+  br i1 %.1032.not.i.i, label %B634.loopexit.i.i, label %B680.preheader.i.i
+
+B680.preheader.i.i:                               ; preds = %B636.endif.i.i
+  %.994.i.i = shl nuw nsw i64 1, %.896.0.i.i
+  %.1051330337.i.i = lshr i64 %.994.i.i, 1
+  %invariant.gep5.i = getelementptr i8, ptr %other_keys.2.0448.i.i, i64 -8
+  %invariant.gep7.i = getelementptr i8, ptr %other_order.3.0449.i.i, i64 -8
+  br label %B680.i.i
+
+B908.i:                                           ; preds = %B457.i.i, %B634.loopexit.i.i, %B600.endif.i.i, %B732.i
+  %scevgep84.i = getelementptr i8, ptr %lsr.iv83.i, i64 %53
+  %scevgep87.i = getelementptr i8, ptr %lsr.iv86.i, i64 %53
+  %lsr.iv.next90.i = sub i64 %lsr.iv89.i, %.23.fr.i
+  %scevgep115.i = getelementptr i8, ptr %lsr.iv114.i, i64 %53
+  %scevgep130.i = getelementptr i8, ptr %lsr.iv129.i, i64 %.365.i.i
+  %exitcond445.not.i = icmp eq i64 %.681.i, %.20.i
+  br i1 %exitcond445.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.i
+
+B152.endif.i:                                     ; preds = %B152.endif.i, %B152.endif.preheader.new.i
+  %lsr.iv152.i = phi ptr [ %scevgep153.i, %B152.endif.i ], [ %a2, %B152.endif.preheader.new.i ]
+  %.143294304.i = phi i64 [ %.150.3.i, %B152.endif.i ], [ 0, %B152.endif.preheader.new.i ]
+  store i64 0, ptr %lsr.iv152.i, align 8
+  %sunkaddr196.i = getelementptr i8, ptr %lsr.iv152.i, i64 %sunkaddr195.i
+  store i64 0, ptr %sunkaddr196.i, align 8
+  %scevgep155.i = getelementptr i8, ptr %lsr.iv152.i, i64 %15
+  store i64 0, ptr %scevgep155.i, align 8
+  %.150.3.i = add nuw nsw i64 %.143294304.i, 4
+  %scevgep154.i = getelementptr i8, ptr %lsr.iv152.i, i64 %13
+  store i64 0, ptr %scevgep154.i, align 8
+  %scevgep153.i = getelementptr i8, ptr %lsr.iv152.i, i64 %14
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.150.3.i
+  br i1 %niter.ncmp.3.i, label %B632.endif.lr.ph.loopexit38.unr-lcssa.i, label %B152.endif.i
+
+B632.endif.lr.ph.loopexit.unr-lcssa.i:            ; preds = %B152.endif.us378.i, %B152.endif.us378.preheader.i
+  %.143294304.us380.unr.i = phi i64 [ 0, %B152.endif.us378.preheader.i ], [ %unroll_iter43.i, %B152.endif.us378.i ]
+  %lcmp.mod42.not.i = icmp eq i64 %xtraiter40.i, 0
+  br i1 %lcmp.mod42.not.i, label %B632.endif.lr.ph.i, label %B152.endif.us378.epil.preheader.i
+
+B152.endif.us378.epil.preheader.i:                ; preds = %B632.endif.lr.ph.loopexit.unr-lcssa.i
+  %49 = shl i64 %.23.fr.i, 3
+  %50 = mul i64 %.143294304.us380.unr.i, %49
+  %scevgep137.i = getelementptr i8, ptr %a2, i64 %50
+  br label %B152.endif.us378.epil.i
+
+B152.endif.us378.epil.i:                          ; preds = %B152.endif.us378.epil.i, %B152.endif.us378.epil.preheader.i
+  %lsr.iv140.i = phi i64 [ %xtraiter40.i, %B152.endif.us378.epil.preheader.i ], [ %lsr.iv.next141.i, %B152.endif.us378.epil.i ]
+  %lsr.iv138.i = phi ptr [ %scevgep137.i, %B152.endif.us378.epil.preheader.i ], [ %scevgep139.i, %B152.endif.us378.epil.i ]
+  store i64 0, ptr %lsr.iv138.i, align 8
+  %scevgep139.i = getelementptr i8, ptr %lsr.iv138.i, i64 %49
+  %lsr.iv.next141.i = add nsw i64 %lsr.iv140.i, -1
+  %epil.iter41.cmp.not.i = icmp eq i64 %lsr.iv.next141.i, 0
+  br i1 %epil.iter41.cmp.not.i, label %B632.endif.lr.ph.i, label %B152.endif.us378.epil.i
+
+B632.endif.lr.ph.loopexit38.unr-lcssa.i:          ; preds = %B152.endif.i, %B152.endif.preheader.i
+  %.143294304.unr.i = phi i64 [ 0, %B152.endif.preheader.i ], [ %unroll_iter.i, %B152.endif.i ]
+  %lcmp.mod.not.i = icmp eq i64 %xtraiter40.i, 0
+  br i1 %lcmp.mod.not.i, label %B632.endif.lr.ph.i, label %B152.endif.epil.preheader.i
+
+B152.endif.epil.preheader.i:                      ; preds = %B632.endif.lr.ph.loopexit38.unr-lcssa.i
+  %51 = shl i64 %.23.fr.i, 3
+  %52 = mul i64 %.143294304.unr.i, %51
+  %scevgep147.i = getelementptr i8, ptr %a2, i64 %52
+  br label %B152.endif.epil.i
+
+B152.endif.epil.i:                                ; preds = %B152.endif.epil.i, %B152.endif.epil.preheader.i
+  %lsr.iv150.i = phi i64 [ %xtraiter40.i, %B152.endif.epil.preheader.i ], [ %lsr.iv.next151.i, %B152.endif.epil.i ]
+  %lsr.iv148.i = phi ptr [ %scevgep147.i, %B152.endif.epil.preheader.i ], [ %scevgep149.i, %B152.endif.epil.i ]
+  store i64 0, ptr %lsr.iv148.i, align 8
+  %scevgep149.i = getelementptr i8, ptr %lsr.iv148.i, i64 %51
+  %lsr.iv.next151.i = add nsw i64 %lsr.iv150.i, -1
+  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next151.i, 0
+  br i1 %epil.iter.cmp.not.i, label %B632.endif.lr.ph.i, label %B152.endif.epil.i
+
+B632.endif.lr.ph.i:                               ; preds = %B408.B514_crit_edge.us.i, %B152.endif.epil.i, %B152.endif.us378.epil.i, %B632.endif.lr.ph.loopexit38.unr-lcssa.i, %B632.endif.lr.ph.loopexit.unr-lcssa.i
+  %.573.i = getelementptr i8, ptr %a3, i64 16
+  %.574.i = load i64, ptr %.573.i, align 8
+  %.585.i = inttoptr i64 %.574.i to ptr
+  tail call void %.585.i(ptr nonnull %a1)
+  %.893.i = mul nsw i64 %.23.fr.i, %.20.i
+  %.895.i = getelementptr i64, ptr %.51.i, i64 %.893.i
+  %invariant.gep18.i = getelementptr i8, ptr %.895.i, i64 8
+  %.75.i.i = add i64 %.23.fr.i, -1
+  %.120141.not.i.i = icmp slt i64 %.75.i.i, 1
+  %.365.i.i = shl i64 %.23.fr.i, 2
+  %.54296.idx.i.i = shl i64 %.23.fr.i, 4
+  %.54296.i.i = getelementptr i8, ptr %.895.i, i64 %.54296.idx.i.i
+  %.47300490.i.i = getelementptr i64, ptr %.895.i, i64 %.23.fr.i
+  %53 = shl i64 %.23.fr.i, 3
+  %gep19.i = getelementptr i8, ptr %invariant.gep18.i, i64 %53
+  br i1 %.120141.not.i.i, label %B632.endif.lr.ph.split.us.i, label %B632.endif.preheader.i
+
+B632.endif.preheader.i:                           ; preds = %B632.endif.lr.ph.i
+  %xtraiter45.i = and i64 %..23.i, 3
+  %scevgep113.i = getelementptr i8, ptr %a2, i64 8
+  %54 = shl i64 %.20.i, 3
+  %55 = add i64 %54, 8
+  %56 = mul i64 %.23.fr.i, %55
+  %57 = getelementptr i8, ptr %a1, i64 %56
+  %scevgep124.i = getelementptr i8, ptr %57, i64 24
+  %58 = icmp eq i64 %xtraiter45.i, 0
+  %59 = icmp slt i64 %.23.fr.i, 4
+  %60 = icmp sgt i64 %.23.fr.i, 12
+  %61 = and i64 %..23.i, 9223372036854775804
+  br label %B632.endif.i
+
+B632.endif.lr.ph.split.us.i:                      ; preds = %B632.endif.lr.ph.i
+  br i1 %.266278.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.preheader.i
+
+B632.endif.us.preheader.i:                        ; preds = %B632.endif.lr.ph.split.us.i
+  %xtraiter47.i = and i64 %..23.i, 3
+  %62 = icmp eq i64 %xtraiter47.i, 0
+  br label %B632.endif.us.i
+
+B632.endif.us.i:                                  ; preds = %B732.loopexit.us.i, %B632.endif.us.preheader.i
+  %lsr.iv59.i = phi ptr [ %.51.i, %B632.endif.us.preheader.i ], [ %scevgep60.i, %B732.loopexit.us.i ]
+  %lsr.iv.i = phi ptr [ %a2, %B632.endif.us.preheader.i ], [ %scevgep.i, %B732.loopexit.us.i ]
+  %.674414423.us.i = phi i64 [ 0, %B632.endif.us.preheader.i ], [ %.681.us.i, %B732.loopexit.us.i ]
+  br i1 %62, label %B732.loopexit.us.i, label %B700.us.prol.i
+
+B700.us.prol.i:                                   ; preds = %B632.endif.us.i, %B700.us.prol.i
+  %prol.iter49.i = phi i64 [ %prol.iter49.next.i, %B700.us.prol.i ], [ 0, %B632.endif.us.i ]
+  %63 = shl nuw nsw i64 %prol.iter49.i, 3
+  %scevgep61.i = getelementptr i8, ptr %lsr.iv59.i, i64 %63
+  %.841.us.prol.i = load i64, ptr %scevgep61.i, align 8
+  %.843.us.prol.i = and i64 %.841.us.prol.i, %.38.i
+  %scevgep58.i = getelementptr i8, ptr %lsr.iv.i, i64 %63
+  store i64 %.843.us.prol.i, ptr %scevgep58.i, align 8
+  %prol.iter49.next.i = add nuw nsw i64 %prol.iter49.i, 1
+  %prol.iter49.cmp.not.i = icmp eq i64 %xtraiter47.i, %prol.iter49.next.i
+  br i1 %prol.iter49.cmp.not.i, label %B732.loopexit.us.i, label %B700.us.prol.i
+
+B732.loopexit.us.i:                               ; preds = %B700.us.prol.i, %B632.endif.us.i
+  %.681.us.i = add nuw nsw i64 %.674414423.us.i, 1
+  %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %53
+  %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %53
+  %exitcond445.not.us.i = icmp eq i64 %.681.us.i, %.20.i
+  br i1 %exitcond445.not.us.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.i
+
+B632.endif.i:                                     ; preds = %B632.endif.preheader.i, %B908.i
+  %lsr.iv129.i = phi ptr [ %a0, %B632.endif.preheader.i ], [ %scevgep130.i, %B908.i ]
+  %lsr.iv114.i = phi ptr [ %scevgep113.i, %B632.endif.preheader.i ], [ %scevgep115.i, %B908.i ]
+  %lsr.iv89.i = phi i64 [ 0, %B632.endif.preheader.i ], [ %lsr.iv.next90.i, %B908.i ]
+  %lsr.iv86.i = phi ptr [ %.51.i, %B632.endif.preheader.i ], [ %scevgep87.i, %B908.i ]
+  %lsr.iv83.i = phi ptr [ %a2, %B632.endif.preheader.i ], [ %scevgep84.i, %B908.i ]
+  %.674414423.i = phi i64 [ 0, %B632.endif.preheader.i ], [ %.681.i, %B908.i ]
+  %.681.i = add nuw nsw i64 %.674414423.i, 1
+  %.707.i = mul nsw i64 %.674414423.i, %.23.fr.i
+  %.713.i = getelementptr i64, ptr %a2, i64 %.707.i
+  %.714.i = load i64, ptr %.713.i, align 8
+  br i1 %.266278.not.i, label %B732.i, label %B700.preheader.i
+
+B700.preheader.i:                                 ; preds = %B632.endif.i
+  br i1 %58, label %B700.prol.loopexit.i, label %B700.prol.i
+
+B700.prol.i:                                      ; preds = %B700.preheader.i, %B700.prol.i
+  %prol.iter.i = phi i64 [ %prol.iter.next.i, %B700.prol.i ], [ 0, %B700.preheader.i ]
+  %64 = shl nuw nsw i64 %prol.iter.i, 3
+  %scevgep88.i = getelementptr i8, ptr %lsr.iv86.i, i64 %64
+  %.841.prol.i = load i64, ptr %scevgep88.i, align 8
+  %.843.prol.i = and i64 %.841.prol.i, %.38.i
+  %scevgep85.i = getelementptr i8, ptr %lsr.iv83.i, i64 %64
+  store i64 %.843.prol.i, ptr %scevgep85.i, align 8
+  %prol.iter.next.i = add nuw nsw i64 %prol.iter.i, 1
+  %prol.iter.cmp.not.i = icmp eq i64 %xtraiter45.i, %prol.iter.next.i
+  br i1 %prol.iter.cmp.not.i, label %B700.prol.loopexit.loopexit.i, label %B700.prol.i
+
+B700.prol.loopexit.loopexit.i:                    ; preds = %B700.prol.i
+  %65 = sub i64 %xtraiter45.i, %lsr.iv89.i
+  br label %B700.prol.loopexit.i
+
+B700.prol.loopexit.i:                             ; preds = %B700.prol.loopexit.loopexit.i, %B700.preheader.i
+  %.800406410.unr.i = phi i64 [ %..23.i, %B700.preheader.i ], [ %61, %B700.prol.loopexit.loopexit.i ]
+  %.807407409.unr.i = phi i64 [ %.707.i, %B700.preheader.i ], [ %65, %B700.prol.loopexit.loopexit.i ]
+  br i1 %59, label %B732.i, label %B700.preheader54.i
+
+B700.preheader54.i:                               ; preds = %B700.prol.loopexit.i
+  %66 = add nuw i64 %.800406410.unr.i, 4
+  %67 = shl i64 %.807407409.unr.i, 3
+  br label %B700.i
+
+_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B908.i, %B732.loopexit.us.i, %B526.endif.thread.i, %B632.endif.lr.ph.split.us.i
+  ret i64 0
+}
+;; nbgrad.kernels.sort.argsort_by_values(*float64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
+declare i64 @llvm.smax.i64(i64, i64)
+
+declare i64 @llvm.smin.i64(i64, i64)
+
+define internal noundef i64 @special(ptr nocapture readonly %a0, ptr initializes((0, 16)) %a1, ptr %a2, ptr nocapture readonly %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.20.i = load i64, ptr %a3, align 8
+  %.22.i = getelementptr i8, ptr %a3, i64 8
+  %.23.i = load i64, ptr %.22.i, align 8
+  %.23.fr.i = freeze i64 %.23.i
+  %.25.i = getelementptr i8, ptr %a3, i64 24
+  %.26.i = load i64, ptr %.25.i, align 8
+  %notmask.i = shl nsw i64 -1, %.26.i
+  %.38.i = xor i64 %notmask.i, -1
+  store i64 %.20.i, ptr %a1, align 8
+  %.48.i = getelementptr i8, ptr %a1, i64 8
+  store i64 %.23.fr.i, ptr %.48.i, align 8
+  %.51.i = getelementptr i8, ptr %a1, i64 16
+  %.93.i = icmp sgt i64 %.20.i, 0
+  br i1 %.93.i, label %B152.endif.lr.ph.i, label %B526.endif.thread.i
+
+B526.endif.thread.i:                              ; preds = %0
+  %.571445.i = getelementptr i8, ptr %a3, i64 16
+  %.572446.i = load i64, ptr %.571445.i, align 8
+  %.583447.i = inttoptr i64 %.572446.i to ptr
+  tail call void %.583447.i(ptr nonnull %a1)
+  br label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+
+B152.endif.lr.ph.i:                               ; preds = %0
+  %..23.i = tail call i64 @llvm.smax.i64(i64 %.23.fr.i, i64 0)
+  %.266278.not.i = icmp slt i64 %.23.fr.i, 1
+  br i1 %.266278.not.i, label %B152.endif.lr.ph.split.split.i, label %B152.endif.us.preheader.i
+
+B152.endif.us.preheader.i:                        ; preds = %B152.endif.lr.ph.i
+  %1 = add i64 %.26.i, -1
+  %unroll_iter.i = and i64 %..23.i, 9223372036854775806
+  %invariant.gep57.i = getelementptr i8, ptr %a0, i64 8
+  %2 = shl i64 %.23.fr.i, 3
+  %3 = icmp eq i64 %.23.fr.i, 1
+  %4 = and i64 %..23.i, 1
+  %5 = icmp eq i64 %4, 0
+  %6 = icmp sgt i64 %.26.i, 0
+  br label %B208.us.preheader.i
+
+B208.us.preheader.i:                              ; preds = %B408.B514_crit_edge.us.i, %B152.endif.us.preheader.i
+  %lsr.iv177.i = phi ptr [ %scevgep178.i, %B408.B514_crit_edge.us.i ], [ %a0, %B152.endif.us.preheader.i ]
+  %lsr.iv174.i = phi ptr [ %scevgep175.i, %B408.B514_crit_edge.us.i ], [ %.51.i, %B152.endif.us.preheader.i ]
+  %lsr.iv172.i = phi i64 [ %lsr.iv.next173.i, %B408.B514_crit_edge.us.i ], [ 0, %B152.endif.us.preheader.i ]
+  %lsr.iv167.i = phi ptr [ %scevgep168.i, %B408.B514_crit_edge.us.i ], [ %invariant.gep57.i, %B152.endif.us.preheader.i ]
+  %.143294304.us.i = phi i64 [ %.150.us.i, %B408.B514_crit_edge.us.i ], [ 0, %B152.endif.us.preheader.i ]
+  %.176.us.i = mul nuw nsw i64 %.143294304.us.i, %.23.fr.i
+  br i1 %3, label %B276.us.unr-lcssa.i, label %B208.us.i
+
+B276.us.unr-lcssa.loopexit.i:                     ; preds = %B208.us.i
+  %7 = sub i64 %unroll_iter.i, %lsr.iv172.i
+  br label %B276.us.unr-lcssa.i
+
+B276.us.unr-lcssa.i:                              ; preds = %B276.us.unr-lcssa.loopexit.i, %B208.us.preheader.i
+  %.317.us.lcssa.ph.i = phi i64 [ poison, %B208.us.preheader.i ], [ %.317.us.1.i, %B276.us.unr-lcssa.loopexit.i ]
+  %used.2.1281.us.unr.i = phi i64 [ 0, %B208.us.preheader.i ], [ %.317.us.1.i, %B276.us.unr-lcssa.loopexit.i ]
+  %.272277279.us.unr.i = phi i64 [ %.176.us.i, %B208.us.preheader.i ], [ %7, %B276.us.unr-lcssa.loopexit.i ]
+  br i1 %5, label %B276.us.i, label %B208.us.epil.i
+
+B208.us.epil.i:                                   ; preds = %B276.us.unr-lcssa.i
+  %.305.us.epil.i = getelementptr double, ptr %a0, i64 %.272277279.us.unr.i
+  %.306.us.epil.i = load double, ptr %.305.us.epil.i, align 8
+  %.307.us.epil.i = fadd double %.306.us.epil.i, 0.000000e+00
+  %.308.us.epil.i = bitcast double %.307.us.epil.i to i64
+  %isneg271.us.epil.i = icmp slt i64 %.308.us.epil.i, 0
+  %.310.us.epil.i = select i1 %isneg271.us.epil.i, i64 9223372036854775807, i64 0
+  %.311.us.epil.i = xor i64 %.310.us.epil.i, %.308.us.epil.i
+  %.312.us.epil.i = fcmp uno double %.306.us.epil.i, 0.000000e+00
+  %.313.us.epil.i = select i1 %.312.us.epil.i, i64 9223372036854775807, i64 %.311.us.epil.i
+  %.314.us.epil.i = ashr i64 %.313.us.epil.i, 63
+  %.315.us.epil.i = xor i64 %.314.us.epil.i, %.313.us.epil.i
+  %.317.us.epil.i = or i64 %.315.us.epil.i, %used.2.1281.us.unr.i
+  br label %B276.us.i
+
+B276.us.i:                                        ; preds = %B208.us.epil.i, %B276.us.unr-lcssa.i
+  %.317.us.lcssa.i = phi i64 [ %.317.us.lcssa.ph.i, %B276.us.unr-lcssa.i ], [ %.317.us.epil.i, %B208.us.epil.i ]
+  %.150.us.i = add nuw nsw i64 %.143294304.us.i, 1
+  %8 = and i64 %.317.us.lcssa.i, 4611686018427387904
+  %.350.us.i = icmp eq i64 %8, 0
+  %or.cond.us.i = select i1 %6, i1 %.350.us.i, i1 false
+  br i1 %or.cond.us.i, label %B322.us.i, label %B374.endif.us.i
+
+B322.us.i:                                        ; preds = %B276.us.i, %B344.us.i
+  %shift.2.2.us.i = phi i64 [ %.356.us.i, %B344.us.i ], [ 0, %B276.us.i ]
+  %exitcond.not.i = icmp eq i64 %shift.2.2.us.i, %1
+  br i1 %exitcond.not.i, label %B374.endif.us.i, label %B344.us.i
+
+B344.us.i:                                        ; preds = %B322.us.i
+  %.356.us.i = add nuw nsw i64 %shift.2.2.us.i, 1
+  %.376.us.i = sub nsw i64 61, %shift.2.2.us.i
+  %9 = shl nuw i64 1, %.376.us.i
+  %10 = and i64 %9, %.317.us.lcssa.i
+  %.382.us.i = icmp eq i64 %10, 0
+  br i1 %.382.us.i, label %B322.us.i, label %B374.endif.us.i
+
+B374.endif.us.i:                                  ; preds = %B344.us.i, %B322.us.i, %B276.us.i
+  %shift.3.1.us.i = phi i64 [ 0, %B276.us.i ], [ %.356.us.i, %B344.us.i ], [ %.26.i, %B322.us.i ]
+  br label %B410.us.i
+
+B410.us.i:                                        ; preds = %B410.us.i, %B374.endif.us.i
+  %lost.3.1289.us.i = phi i64 [ 0, %B374.endif.us.i ], [ %.535.us.i, %B410.us.i ]
+  %.486285287.us.i = phi i64 [ 0, %B374.endif.us.i ], [ %.493.us.i, %B410.us.i ]
+  %.493.us.i = add nuw nsw i64 %.486285287.us.i, 1
+  %11 = shl i64 %.486285287.us.i, 3
+  %scevgep179.i = getelementptr i8, ptr %lsr.iv177.i, i64 %11
+  %.522.us.i = load double, ptr %scevgep179.i, align 8
+  %.523.us.i = fadd double %.522.us.i, 0.000000e+00
+  %.524.us.i = bitcast double %.523.us.i to i64
+  %isneg.us.i = icmp slt i64 %.524.us.i, 0
+  %.526.us.i = select i1 %isneg.us.i, i64 9223372036854775807, i64 0
+  %.527.us.i = xor i64 %.526.us.i, %.524.us.i
+  %.528.us.i = fcmp uno double %.522.us.i, 0.000000e+00
+  %.529.us.i = select i1 %.528.us.i, i64 9223372036854775807, i64 %.527.us.i
+  %.531.us.i = shl i64 %.529.us.i, %shift.3.1.us.i
+  %.533.us.i = and i64 %.531.us.i, %.38.i
+  %.535.us.i = or i64 %.533.us.i, %lost.3.1289.us.i
+  %.540.us.i = and i64 %.531.us.i, %notmask.i
+  %.541.us.i = or i64 %.540.us.i, %.486285287.us.i
+  %scevgep176.i = getelementptr i8, ptr %lsr.iv174.i, i64 %11
+  store i64 %.541.us.i, ptr %scevgep176.i, align 8
+  %exitcond436.not.i = icmp eq i64 %.23.fr.i, %.493.us.i
+  br i1 %exitcond436.not.i, label %B408.B514_crit_edge.us.i, label %B410.us.i
+
+B208.us.i:                                        ; preds = %B208.us.preheader.i, %B208.us.i
+  %used.2.1281.us.i = phi i64 [ %.317.us.1.i, %B208.us.i ], [ 0, %B208.us.preheader.i ]
+  %niter.i = phi i64 [ %niter.next.1.i, %B208.us.i ], [ 0, %B208.us.preheader.i ]
+  %12 = shl i64 %niter.i, 3
+  %scevgep170.i = getelementptr i8, ptr %lsr.iv167.i, i64 %12
+  %scevgep171.i = getelementptr i8, ptr %scevgep170.i, i64 -8
+  %.306.us.i = load double, ptr %scevgep171.i, align 8
+  %.307.us.i = fadd double %.306.us.i, 0.000000e+00
+  %.308.us.i = bitcast double %.307.us.i to i64
+  %isneg271.us.i = icmp slt i64 %.308.us.i, 0
+  %.310.us.i = select i1 %isneg271.us.i, i64 9223372036854775807, i64 0
+  %.311.us.i = xor i64 %.310.us.i, %.308.us.i
+  %.312.us.i = fcmp uno double %.306.us.i, 0.000000e+00
+  %.313.us.i = select i1 %.312.us.i, i64 9223372036854775807, i64 %.311.us.i
+  %.314.us.i = ashr i64 %.313.us.i, 63
+  %.315.us.i = xor i64 %.314.us.i, %.313.us.i
+  %.317.us.i = or i64 %.315.us.i, %used.2.1281.us.i
+  %.306.us.1.i = load double, ptr %scevgep170.i, align 8
+  %.307.us.1.i = fadd double %.306.us.1.i, 0.000000e+00
+  %.308.us.1.i = bitcast double %.307.us.1.i to i64
+  %isneg271.us.1.i = icmp slt i64 %.308.us.1.i, 0
+  %.310.us.1.i = select i1 %isneg271.us.1.i, i64 9223372036854775807, i64 0
+  %.311.us.1.i = xor i64 %.310.us.1.i, %.308.us.1.i
+  %.312.us.1.i = fcmp uno double %.306.us.1.i, 0.000000e+00
+  %.313.us.1.i = select i1 %.312.us.1.i, i64 9223372036854775807, i64 %.311.us.1.i
+  %.314.us.1.i = ashr i64 %.313.us.1.i, 63
+  %.315.us.1.i = xor i64 %.314.us.1.i, %.313.us.1.i
+  %.317.us.1.i = or i64 %.317.us.i, %.315.us.1.i
+  %niter.next.1.i = add i64 %niter.i, 2
+  %niter.ncmp.1.not.i = icmp eq i64 %unroll_iter.i, %niter.next.1.i
+  br i1 %niter.ncmp.1.not.i, label %B276.us.unr-lcssa.loopexit.i, label %B208.us.i
+
+B408.B514_crit_edge.us.i:                         ; preds = %B410.us.i
+  %.557.us.i = getelementptr i64, ptr %a2, i64 %.176.us.i
+  store i64 %.535.us.i, ptr %.557.us.i, align 8
+  %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 %2
+  %lsr.iv.next173.i = sub i64 %lsr.iv172.i, %.23.fr.i
+  %scevgep175.i = getelementptr i8, ptr %lsr.iv174.i, i64 %2
+  %scevgep178.i = getelementptr i8, ptr %lsr.iv177.i, i64 %2
+  %exitcond437.not.i = icmp eq i64 %.20.i, %.150.us.i
+  br i1 %exitcond437.not.i, label %B632.endif.lr.ph.i, label %B208.us.preheader.i
+
+B152.endif.lr.ph.split.split.i:                   ; preds = %B152.endif.lr.ph.i
+  %13 = icmp sgt i64 %.26.i, 0
+  %xtraiter47.i = and i64 %.20.i, 3
+  %14 = icmp samesign ult i64 %.20.i, 4
+  br i1 %13, label %B152.endif.us377.preheader.i, label %B152.endif.preheader.i
+
+B152.endif.preheader.i:                           ; preds = %B152.endif.lr.ph.split.split.i
+  br i1 %14, label %B632.endif.lr.ph.loopexit40.unr-lcssa.i, label %B152.endif.preheader.new.i
+
+B152.endif.preheader.new.i:                       ; preds = %B152.endif.preheader.i
+  %unroll_iter45.i = and i64 %.20.i, 9223372036854775804
+  %15 = mul i64 %.23.fr.i, 24
+  %16 = shl i64 %.23.fr.i, 5
+  %17 = shl i64 %.23.fr.i, 4
+  %sunkaddr209.i = shl i64 %.23.fr.i, 3
+  br label %B152.endif.i
+
+B152.endif.us377.preheader.i:                     ; preds = %B152.endif.lr.ph.split.split.i
+  br i1 %14, label %B632.endif.lr.ph.loopexit.unr-lcssa.i, label %B152.endif.us377.preheader.new.i
+
+B152.endif.us377.preheader.new.i:                 ; preds = %B152.endif.us377.preheader.i
+  %unroll_iter50.i = and i64 %.20.i, 9223372036854775804
+  %18 = mul i64 %.23.fr.i, 24
+  %19 = shl i64 %.23.fr.i, 5
+  %20 = shl i64 %.23.fr.i, 4
+  %sunkaddr.i = shl i64 %.23.fr.i, 3
+  br label %B152.endif.us377.i
+
+B152.endif.us377.i:                               ; preds = %B152.endif.us377.i, %B152.endif.us377.preheader.new.i
+  %lsr.iv152.i = phi ptr [ %scevgep153.i, %B152.endif.us377.i ], [ %a2, %B152.endif.us377.preheader.new.i ]
+  %.143294304.us379.i = phi i64 [ %.150.us381.3.i, %B152.endif.us377.i ], [ 0, %B152.endif.us377.preheader.new.i ]
+  store i64 0, ptr %lsr.iv152.i, align 8
+  %sunkaddr182.i = getelementptr i8, ptr %lsr.iv152.i, i64 %sunkaddr.i
+  store i64 0, ptr %sunkaddr182.i, align 8
+  %scevgep155.i = getelementptr i8, ptr %lsr.iv152.i, i64 %20
+  store i64 0, ptr %scevgep155.i, align 8
+  %.150.us381.3.i = add nuw nsw i64 %.143294304.us379.i, 4
+  %scevgep154.i = getelementptr i8, ptr %lsr.iv152.i, i64 %18
+  store i64 0, ptr %scevgep154.i, align 8
+  %scevgep153.i = getelementptr i8, ptr %lsr.iv152.i, i64 %19
+  %niter51.ncmp.3.i = icmp eq i64 %unroll_iter50.i, %.150.us381.3.i
+  br i1 %niter51.ncmp.3.i, label %B632.endif.lr.ph.loopexit.unr-lcssa.i, label %B152.endif.us377.i
+
+B700.i:                                           ; preds = %B700.preheader63.i, %B700.i
+  %lsr.iv104.i = phi i64 [ %68, %B700.preheader63.i ], [ %lsr.iv.next105.i, %B700.i ]
+  %lsr.iv101.i = phi i64 [ %67, %B700.preheader63.i ], [ %lsr.iv.next102.i, %B700.i ]
+  %sunkaddr183.i = getelementptr i8, ptr %a1, i64 %lsr.iv104.i
+  %sunkaddr184.i = getelementptr i8, ptr %sunkaddr183.i, i64 16
+  %.839.i = load i64, ptr %sunkaddr184.i, align 8
+  %.841.i = and i64 %.839.i, %.38.i
+  %sunkaddr185.i = getelementptr i8, ptr %a2, i64 %lsr.iv104.i
+  store i64 %.841.i, ptr %sunkaddr185.i, align 8
+  %sunkaddr187.i = getelementptr i8, ptr %sunkaddr183.i, i64 24
+  %.839.1.i = load i64, ptr %sunkaddr187.i, align 8
+  %.841.1.i = and i64 %.839.1.i, %.38.i
+  %sunkaddr189.i = getelementptr i8, ptr %sunkaddr185.i, i64 8
+  store i64 %.841.1.i, ptr %sunkaddr189.i, align 8
+  %sunkaddr191.i = getelementptr i8, ptr %sunkaddr183.i, i64 32
+  %.839.2.i = load i64, ptr %sunkaddr191.i, align 8
+  %.841.2.i = and i64 %.839.2.i, %.38.i
+  %sunkaddr193.i = getelementptr i8, ptr %sunkaddr185.i, i64 16
+  store i64 %.841.2.i, ptr %sunkaddr193.i, align 8
+  %sunkaddr195.i = getelementptr i8, ptr %sunkaddr183.i, i64 40
+  %.839.3.i = load i64, ptr %sunkaddr195.i, align 8
+  %.841.3.i = and i64 %.839.3.i, %.38.i
+  %sunkaddr197.i = getelementptr i8, ptr %sunkaddr185.i, i64 24
+  store i64 %.841.3.i, ptr %sunkaddr197.i, align 8
+  %lsr.iv.next102.i = add i64 %lsr.iv101.i, -4
+  %lsr.iv.next105.i = add i64 %lsr.iv104.i, 32
+  %.799.3.i = icmp sgt i64 %lsr.iv.next102.i, 4
+  br i1 %.799.3.i, label %B700.i, label %B732.i
+
+B732.i:                                           ; preds = %B700.i, %B700.prol.loopexit.i, %B632.endif.i
+  %.851.not.i = icmp eq i64 %.712.i, 0
+  br i1 %.851.not.i, label %B908.i, label %B744.i
+
+B744.i:                                           ; preds = %B732.i
+  %21 = getelementptr double, ptr %a0, i64 %.705.i
+  %.21.i.i = load i64, ptr %.711.i, align 8
+  %.25.i.i = getelementptr double, ptr %21, i64 %.21.i.i
+  %.26.i.i = load double, ptr %.25.i.i, align 8
+  %.32.i.i = fcmp uno double %.26.i.i, 0.000000e+00
+  %.27.i.i = fadd double %.26.i.i, 0.000000e+00
+  %.28.i.i = bitcast double %.27.i.i to i64
+  %isneg.i.i = icmp slt i64 %.28.i.i, 0
+  %.30.i.i = select i1 %isneg.i.i, i64 9223372036854775807, i64 0
+  %.31.i.i = xor i64 %.30.i.i, %.28.i.i
+  %.33.i.i = select i1 %.32.i.i, i64 9223372036854775807, i64 %.31.i.i
+  %invariant.gep.i = getelementptr i8, ptr %.711.i, i64 -8
+  br label %B102.i.i
+
+B102.i.i:                                         ; preds = %B457.i.i, %B744.i
+  %lsr.iv126.i = phi ptr [ %scevgep127.i, %B457.i.i ], [ %lsr.iv124.i, %B744.i ]
+  %last.2.0145.i.i = phi i64 [ %last.3.1.i.i, %B457.i.i ], [ %.33.i.i, %B744.i ]
+  %steps.3.0144.i.i = phi i64 [ %steps.4.1.i.i, %B457.i.i ], [ 0, %B744.i ]
+  %.125139142.i.i = phi i64 [ %.132.i.i, %B457.i.i ], [ 1, %B744.i ]
+  %.132.i.i = add nuw i64 %.125139142.i.i, 1
+  %.162.i.i = getelementptr i64, ptr %.711.i, i64 %.125139142.i.i
+  %.163.i.i = load i64, ptr %.162.i.i, align 8
+  %.171.i.i = getelementptr double, ptr %21, i64 %.163.i.i
+  %.172.i.i = load double, ptr %.171.i.i, align 8
+  %.173.i.i = fadd double %.172.i.i, 0.000000e+00
+  %.174.i.i = bitcast double %.173.i.i to i64
+  %isneg132.i.i = icmp slt i64 %.174.i.i, 0
+  %.176.i.i = select i1 %isneg132.i.i, i64 9223372036854775807, i64 0
+  %.177.i.i = xor i64 %.176.i.i, %.174.i.i
+  %.178.i.i = fcmp uno double %.172.i.i, 0.000000e+00
+  %.179.i.i = select i1 %.178.i.i, i64 9223372036854775807, i64 %.177.i.i
+  %.185.not.i.i = icmp slt i64 %.179.i.i, %last.2.0145.i.i
+  br i1 %.185.not.i.i, label %B202.i.i, label %B457.i.i
+
+B202.i.i:                                         ; preds = %B102.i.i
+  %sunkaddr198.i = shl i64 %.125139142.i.i, 3
+  %gep.i = getelementptr i8, ptr %invariant.gep.i, i64 %sunkaddr198.i
+  %.245.i.i = load i64, ptr %gep.i, align 8
+  %.249.i.i = getelementptr double, ptr %21, i64 %.245.i.i
+  %.250.i.i = load double, ptr %.249.i.i, align 8
+  %.251.i.i = fadd double %.250.i.i, 0.000000e+00
+  %.252.i.i = bitcast double %.251.i.i to i64
+  %isneg133.i.i = icmp slt i64 %.252.i.i, 0
+  %.254.i.i = select i1 %isneg133.i.i, i64 9223372036854775807, i64 0
+  %.255.i.i = xor i64 %.254.i.i, %.252.i.i
+  %.256.i.i = fcmp uno double %.250.i.i, 0.000000e+00
+  %.257.i.i = select i1 %.256.i.i, i64 9223372036854775807, i64 %.255.i.i
+  %.259.i.i = icmp sgt i64 %.257.i.i, %.179.i.i
+  br i1 %.259.i.i, label %B276.preheader.i.i, label %B410.i.i
+
+B276.preheader.i.i:                               ; preds = %B202.i.i
+  %22 = add i64 %.125139142.i.i, %steps.3.0144.i.i
+  br label %B276.i.i
+
+B276.i.i:                                         ; preds = %B336.i.i, %B276.preheader.i.i
+  %lsr.iv121.i = phi i64 [ %lsr.iv.next122.i, %B336.i.i ], [ 0, %B276.preheader.i.i ]
+  %steps.2.3.i.i = phi i64 [ %.284.i.i, %B336.i.i ], [ %steps.3.0144.i.i, %B276.preheader.i.i ]
+  %23 = add nsw i64 %lsr.iv121.i, %.125139142.i.i
+  %24 = shl i64 %lsr.iv121.i, 3
+  %scevgep130.i = getelementptr i8, ptr %lsr.iv126.i, i64 %24
+  %scevgep131.i = getelementptr i8, ptr %scevgep130.i, i64 -8
+  %.268.i.i = load i64, ptr %scevgep131.i, align 8
+  store i64 %.268.i.i, ptr %scevgep130.i, align 8
+  %.294.i.i = icmp sgt i64 %23, 1
+  br i1 %.294.i.i, label %B336.i.i, label %B410.i.i
+
+B336.i.i:                                         ; preds = %B276.i.i
+  %.284.i.i = add i64 %steps.2.3.i.i, 1
+  %scevgep129.i = getelementptr i8, ptr %scevgep130.i, i64 -16
+  %.316.i.i = load i64, ptr %scevgep129.i, align 8
+  %.320.i.i = getelementptr double, ptr %21, i64 %.316.i.i
+  %.321.i.i = load double, ptr %.320.i.i, align 8
+  %.322.i.i = fadd double %.321.i.i, 0.000000e+00
+  %.323.i.i = bitcast double %.322.i.i to i64
+  %isneg134.i.i = icmp slt i64 %.323.i.i, 0
+  %.325.i.i = select i1 %isneg134.i.i, i64 9223372036854775807, i64 0
+  %.326.i.i = xor i64 %.325.i.i, %.323.i.i
+  %.327.i.i = fcmp uno double %.321.i.i, 0.000000e+00
+  %.328.i.i = select i1 %.327.i.i, i64 9223372036854775807, i64 %.326.i.i
+  %.330.i.i = icmp sgt i64 %.328.i.i, %.179.i.i
+  %lsr.iv.next122.i = add nsw i64 %lsr.iv121.i, -1
+  br i1 %.330.i.i, label %B276.i.i, label %B336.i.B410.i.loopexit_crit_edge.i
+
+B336.i.B410.i.loopexit_crit_edge.i:               ; preds = %B336.i.i
+  %25 = add nsw i64 %lsr.iv.next122.i, %.125139142.i.i
+  br label %B410.i.i
+
+B410.i.i:                                         ; preds = %B276.i.i, %B336.i.B410.i.loopexit_crit_edge.i, %B202.i.i
+  %steps.5.2.i.i = phi i64 [ %steps.3.0144.i.i, %B202.i.i ], [ %.284.i.i, %B336.i.B410.i.loopexit_crit_edge.i ], [ %22, %B276.i.i ]
+  %place.3.2.i.i = phi i64 [ %.125139142.i.i, %B202.i.i ], [ %25, %B336.i.B410.i.loopexit_crit_edge.i ], [ 0, %B276.i.i ]
+  %.354.i.i = getelementptr i64, ptr %.711.i, i64 %place.3.2.i.i
+  store i64 %.163.i.i, ptr %.354.i.i, align 8
+  %.363.i.i = icmp sgt i64 %steps.5.2.i.i, %.361.i.i
+  br i1 %.363.i.i, label %B808.i, label %B457.i.i
+
+B457.i.i:                                         ; preds = %B410.i.i, %B102.i.i
+  %steps.4.1.i.i = phi i64 [ %steps.3.0144.i.i, %B102.i.i ], [ %steps.5.2.i.i, %B410.i.i ]
+  %last.3.1.i.i = phi i64 [ %.179.i.i, %B102.i.i ], [ %last.2.0145.i.i, %B410.i.i ]
+  %scevgep127.i = getelementptr i8, ptr %lsr.iv126.i, i64 8
+  %exitcond.not.i.i = icmp eq i64 %.132.i.i, %.23.fr.i
+  br i1 %exitcond.not.i.i, label %B908.i, label %B102.i.i
+
+B808.i:                                           ; preds = %B410.i.i
+  br i1 %61, label %B36.i.i, label %B200.endif.lr.ph.i.i
+
+B36.i.i:                                          ; preds = %B808.i, %B36.i.i
+  %lsr.iv132.i = phi i64 [ %lsr.iv.next133.i, %B36.i.i ], [ -2, %B808.i ]
+  %26 = add i64 %lsr.iv132.i, 3
+  %.36.i.i = lshr i64 %.23.fr.i, %26
+  %.37.i.i = icmp samesign ugt i64 %.36.i.i, 12
+  %lsr.iv.next133.i = add i64 %lsr.iv132.i, 1
+  br i1 %.37.i.i, label %B36.i.i, label %B162.endif.i.i
+
+B198.loopexit.i.i:                                ; preds = %B576.i.i, %B200.endif.i.i
+  %exitcond.not.i5.i = icmp eq i64 %.177.i2.i, %35
+  br i1 %exitcond.not.i5.i, label %B600.endif.i.i, label %B200.endif.i.i
+
+B274.i.i:                                         ; preds = %B274.preheader23.i.i, %B274.i.i
+  %lsr.iv143.i = phi i64 [ %37, %B274.preheader23.i.i ], [ %lsr.iv.next144.i, %B274.i.i ]
+  %lsr.iv135.i = phi i64 [ %38, %B274.preheader23.i.i ], [ %lsr.iv.next136.i, %B274.i.i ]
+  %scevgep141.i = getelementptr i8, ptr %lsr.iv139.i, i64 %lsr.iv135.i
+  %scevgep142.i = getelementptr i8, ptr %scevgep141.i, i64 8
+  %.340.i.i = load double, ptr %scevgep141.i, align 8
+  %.341.i.i = fadd double %.340.i.i, 0.000000e+00
+  %.342.i.i = bitcast double %.341.i.i to i64
+  %isneg.i8.i = icmp slt i64 %.342.i.i, 0
+  %.344.i.i = select i1 %isneg.i8.i, i64 9223372036854775807, i64 0
+  %.345.i.i = xor i64 %.344.i.i, %.342.i.i
+  %.346.i.i = fcmp uno double %.340.i.i, 0.000000e+00
+  %.347.i.i = select i1 %.346.i.i, i64 9223372036854775807, i64 %.345.i.i
+  %scevgep137.i = getelementptr i8, ptr %scevgep134.i, i64 %lsr.iv135.i
+  %scevgep138.i = getelementptr i8, ptr %scevgep137.i, i64 -8
+  store i64 %.347.i.i, ptr %scevgep138.i, align 8
+  %.340.1.i.i = load double, ptr %scevgep142.i, align 8
+  %.341.1.i.i = fadd double %.340.1.i.i, 0.000000e+00
+  %.342.1.i.i = bitcast double %.341.1.i.i to i64
+  %isneg.1.i.i = icmp slt i64 %.342.1.i.i, 0
+  %.344.1.i.i = select i1 %isneg.1.i.i, i64 9223372036854775807, i64 0
+  %.345.1.i.i = xor i64 %.344.1.i.i, %.342.1.i.i
+  %.346.1.i.i = fcmp uno double %.340.1.i.i, 0.000000e+00
+  %.347.1.i.i = select i1 %.346.1.i.i, i64 9223372036854775807, i64 %.345.1.i.i
+  store i64 %.347.1.i.i, ptr %scevgep137.i, align 8
+  %ov.i.i = icmp ugt i64 %lsr.iv143.i, 1
+  %lsr.iv.next136.i = add i64 %lsr.iv135.i, 16
+  %lsr.iv.next144.i = add i64 %lsr.iv143.i, -2
+  br i1 %ov.i.i, label %B274.i.i, label %B366.endif.preheader.i.i
+
+B366.endif.preheader.i.i:                         ; preds = %B274.i.i, %B274.prol.loopexit.i.i
+  %27 = add i64 %.213.i.i, -2
+  %.583.prol.i.i = add i64 %.205.i.i, 1
+  %28 = sub i64 %.205.i.i, %.213.i.i
+  %sunkaddr207.i = shl i64 %.205.i.i, 3
+  %sunkaddr208.i = getelementptr i8, ptr %.47300490.i.i, i64 %sunkaddr207.i
+  br label %B366.endif.i.i
+
+B576.i.i:                                         ; preds = %B522.endif.i.i, %B522.endif.prol.loopexit.i.i, %B482.endif.i.i
+  %place.4.2.lcssa.i.i = phi i64 [ %place.3.2.lcssa.i.i, %B482.endif.i.i ], [ %.803.lcssa.unr.i.i, %B522.endif.prol.loopexit.i.i ], [ %.803.1.i.i, %B522.endif.i.i ]
+  %.814.i.i = getelementptr i64, ptr %.893.i, i64 %place.4.2.lcssa.i.i
+  store i64 %.481.i.i, ptr %.814.i.i, align 8
+  %.821.i.i = getelementptr i64, ptr %order.3.0495507.i.i, i64 %place.4.2.lcssa.i.i
+  store i64 %.443372387.i.i, ptr %.821.i.i, align 8
+  %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
+  %.437.i.i = icmp sgt i64 %.436370388.i.i, 1
+  br i1 %.437.i.i, label %B366.endif.i.i, label %B198.loopexit.i.i
+
+B634.loopexit.i.i:                                ; preds = %B678.backedge.i.i, %B636.endif.i.i
+  %.951.i.i = icmp sgt i64 %.895.0.i.i, 1
+  br i1 %.951.i.i, label %B636.endif.i.i, label %B908.i
+
+B680.i.i:                                         ; preds = %B680.preheader.i.i, %B678.backedge.i.i
+  %.1017.0.i.i = phi i64 [ %.1086.i.i, %B678.backedge.i.i ], [ 0, %B680.preheader.i.i ]
+  %.1072443.i.i = phi i64 [ %.1082.i.i, %B678.backedge.i.i ], [ %.1050330337.i.i, %B680.preheader.i.i ]
+  %.1086.i.i = add nuw nsw i64 %.1017.0.i.i, 2
+  %.1112.i.i = mul nsw i64 %.1017.0.i.i, %.23.fr.i
+  %.1114.i.i = ashr i64 %.1112.i.i, %.895.0.i.i
+  %.1115.i.i = or disjoint i64 %.1017.0.i.i, 1
+  %.1117.i.i = mul nsw i64 %.1115.i.i, %.23.fr.i
+  %.1119.i.i = ashr i64 %.1117.i.i, %.895.0.i.i
+  %.1122.i.i = mul nsw i64 %.1086.i.i, %.23.fr.i
+  %.1124.i.i = ashr i64 %.1122.i.i, %.895.0.i.i
+  %.30.i.i.i = add nsw i64 %.1119.i.i, -1
+  %.40.i.i.i = sub nsw i64 %.1119.i.i, %.1114.i.i
+  %.42.i.i.i = sub nsw i64 %.1124.i.i, %.1119.i.i
+  %.44.i.i.i = tail call i64 @llvm.smin.i64(i64 %.42.i.i.i, i64 %.40.i.i.i)
+  %.130104.not.i.i.i = icmp slt i64 %.44.i.i.i, 1
+  br i1 %.130104.not.i.i.i, label %B444.i.i.i, label %B108.endif.endif.preheader.i.i.i
+
+B108.endif.endif.preheader.i.i.i:                 ; preds = %B680.i.i
+  %.35.i.i.i = add nsw i64 %.1124.i.i, -1
+  %29 = shl i64 %.1114.i.i, 3
+  %scevgep11.i.i.i = getelementptr i8, ptr %other_order.3.0449.i.i, i64 %29
+  %scevgep13.i.i.i = getelementptr i8, ptr %other_keys.2.0448.i.i, i64 %29
+  br label %B108.endif.endif.i.i.i
+
+B444.i.i.i:                                       ; preds = %B108.endif.endif.i.i.i, %B680.i.i
+  %left.2.0.lcssa.i.i.i = phi i64 [ %.1114.i.i, %B680.i.i ], [ %.229.i.i.i, %B108.endif.endif.i.i.i ]
+  %right.2.0.lcssa.i.i.i = phi i64 [ %.1119.i.i, %B680.i.i ], [ %.224.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_left.2.0.lcssa.i.i.i = phi i64 [ %.30.i.i.i, %B680.i.i ], [ %.290.i.i.i, %B108.endif.endif.i.i.i ]
+  %.306.i.i.i = shl nsw i64 %.44.i.i.i, 1
+  %.309.i.i.i = sub nsw i64 %.1124.i.i, %.1114.i.i
+  %.312.i.i.i = icmp slt i64 %.306.i.i.i, %.309.i.i.i
+  br i1 %.312.i.i.i, label %B468.i.i.i, label %B678.backedge.i.i
+
+B468.i.i.i:                                       ; preds = %B444.i.i.i
+  %.316.not.i.i.i = icmp sgt i64 %left.2.0.lcssa.i.i.i, %last_left.2.0.lcssa.i.i.i
+  %spec.select.i.i.i = select i1 %.316.not.i.i.i, i64 %right.2.0.lcssa.i.i.i, i64 %left.2.0.lcssa.i.i.i
+  %.341.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %spec.select.i.i.i
+  %.342.i.i.i = load i64, ptr %.341.i.i.i, align 8
+  %.347.i.i.i = add nsw i64 %.44.i.i.i, %.1114.i.i
+  %.349.i.i.i = getelementptr i64, ptr %other_keys.2.0448.i.i, i64 %.347.i.i.i
+  store i64 %.342.i.i.i, ptr %.349.i.i.i, align 8
+  %.354.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %spec.select.i.i.i
+  %.355.i.i.i = load i64, ptr %.354.i.i.i, align 8
+  %.366.i.i.i = getelementptr i64, ptr %other_order.3.0449.i.i, i64 %.347.i.i.i
+  store i64 %.355.i.i.i, ptr %.366.i.i.i, align 8
+  br label %B678.backedge.i.i
+
+B108.endif.endif.i.i.i:                           ; preds = %B108.endif.endif.i.i.i, %B108.endif.endif.preheader.i.i.i
+  %lsr.iv.i.i.i = phi i64 [ %.1124.i.i, %B108.endif.endif.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_right.2.0110.i.i.i = phi i64 [ %.35.i.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.295.i.i.i, %B108.endif.endif.i.i.i ]
+  %last_left.2.0109.i.i.i = phi i64 [ %.30.i.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.290.i.i.i, %B108.endif.endif.i.i.i ]
+  %right.2.0108.i.i.i = phi i64 [ %.1119.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.224.i.i.i, %B108.endif.endif.i.i.i ]
+  %left.2.0107.i.i.i = phi i64 [ %.1114.i.i, %B108.endif.endif.preheader.i.i.i ], [ %.229.i.i.i, %B108.endif.endif.i.i.i ]
+  %.136102105.i.i.i = phi i64 [ 0, %B108.endif.endif.preheader.i.i.i ], [ %.143.i.i.i, %B108.endif.endif.i.i.i ]
+  %.143.i.i.i = add nuw nsw i64 %.136102105.i.i.i, 1
+  %.171.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %right.2.0108.i.i.i
+  %.172.i.i.i = load i64, ptr %.171.i.i.i, align 8
+  %.175.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %left.2.0107.i.i.i
+  %.176.i.i.i = load i64, ptr %.175.i.i.i, align 8
+  %.6.i.i.i.i = xor i64 %.176.i.i.i, -1
+  %.7.i.i.i.i = and i64 %.172.i.i.i, %.6.i.i.i.i
+  %30 = xor i64 %.176.i.i.i, %.172.i.i.i
+  %.9.i.i.i.i = xor i64 %30, -1
+  %.10.i.i.i.i = sub nsw i64 %.172.i.i.i, %.176.i.i.i
+  %.11.i.i.i.i = and i64 %.10.i.i.i.i, %.9.i.i.i.i
+  %.12.i.i.i.i = or i64 %.11.i.i.i.i, %.7.i.i.i.i
+  %.13.i.i.i.i = ashr i64 %.12.i.i.i.i, 63
+  %.203.i.i.i = sub nsw i64 %right.2.0108.i.i.i, %left.2.0107.i.i.i
+  %.204.i.i.i = and i64 %.13.i.i.i.i, %.203.i.i.i
+  %.206.i.i.i = add nsw i64 %.204.i.i.i, %left.2.0107.i.i.i
+  %.208.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %.206.i.i.i
+  %.209.i.i.i = load i64, ptr %.208.i.i.i, align 8
+  %31 = shl i64 %.136102105.i.i.i, 3
+  %scevgep14.i.i.i = getelementptr i8, ptr %scevgep13.i.i.i, i64 %31
+  store i64 %.209.i.i.i, ptr %scevgep14.i.i.i, align 8
+  %.216.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %.206.i.i.i
+  %.217.i.i.i = load i64, ptr %.216.i.i.i, align 8
+  %scevgep12.i.i.i = getelementptr i8, ptr %scevgep11.i.i.i, i64 %31
+  store i64 %.217.i.i.i, ptr %scevgep12.i.i.i, align 8
+  %.235.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %last_right.2.0110.i.i.i
+  %.236.i.i.i = load i64, ptr %.235.i.i.i, align 8
+  %.239.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %last_left.2.0109.i.i.i
+  %.240.i.i.i = load i64, ptr %.239.i.i.i, align 8
+  %.6.i1.i.i.i = xor i64 %.240.i.i.i, -1
+  %.7.i2.i.i.i = and i64 %.236.i.i.i, %.6.i1.i.i.i
+  %32 = xor i64 %.240.i.i.i, %.236.i.i.i
+  %.9.i3.i.i.i = xor i64 %32, -1
+  %.10.i4.i.i.i = sub nsw i64 %.236.i.i.i, %.240.i.i.i
+  %.11.i5.i.i.i = and i64 %.10.i4.i.i.i, %.9.i3.i.i.i
+  %.12.i6.i.i.i = or i64 %.11.i5.i.i.i, %.7.i2.i.i.i
+  %.13.i7.i.i.i = ashr i64 %.12.i6.i.i.i, 63
+  %.227.i.i.i = add i64 %left.2.0107.i.i.i, 1
+  %.229.i.i.i = add i64 %.227.i.i.i, %.13.i.i.i.i
+  %.224.i.i.i = sub nsw i64 %right.2.0108.i.i.i, %.13.i.i.i.i
+  %.267.i.i.i = sub nsw i64 %last_left.2.0109.i.i.i, %last_right.2.0110.i.i.i
+  %.268.i.i.i = and i64 %.13.i7.i.i.i, %.267.i.i.i
+  %.270.i.i.i = add nsw i64 %.268.i.i.i, %last_right.2.0110.i.i.i
+  %.272.i.i.i = getelementptr i64, ptr %keys.2.0446.i.i, i64 %.270.i.i.i
+  %.273.i.i.i = load i64, ptr %.272.i.i.i, align 8
+  %sunkaddr201.i = shl i64 %lsr.iv.i.i.i, 3
+  %gep7.i = getelementptr i8, ptr %invariant.gep6.i, i64 %sunkaddr201.i
+  store i64 %.273.i.i.i, ptr %gep7.i, align 8
+  %.281.i.i.i = getelementptr i64, ptr %order.4.0447.i.i, i64 %.270.i.i.i
+  %.282.i.i.i = load i64, ptr %.281.i.i.i, align 8
+  %gep9.i = getelementptr i8, ptr %invariant.gep8.i, i64 %sunkaddr201.i
+  store i64 %.282.i.i.i, ptr %gep9.i, align 8
+  %.290.i.i.i = add nsw i64 %.13.i7.i.i.i, %last_left.2.0109.i.i.i
+  %.293.neg.i.i.i = xor i64 %.13.i7.i.i.i, -1
+  %.295.i.i.i = add i64 %last_right.2.0110.i.i.i, %.293.neg.i.i.i
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %exitcond.not.i.i.i = icmp eq i64 %.44.i.i.i, %.143.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B444.i.i.i, label %B108.endif.endif.i.i.i
+
+B678.backedge.i.i:                                ; preds = %B468.i.i.i, %B444.i.i.i
+  %.1082.i.i = add nsw i64 %.1072443.i.i, -1
+  %.1073.i.i = icmp sgt i64 %.1072443.i.i, 1
+  br i1 %.1073.i.i, label %B680.i.i, label %B634.loopexit.i.i
+
+B162.endif.i.i:                                   ; preds = %B36.i.i
+  %33 = and i64 %lsr.iv132.i, 1
+  %.64.not.not.i.not.not.i = icmp eq i64 %33, 0
+  %spec.select.i.i = select i1 %.64.not.not.i.not.not.i, ptr %.54296.i.i, ptr %.711.i
+  %spec.select335.i.i = select i1 %.64.not.not.i.not.not.i, ptr %.711.i, ptr %.54296.i.i
+  %.120.not.i.i = icmp ne i64 %lsr.iv.next133.i, 61
+  %34 = add i64 %lsr.iv132.i, 2
+  %.82.i.i = shl nuw i64 2, %34
+  %.164424.i.i = icmp sgt i64 %.82.i.i, 0
+  %or.cond.i.i = select i1 %.120.not.i.i, i1 %.164424.i.i, i1 false
+  br i1 %or.cond.i.i, label %B200.endif.lr.ph.i.i, label %B600.endif.i.i
+
+B200.endif.lr.ph.i.i:                             ; preds = %B162.endif.i.i, %B808.i
+  %35 = phi i64 [ 1, %B808.i ], [ %.82.i.i, %B162.endif.i.i ]
+  %levels.3.1299494509.i.i = phi i64 [ 0, %B808.i ], [ %26, %B162.endif.i.i ]
+  %order.3.0495507.i.i = phi ptr [ %.711.i, %B808.i ], [ %spec.select.i.i, %B162.endif.i.i ]
+  %other_order.4.0496506.i.i = phi ptr [ %.54296.i.i, %B808.i ], [ %spec.select335.i.i, %B162.endif.i.i ]
+  br label %B200.endif.i.i
+
+B200.endif.i.i:                                   ; preds = %B200.endif.lr.ph.i.i, %B198.loopexit.i.i
+  %.170397429.i.i = phi i64 [ 0, %B200.endif.lr.ph.i.i ], [ %.177.i2.i, %B198.loopexit.i.i ]
+  %.177.i2.i = add nuw nsw i64 %.170397429.i.i, 1
+  %.203.i.i = mul nsw i64 %.170397429.i.i, %.23.fr.i
+  %.205.i.i = ashr i64 %.203.i.i, %levels.3.1299494509.i.i
+  %.211.i.i = mul nsw i64 %.177.i2.i, %.23.fr.i
+  %.213.i.i = ashr i64 %.211.i.i, %levels.3.1299494509.i.i
+  %.255.i3.i = sub i64 %.213.i.i, %.205.i.i
+  %.256.i4.i = icmp sgt i64 %.255.i3.i, 0
+  %..255.i.i = tail call i64 @llvm.smax.i64(i64 %.255.i3.i, i64 0)
+  br i1 %.256.i4.i, label %B274.preheader.i.i, label %B198.loopexit.i.i
+
+B274.preheader.i.i:                               ; preds = %B200.endif.i.i
+  %xtraiter.i.i = and i64 %..255.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B274.prol.loopexit.i.i, label %B274.prol.i.i
+
+B274.prol.i.i:                                    ; preds = %B274.preheader.i.i
+  %.307.prol.i.i = add nsw i64 %..255.i.i, -1
+  %.311.prol.i.i = add i64 %.205.i.i, 1
+  %.339.prol.i.i = getelementptr double, ptr %21, i64 %.205.i.i
+  %.340.prol.i.i = load double, ptr %.339.prol.i.i, align 8
+  %.341.prol.i.i = fadd double %.340.prol.i.i, 0.000000e+00
+  %.342.prol.i.i = bitcast double %.341.prol.i.i to i64
+  %isneg.prol.i.i = icmp slt i64 %.342.prol.i.i, 0
+  %.344.prol.i.i = select i1 %isneg.prol.i.i, i64 9223372036854775807, i64 0
+  %.345.prol.i.i = xor i64 %.344.prol.i.i, %.342.prol.i.i
+  %.346.prol.i.i = fcmp uno double %.340.prol.i.i, 0.000000e+00
+  %.347.prol.i.i = select i1 %.346.prol.i.i, i64 9223372036854775807, i64 %.345.prol.i.i
+  %.349.prol.i.i = getelementptr i64, ptr %.47300490.i.i, i64 %.205.i.i
+  store i64 %.347.prol.i.i, ptr %.349.prol.i.i, align 8
+  br label %B274.prol.loopexit.i.i
+
+B274.prol.loopexit.i.i:                           ; preds = %B274.prol.i.i, %B274.preheader.i.i
+  %.297346350.unr.i.i = phi i64 [ %..255.i.i, %B274.preheader.i.i ], [ %.307.prol.i.i, %B274.prol.i.i ]
+  %.304347349.unr.i.i = phi i64 [ %.205.i.i, %B274.preheader.i.i ], [ %.311.prol.i.i, %B274.prol.i.i ]
+  %36 = icmp eq i64 %.255.i3.i, 1
+  br i1 %36, label %B366.endif.preheader.i.i, label %B274.preheader23.i.i
+
+B274.preheader23.i.i:                             ; preds = %B274.prol.loopexit.i.i
+  %37 = add nsw i64 %.297346350.unr.i.i, -1
+  %38 = shl i64 %.304347349.unr.i.i, 3
+  br label %B274.i.i
+
+B366.endif.i.i:                                   ; preds = %B576.i.i, %B366.endif.preheader.i.i
+  %indvar.i.i = phi i64 [ 0, %B366.endif.preheader.i.i ], [ %indvar.next.i.i, %B576.i.i ]
+  %.436370388.i.i = phi i64 [ %..255.i.i, %B366.endif.preheader.i.i ], [ %.446.i.i, %B576.i.i ]
+  %.443372387.i.i = phi i64 [ %.205.i.i, %B366.endif.preheader.i.i ], [ %.450.i.i, %B576.i.i ]
+  %39 = add i64 %indvar.i.i, %.205.i.i
+  %.446.i.i = add nsw i64 %.436370388.i.i, -1
+  %.450.i.i = add i64 %.443372387.i.i, 1
+  %.480.i.i = getelementptr i64, ptr %.47300490.i.i, i64 %.443372387.i.i
+  %.481.i.i = load i64, ptr %.480.i.i, align 8
+  %.527.i.i = sub i64 %.443372387.i.i, %.205.i.i
+  %.570354.not.i.i = icmp eq i64 %.527.i.i, 0
+  br i1 %.570354.not.i.i, label %B482.endif.i.i, label %B422.endif.preheader.i.i
+
+B422.endif.preheader.i.i:                         ; preds = %B366.endif.i.i
+  %xtraiter12.i.i = and i64 %indvar.i.i, 1
+  %lcmp.mod13.not.i.i = icmp eq i64 %xtraiter12.i.i, 0
+  br i1 %lcmp.mod13.not.i.i, label %B422.endif.prol.loopexit.i.i, label %B422.endif.prol.i.i
+
+B422.endif.prol.i.i:                              ; preds = %B422.endif.preheader.i.i
+  %.611.prol.i.i = load i64, ptr %sunkaddr208.i, align 8
+  %.6.i.prol.i.i = xor i64 %.611.prol.i.i, -1
+  %.7.i.prol.i.i = and i64 %.481.i.i, %.6.i.prol.i.i
+  %40 = xor i64 %.481.i.i, %.611.prol.i.i
+  %.9.i.reass.prol.i.i = xor i64 %40, -1
+  %.10.i.prol.i.i = sub nsw i64 %.481.i.i, %.611.prol.i.i
+  %.11.i.prol.i.i = and i64 %.10.i.prol.i.i, %.9.i.reass.prol.i.i
+  %.12.i.prol.i.i = or i64 %.11.i.prol.i.i, %.7.i.prol.i.i
+  %.13.i.prol.i.i = ashr i64 %.12.i.prol.i.i, 63
+  %.579.prol.i.i = add nsw i64 %.527.i.i, -1
+  %.639.prol.i.i = add i64 %.13.i.prol.i.i, %.583.prol.i.i
+  br label %B422.endif.prol.loopexit.i.i
+
+B422.endif.prol.loopexit.i.i:                     ; preds = %B422.endif.prol.i.i, %B422.endif.preheader.i.i
+  %place.3.2357.unr.i.i = phi i64 [ %.205.i.i, %B422.endif.preheader.i.i ], [ %.639.prol.i.i, %B422.endif.prol.i.i ]
+  %.569352356.unr.i.i = phi i64 [ %.527.i.i, %B422.endif.preheader.i.i ], [ %.579.prol.i.i, %B422.endif.prol.i.i ]
+  %.576353355.unr.i.i = phi i64 [ %.205.i.i, %B422.endif.preheader.i.i ], [ %.583.prol.i.i, %B422.endif.prol.i.i ]
+  %.639.lcssa.unr.i.i = phi i64 [ poison, %B422.endif.preheader.i.i ], [ %.639.prol.i.i, %B422.endif.prol.i.i ]
+  %41 = icmp eq i64 %indvar.i.i, 1
+  br i1 %41, label %B482.endif.i.i, label %B422.endif.preheader.new.i.i
+
+B422.endif.preheader.new.i.i:                     ; preds = %B422.endif.prol.loopexit.i.i
+  %42 = add i64 %.569352356.unr.i.i, 2
+  %43 = shl i64 %.576353355.unr.i.i, 3
+  %scevgep34.i.i = getelementptr i8, ptr %gep21.i, i64 %43
+  %invariant.op.i = xor i64 %.481.i.i, -1
+  br label %B422.endif.i.i
+
+B422.endif.i.i:                                   ; preds = %B422.endif.i.i, %B422.endif.preheader.new.i.i
+  %lsr.iv35.i.i = phi ptr [ %scevgep36.i.i, %B422.endif.i.i ], [ %scevgep34.i.i, %B422.endif.preheader.new.i.i ]
+  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B422.endif.i.i ], [ %42, %B422.endif.preheader.new.i.i ]
+  %place.3.2357.i.i = phi i64 [ %.639.1.i.i, %B422.endif.i.i ], [ %place.3.2357.unr.i.i, %B422.endif.preheader.new.i.i ]
+  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv35.i.i, i64 -8
+  %.611.i.i = load i64, ptr %scevgep37.i.i, align 8
+  %.6.i.i.i = xor i64 %.611.i.i, -1
+  %.7.i.i.i = and i64 %.481.i.i, %.6.i.i.i
+  %.9.i.reass.reass.i.reass.reass.i = xor i64 %.611.i.i, %invariant.op.i
+  %.10.i.i.i = sub nsw i64 %.481.i.i, %.611.i.i
+  %.11.i.i.i = and i64 %.10.i.i.i, %.9.i.reass.reass.i.reass.reass.i
+  %.12.i.i.i = or i64 %.11.i.i.i, %.7.i.i.i
+  %.13.i.i.i = ashr i64 %.12.i.i.i, 63
+  %.611.1.i.i = load i64, ptr %lsr.iv35.i.i, align 8
+  %.6.i.1.i.i = xor i64 %.611.1.i.i, -1
+  %.7.i.1.i.i = and i64 %.481.i.i, %.6.i.1.i.i
+  %.9.i.reass.1.reass.i.reass.reass.i = xor i64 %.611.1.i.i, %invariant.op.i
+  %.10.i.1.i.i = sub nsw i64 %.481.i.i, %.611.1.i.i
+  %.11.i.1.i.i = and i64 %.10.i.1.i.i, %.9.i.reass.1.reass.i.reass.reass.i
+  %.12.i.1.i.i = or i64 %.11.i.1.i.i, %.7.i.1.i.i
+  %.13.i.1.i.i = ashr i64 %.12.i.1.i.i, 63
+  %.639.i.i = add i64 %place.3.2357.i.i, 2
+  %.637.1.i.i = add i64 %.639.i.i, %.13.i.i.i
+  %.639.1.i.i = add i64 %.637.1.i.i, %.13.i.1.i.i
+  %lsr.iv.next32.i.i = add i64 %lsr.iv31.i.i, -2
+  %scevgep36.i.i = getelementptr i8, ptr %lsr.iv35.i.i, i64 16
+  %.570.1.i.i = icmp sgt i64 %lsr.iv.next32.i.i, 2
+  br i1 %.570.1.i.i, label %B422.endif.i.i, label %B482.endif.i.i
+
+B482.endif.i.i:                                   ; preds = %B422.endif.i.i, %B422.endif.prol.loopexit.i.i, %B366.endif.i.i
+  %place.3.2.lcssa.i.i = phi i64 [ %.205.i.i, %B366.endif.i.i ], [ %.639.lcssa.unr.i.i, %B422.endif.prol.loopexit.i.i ], [ %.639.1.i.i, %B422.endif.i.i ]
+  %.692.i.i = sub i64 %.213.i.i, %.450.i.i
+  %.735363.not.i.i = icmp slt i64 %.692.i.i, 1
+  br i1 %.735363.not.i.i, label %B576.i.i, label %B522.endif.preheader.i.i
+
+B522.endif.preheader.i.i:                         ; preds = %B482.endif.i.i
+  %.6.i1.i.i = xor i64 %.481.i.i, -1
+  %44 = add i64 %28, %indvar.i.i
+  %45 = and i64 %44, 1
+  %lcmp.mod15.not.not.i.i = icmp eq i64 %45, 0
+  br i1 %lcmp.mod15.not.not.i.i, label %B522.endif.prol.i.i, label %B522.endif.prol.loopexit.i.i
+
+B522.endif.prol.i.i:                              ; preds = %B522.endif.preheader.i.i
+  %.775.prol.i.i = getelementptr i64, ptr %.47300490.i.i, i64 %.450.i.i
+  %.776.prol.i.i = load i64, ptr %.775.prol.i.i, align 8
+  %.7.i2.prol.i.i = and i64 %.776.prol.i.i, %.6.i1.i.i
+  %46 = xor i64 %.481.i.i, %.776.prol.i.i
+  %.9.i3.reass.prol.i.i = xor i64 %46, -1
+  %.10.i4.prol.i.i = sub nsw i64 %.776.prol.i.i, %.481.i.i
+  %.11.i5.prol.i.i = and i64 %.10.i4.prol.i.i, %.9.i3.reass.prol.i.i
+  %.12.i6.prol.i.i = or i64 %.11.i5.prol.i.i, %.7.i2.prol.i.i
+  %.13.i7.neg.prol.i.i = lshr i64 %.12.i6.prol.i.i, 63
+  %.748.prol.i.i = add i64 %.443372387.i.i, 2
+  %.744.prol.i.i = add nsw i64 %.692.i.i, -1
+  %.803.prol.i.i = add i64 %.13.i7.neg.prol.i.i, %place.3.2.lcssa.i.i
+  br label %B522.endif.prol.loopexit.i.i
+
+B522.endif.prol.loopexit.i.i:                     ; preds = %B522.endif.prol.i.i, %B522.endif.preheader.i.i
+  %place.4.2366.unr.i.i = phi i64 [ %place.3.2.lcssa.i.i, %B522.endif.preheader.i.i ], [ %.803.prol.i.i, %B522.endif.prol.i.i ]
+  %.734361365.unr.i.i = phi i64 [ %.692.i.i, %B522.endif.preheader.i.i ], [ %.744.prol.i.i, %B522.endif.prol.i.i ]
+  %.741362364.unr.i.i = phi i64 [ %.450.i.i, %B522.endif.preheader.i.i ], [ %.748.prol.i.i, %B522.endif.prol.i.i ]
+  %.803.lcssa.unr.i.i = phi i64 [ poison, %B522.endif.preheader.i.i ], [ %.803.prol.i.i, %B522.endif.prol.i.i ]
+  %47 = icmp eq i64 %27, %39
+  br i1 %47, label %B576.i.i, label %B522.endif.preheader.new.i.i
+
+B522.endif.preheader.new.i.i:                     ; preds = %B522.endif.prol.loopexit.i.i
+  %48 = add nsw i64 %.734361365.unr.i.i, -1
+  %49 = shl i64 %.741362364.unr.i.i, 3
+  %scevgep41.i.i = getelementptr i8, ptr %gep21.i, i64 %49
+  br label %B522.endif.i.i
+
+B522.endif.i.i:                                   ; preds = %B522.endif.i.i, %B522.endif.preheader.new.i.i
+  %lsr.iv145.i = phi i64 [ %lsr.iv.next146.i, %B522.endif.i.i ], [ %48, %B522.endif.preheader.new.i.i ]
+  %lsr.iv42.i.i = phi ptr [ %scevgep43.i.i, %B522.endif.i.i ], [ %scevgep41.i.i, %B522.endif.preheader.new.i.i ]
+  %place.4.2366.i.i = phi i64 [ %.803.1.i.i, %B522.endif.i.i ], [ %place.4.2366.unr.i.i, %B522.endif.preheader.new.i.i ]
+  %scevgep44.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 -8
+  %.776.i.i = load i64, ptr %scevgep44.i.i, align 8
+  %.7.i2.i.i = and i64 %.776.i.i, %.6.i1.i.i
+  %.9.i3.reass.reass.i.reass.reass.i = xor i64 %.776.i.i, %.6.i1.i.i
+  %.10.i4.i.i = sub nsw i64 %.776.i.i, %.481.i.i
+  %.11.i5.i.i = and i64 %.10.i4.i.i, %.9.i3.reass.reass.i.reass.reass.i
+  %.12.i6.i.i = or i64 %.11.i5.i.i, %.7.i2.i.i
+  %.13.i7.neg.i.i = lshr i64 %.12.i6.i.i, 63
+  %.803.i.i = add i64 %.13.i7.neg.i.i, %place.4.2366.i.i
+  %.776.1.i.i = load i64, ptr %lsr.iv42.i.i, align 8
+  %.7.i2.1.i.i = and i64 %.776.1.i.i, %.6.i1.i.i
+  %.9.i3.reass.1.reass.i.reass.reass.i = xor i64 %.776.1.i.i, %.6.i1.i.i
+  %.10.i4.1.i.i = sub nsw i64 %.776.1.i.i, %.481.i.i
+  %.11.i5.1.i.i = and i64 %.10.i4.1.i.i, %.9.i3.reass.1.reass.i.reass.reass.i
+  %.12.i6.1.i.i = or i64 %.11.i5.1.i.i, %.7.i2.1.i.i
+  %.13.i7.neg.1.i.i = lshr i64 %.12.i6.1.i.i, 63
+  %.803.1.i.i = add i64 %.803.i.i, %.13.i7.neg.1.i.i
+  %ov55.i.i = icmp ugt i64 %lsr.iv145.i, 1
+  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 16
+  %lsr.iv.next146.i = add i64 %lsr.iv145.i, -2
+  br i1 %ov55.i.i, label %B522.endif.i.i, label %B576.i.i
+
+B600.endif.i.i:                                   ; preds = %B198.loopexit.i.i, %B162.endif.i.i
+  %levels.3.1299494510.i.i = phi i64 [ %26, %B162.endif.i.i ], [ %levels.3.1299494509.i.i, %B198.loopexit.i.i ]
+  %order.3.0495508.i.i = phi ptr [ %spec.select.i.i, %B162.endif.i.i ], [ %order.3.0495507.i.i, %B198.loopexit.i.i ]
+  %other_order.4.0496505.i.i = phi ptr [ %spec.select335.i.i, %B162.endif.i.i ], [ %other_order.4.0496506.i.i, %B198.loopexit.i.i ]
+  %.951445523.i.i = icmp sgt i64 %levels.3.1299494510.i.i, 0
+  br i1 %.951445523.i.i, label %B636.endif.i.i, label %B908.i
+
+B636.endif.i.i:                                   ; preds = %B600.endif.i.i, %B634.loopexit.i.i
+  %.895.0.i.i = phi i64 [ %.964.i.i, %B634.loopexit.i.i ], [ %levels.3.1299494510.i.i, %B600.endif.i.i ]
+  %other_order.3.0449.i.i = phi ptr [ %order.4.0447.i.i, %B634.loopexit.i.i ], [ %other_order.4.0496505.i.i, %B600.endif.i.i ]
+  %other_keys.2.0448.i.i = phi ptr [ %keys.2.0446.i.i, %B634.loopexit.i.i ], [ %.47300490.i.i, %B600.endif.i.i ]
+  %order.4.0447.i.i = phi ptr [ %other_order.3.0449.i.i, %B634.loopexit.i.i ], [ %order.3.0495508.i.i, %B600.endif.i.i ]
+  %keys.2.0446.i.i = phi ptr [ %other_keys.2.0448.i.i, %B634.loopexit.i.i ], [ %.893.i, %B600.endif.i.i ]
+  %.964.i.i = add nsw i64 %.895.0.i.i, -1
+  %.1031.not.i.i = icmp eq i64 %.895.0.i.i, 63
+  br i1 %.1031.not.i.i, label %B634.loopexit.i.i, label %B680.preheader.i.i
+
+B680.preheader.i.i:                               ; preds = %B636.endif.i.i
+  %.993.i.i = shl nuw nsw i64 1, %.895.0.i.i
+  %.1050330337.i.i = lshr i64 %.993.i.i, 1
+  %invariant.gep6.i = getelementptr i8, ptr %other_keys.2.0448.i.i, i64 -8
+  %invariant.gep8.i = getelementptr i8, ptr %other_order.3.0449.i.i, i64 -8
+  br label %B680.i.i
+
+B908.i:                                           ; preds = %B457.i.i, %B634.loopexit.i.i, %B600.endif.i.i, %B732.i
+  %scevgep94.i = getelementptr i8, ptr %lsr.iv93.i, i64 %54
+  %scevgep97.i = getelementptr i8, ptr %lsr.iv96.i, i64 %54
+  %lsr.iv.next100.i = sub i64 %lsr.iv99.i, %.23.fr.i
+  %scevgep125.i = getelementptr i8, ptr %lsr.iv124.i, i64 %54
+  %scevgep140.i = getelementptr i8, ptr %lsr.iv139.i, i64 %54
+  %exitcond444.not.i = icmp eq i64 %.679.i, %.20.i
+  br i1 %exitcond444.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.i
+
+B152.endif.i:                                     ; preds = %B152.endif.i, %B152.endif.preheader.new.i
+  %lsr.iv162.i = phi ptr [ %scevgep163.i, %B152.endif.i ], [ %a2, %B152.endif.preheader.new.i ]
+  %.143294304.i = phi i64 [ %.150.3.i, %B152.endif.i ], [ 0, %B152.endif.preheader.new.i ]
+  store i64 0, ptr %lsr.iv162.i, align 8
+  %sunkaddr210.i = getelementptr i8, ptr %lsr.iv162.i, i64 %sunkaddr209.i
+  store i64 0, ptr %sunkaddr210.i, align 8
+  %scevgep165.i = getelementptr i8, ptr %lsr.iv162.i, i64 %17
+  store i64 0, ptr %scevgep165.i, align 8
+  %.150.3.i = add nuw nsw i64 %.143294304.i, 4
+  %scevgep164.i = getelementptr i8, ptr %lsr.iv162.i, i64 %15
+  store i64 0, ptr %scevgep164.i, align 8
+  %scevgep163.i = getelementptr i8, ptr %lsr.iv162.i, i64 %16
+  %niter46.ncmp.3.i = icmp eq i64 %unroll_iter45.i, %.150.3.i
+  br i1 %niter46.ncmp.3.i, label %B632.endif.lr.ph.loopexit40.unr-lcssa.i, label %B152.endif.i
+
+B632.endif.lr.ph.loopexit.unr-lcssa.i:            ; preds = %B152.endif.us377.i, %B152.endif.us377.preheader.i
+  %.143294304.us379.unr.i = phi i64 [ 0, %B152.endif.us377.preheader.i ], [ %unroll_iter50.i, %B152.endif.us377.i ]
+  %lcmp.mod49.not.i = icmp eq i64 %xtraiter47.i, 0
+  br i1 %lcmp.mod49.not.i, label %B632.endif.lr.ph.i, label %B152.endif.us377.epil.preheader.i
+
+B152.endif.us377.epil.preheader.i:                ; preds = %B632.endif.lr.ph.loopexit.unr-lcssa.i
+  %50 = shl i64 %.23.fr.i, 3
+  %51 = mul i64 %.143294304.us379.unr.i, %50
+  %scevgep147.i = getelementptr i8, ptr %a2, i64 %51
+  br label %B152.endif.us377.epil.i
+
+B152.endif.us377.epil.i:                          ; preds = %B152.endif.us377.epil.i, %B152.endif.us377.epil.preheader.i
+  %lsr.iv150.i = phi i64 [ %xtraiter47.i, %B152.endif.us377.epil.preheader.i ], [ %lsr.iv.next151.i, %B152.endif.us377.epil.i ]
+  %lsr.iv148.i = phi ptr [ %scevgep147.i, %B152.endif.us377.epil.preheader.i ], [ %scevgep149.i, %B152.endif.us377.epil.i ]
+  store i64 0, ptr %lsr.iv148.i, align 8
+  %scevgep149.i = getelementptr i8, ptr %lsr.iv148.i, i64 %50
+  %lsr.iv.next151.i = add nsw i64 %lsr.iv150.i, -1
+  %epil.iter48.cmp.not.i = icmp eq i64 %lsr.iv.next151.i, 0
+  br i1 %epil.iter48.cmp.not.i, label %B632.endif.lr.ph.i, label %B152.endif.us377.epil.i
+
+B632.endif.lr.ph.loopexit40.unr-lcssa.i:          ; preds = %B152.endif.i, %B152.endif.preheader.i
+  %.143294304.unr.i = phi i64 [ 0, %B152.endif.preheader.i ], [ %unroll_iter45.i, %B152.endif.i ]
+  %lcmp.mod44.not.i = icmp eq i64 %xtraiter47.i, 0
+  br i1 %lcmp.mod44.not.i, label %B632.endif.lr.ph.i, label %B152.endif.epil.preheader.i
+
+B152.endif.epil.preheader.i:                      ; preds = %B632.endif.lr.ph.loopexit40.unr-lcssa.i
+  %52 = shl i64 %.23.fr.i, 3
+  %53 = mul i64 %.143294304.unr.i, %52
+  %scevgep157.i = getelementptr i8, ptr %a2, i64 %53
+  br label %B152.endif.epil.i
+
+B152.endif.epil.i:                                ; preds = %B152.endif.epil.i, %B152.endif.epil.preheader.i
+  %lsr.iv160.i = phi i64 [ %xtraiter47.i, %B152.endif.epil.preheader.i ], [ %lsr.iv.next161.i, %B152.endif.epil.i ]
+  %lsr.iv158.i = phi ptr [ %scevgep157.i, %B152.endif.epil.preheader.i ], [ %scevgep159.i, %B152.endif.epil.i ]
+  store i64 0, ptr %lsr.iv158.i, align 8
+  %scevgep159.i = getelementptr i8, ptr %lsr.iv158.i, i64 %52
+  %lsr.iv.next161.i = add nsw i64 %lsr.iv160.i, -1
+  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next161.i, 0
+  br i1 %epil.iter.cmp.not.i, label %B632.endif.lr.ph.i, label %B152.endif.epil.i
+
+B632.endif.lr.ph.i:                               ; preds = %B408.B514_crit_edge.us.i, %B152.endif.epil.i, %B152.endif.us377.epil.i, %B632.endif.lr.ph.loopexit40.unr-lcssa.i, %B632.endif.lr.ph.loopexit.unr-lcssa.i
+  %.571.i = getelementptr i8, ptr %a3, i64 16
+  %.572.i = load i64, ptr %.571.i, align 8
+  %.583.i = inttoptr i64 %.572.i to ptr
+  tail call void %.583.i(ptr nonnull %a1)
+  %.891.i = mul nsw i64 %.23.fr.i, %.20.i
+  %.893.i = getelementptr i64, ptr %.51.i, i64 %.891.i
+  %invariant.gep20.i = getelementptr i8, ptr %.893.i, i64 8
+  %.74.i.i = add i64 %.23.fr.i, -1
+  %.119141.not.i.i = icmp slt i64 %.74.i.i, 1
+  %.361.i.i = shl nsw i64 %.23.fr.i, 2
+  %.54296.idx.i.i = shl i64 %.23.fr.i, 4
+  %.54296.i.i = getelementptr i8, ptr %.893.i, i64 %.54296.idx.i.i
+  %.47300490.i.i = getelementptr i64, ptr %.893.i, i64 %.23.fr.i
+  %54 = shl i64 %.23.fr.i, 3
+  %gep21.i = getelementptr i8, ptr %invariant.gep20.i, i64 %54
+  br i1 %.119141.not.i.i, label %B632.endif.lr.ph.split.us.i, label %B632.endif.preheader.i
+
+B632.endif.preheader.i:                           ; preds = %B632.endif.lr.ph.i
+  %xtraiter52.i = and i64 %..23.i, 3
+  %scevgep123.i = getelementptr i8, ptr %a2, i64 8
+  %55 = shl i64 %.20.i, 3
+  %56 = add i64 %55, 8
+  %57 = mul i64 %.23.fr.i, %56
+  %58 = getelementptr i8, ptr %a1, i64 %57
+  %scevgep134.i = getelementptr i8, ptr %58, i64 24
+  %59 = icmp eq i64 %xtraiter52.i, 0
+  %60 = icmp slt i64 %.23.fr.i, 4
+  %61 = icmp sgt i64 %.23.fr.i, 12
+  %62 = and i64 %..23.i, 9223372036854775804
+  br label %B632.endif.i
+
+B632.endif.lr.ph.split.us.i:                      ; preds = %B632.endif.lr.ph.i
+  br i1 %.266278.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.preheader.i
+
+B632.endif.us.preheader.i:                        ; preds = %B632.endif.lr.ph.split.us.i
+  %xtraiter54.i = and i64 %..23.i, 3
+  %63 = icmp eq i64 %xtraiter54.i, 0
+  br label %B632.endif.us.i
+
+B632.endif.us.i:                                  ; preds = %B732.loopexit.us.i, %B632.endif.us.preheader.i
+  %lsr.iv69.i = phi ptr [ %.51.i, %B632.endif.us.preheader.i ], [ %scevgep70.i, %B732.loopexit.us.i ]
+  %lsr.iv.i = phi ptr [ %a2, %B632.endif.us.preheader.i ], [ %scevgep.i, %B732.loopexit.us.i ]
+  %.672413422.us.i = phi i64 [ 0, %B632.endif.us.preheader.i ], [ %.679.us.i, %B732.loopexit.us.i ]
+  br i1 %63, label %B732.loopexit.us.i, label %B700.us.prol.i
+
+B700.us.prol.i:                                   ; preds = %B632.endif.us.i, %B700.us.prol.i
+  %prol.iter56.i = phi i64 [ %prol.iter56.next.i, %B700.us.prol.i ], [ 0, %B632.endif.us.i ]
+  %64 = shl nuw nsw i64 %prol.iter56.i, 3
+  %scevgep71.i = getelementptr i8, ptr %lsr.iv69.i, i64 %64
+  %.839.us.prol.i = load i64, ptr %scevgep71.i, align 8
+  %.841.us.prol.i = and i64 %.839.us.prol.i, %.38.i
+  %scevgep68.i = getelementptr i8, ptr %lsr.iv.i, i64 %64
+  store i64 %.841.us.prol.i, ptr %scevgep68.i, align 8
+  %prol.iter56.next.i = add nuw nsw i64 %prol.iter56.i, 1
+  %prol.iter56.cmp.not.i = icmp eq i64 %xtraiter54.i, %prol.iter56.next.i
+  br i1 %prol.iter56.cmp.not.i, label %B732.loopexit.us.i, label %B700.us.prol.i
+
+B732.loopexit.us.i:                               ; preds = %B700.us.prol.i, %B632.endif.us.i
+  %.679.us.i = add nuw nsw i64 %.672413422.us.i, 1
+  %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %54
+  %scevgep70.i = getelementptr i8, ptr %lsr.iv69.i, i64 %54
+  %exitcond444.not.us.i = icmp eq i64 %.679.us.i, %.20.i
+  br i1 %exitcond444.not.us.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.i
+
+B632.endif.i:                                     ; preds = %B632.endif.preheader.i, %B908.i
+  %lsr.iv139.i = phi ptr [ %a0, %B632.endif.preheader.i ], [ %scevgep140.i, %B908.i ]
+  %lsr.iv124.i = phi ptr [ %scevgep123.i, %B632.endif.preheader.i ], [ %scevgep125.i, %B908.i ]
+  %lsr.iv99.i = phi i64 [ 0, %B632.endif.preheader.i ], [ %lsr.iv.next100.i, %B908.i ]
+  %lsr.iv96.i = phi ptr [ %.51.i, %B632.endif.preheader.i ], [ %scevgep97.i, %B908.i ]
+  %lsr.iv93.i = phi ptr [ %a2, %B632.endif.preheader.i ], [ %scevgep94.i, %B908.i ]
+  %.672413422.i = phi i64 [ 0, %B632.endif.preheader.i ], [ %.679.i, %B908.i ]
+  %.679.i = add nuw nsw i64 %.672413422.i, 1
+  %.705.i = mul nsw i64 %.672413422.i, %.23.fr.i
+  %.711.i = getelementptr i64, ptr %a2, i64 %.705.i
+  %.712.i = load i64, ptr %.711.i, align 8
+  br i1 %.266278.not.i, label %B732.i, label %B700.preheader.i
+
+B700.preheader.i:                                 ; preds = %B632.endif.i
+  br i1 %59, label %B700.prol.loopexit.i, label %B700.prol.i
+
+B700.prol.i:                                      ; preds = %B700.preheader.i, %B700.prol.i
+  %prol.iter.i = phi i64 [ %prol.iter.next.i, %B700.prol.i ], [ 0, %B700.preheader.i ]
+  %65 = shl nuw nsw i64 %prol.iter.i, 3
+  %scevgep98.i = getelementptr i8, ptr %lsr.iv96.i, i64 %65
+  %.839.prol.i = load i64, ptr %scevgep98.i, align 8
+  %.841.prol.i = and i64 %.839.prol.i, %.38.i
+  %scevgep95.i = getelementptr i8, ptr %lsr.iv93.i, i64 %65
+  store i64 %.841.prol.i, ptr %scevgep95.i, align 8
+  %prol.iter.next.i = add nuw nsw i64 %prol.iter.i, 1
+  %prol.iter.cmp.not.i = icmp eq i64 %xtraiter52.i, %prol.iter.next.i
+  br i1 %prol.iter.cmp.not.i, label %B700.prol.loopexit.loopexit.i, label %B700.prol.i
+
+B700.prol.loopexit.loopexit.i:                    ; preds = %B700.prol.i
+  %66 = sub i64 %xtraiter52.i, %lsr.iv99.i
+  br label %B700.prol.loopexit.i
+
+B700.prol.loopexit.i:                             ; preds = %B700.prol.loopexit.loopexit.i, %B700.preheader.i
+  %.798405409.unr.i = phi i64 [ %..23.i, %B700.preheader.i ], [ %62, %B700.prol.loopexit.loopexit.i ]
+  %.805406408.unr.i = phi i64 [ %.705.i, %B700.preheader.i ], [ %66, %B700.prol.loopexit.loopexit.i ]
+  br i1 %60, label %B732.i, label %B700.preheader63.i
+
+B700.preheader63.i:                               ; preds = %B700.prol.loopexit.i
+  %67 = add nuw i64 %.798405409.unr.i, 4
+  %68 = shl i64 %.805406408.unr.i, 3
+  br label %B700.i
+
+_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B908.i, %B732.loopexit.us.i, %B526.endif.thread.i, %B632.endif.lr.ph.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14756,7 +18541,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -14768,12 +18553,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.279.epil.i = load i32, ptr %.278.epil.i, align 4
   %.282.epil.i = add i32 %.279.epil.i, %.276.epil.i
   store i32 %.282.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -14783,7 +18568,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14826,7 +18611,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.150.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2388284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -14838,12 +18623,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.278.epil.i = load i64, ptr %.277.epil.i, align 8
   %.279.epil.i = add nsw i64 %.278.epil.i, %.275.epil.i
   store i64 %.279.epil.i, ptr %.274.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.150.i = load i64, ptr %a3, align 8
   %.23283.not.i = icmp slt i64 %.150.i, 1
-  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.150.i, 1
@@ -14853,7 +18638,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.150.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14897,7 +18682,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -14909,12 +18694,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.279.epil.i = load float, ptr %.278.epil.i, align 4
   %.280.epil.i = fadd float %.276.epil.i, %.279.epil.i
   store float %.280.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -14924,7 +18709,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14967,7 +18752,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -14979,12 +18764,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.279.epil.i = load double, ptr %.278.epil.i, align 8
   %.280.epil.i = fadd double %.276.epil.i, %.279.epil.i
   store double %.280.epil.i, ptr %.275.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -14994,7 +18779,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15018,7 +18803,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.151.i, -1
@@ -15105,9 +18890,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15131,7 +18916,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.238141.not.i = icmp slt i64 %.156.i, 1
   %.366130.not.i = icmp slt i64 %.150.i, 1
   %or.cond.i = select i1 %.238141.not.i, i1 true, i1 %.366130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.150.i, -1
@@ -15218,9 +19003,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.251.us.i, %.156.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15244,7 +19029,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.151.i, -1
@@ -15331,9 +19116,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15357,7 +19142,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.151.i, -1
@@ -15444,9 +19229,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_sums(*int64,*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15470,7 +19255,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.242141.not.i = icmp slt i64 %.160.i, 1
   %.370130.not.i = icmp slt i64 %.154.i, 1
   %or.cond.i = select i1 %.242141.not.i, i1 true, i1 %.370130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %unroll_iter.i = and i64 %.154.i, 9223372036854775806
@@ -15533,9 +19318,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %.255.us.i = add nuw nsw i64 %.248136142.us.i, 1
   %scevgep5.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.255.us.i, %.160.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_sumsB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_sumsB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_sums(*int64,*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15559,7 +19344,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.241141.not.i = icmp slt i64 %.159.i, 1
   %.369130.not.i = icmp slt i64 %.153.i, 1
   %or.cond.i = select i1 %.241141.not.i, i1 true, i1 %.369130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %unroll_iter.i = and i64 %.153.i, 9223372036854775806
@@ -15621,9 +19406,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %.254.us.i = add nuw nsw i64 %.247136142.us.i, 1
   %scevgep5.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.254.us.i, %.159.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_sumsB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_sumsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_sums(*int64,*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15647,7 +19432,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.242141.not.i = icmp slt i64 %.160.i, 1
   %.370130.not.i = icmp slt i64 %.154.i, 1
   %or.cond.i = select i1 %.242141.not.i, i1 true, i1 %.370130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %unroll_iter.i = and i64 %.154.i, 9223372036854775806
@@ -15710,9 +19495,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %.255.us.i = add nuw nsw i64 %.248136142.us.i, 1
   %scevgep5.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.255.us.i, %.160.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_sumsB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_sumsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_sums(*int64,*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15736,7 +19521,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.242141.not.i = icmp slt i64 %.160.i, 1
   %.370130.not.i = icmp slt i64 %.154.i, 1
   %or.cond.i = select i1 %.242141.not.i, i1 true, i1 %.370130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %unroll_iter.i = and i64 %.154.i, 9223372036854775806
@@ -15798,9 +19583,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %.255.us.i = add nuw nsw i64 %.248136142.us.i, 1
   %scevgep5.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.255.us.i, %.160.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_sumsB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_sumsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_last(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15846,7 +19631,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B132.loopexit.unr-lcssa.i:                        ; preds = %B106.i, %B106.preheader.i
   %.2358284.unr.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B106.i ]
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B132.loopexit.unr-lcssa.i, %B106.epil.i
   %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B106.epil.i ], [ %xtraiter.i, %B132.loopexit.unr-lcssa.i ]
@@ -15859,12 +19644,12 @@ B106.epil.i:                                      ; preds = %B132.loopexit.unr-l
   store i64 %.2358284.epil.i, ptr %.271.epil.i, align 8
   %lsr.iv.next.i = add nsw i64 %lsr.iv.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.147.i = load i64, ptr %a2, align 8
   %.22983.not.i = icmp slt i64 %.147.i, 1
-  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.147.i, 3
@@ -15875,7 +19660,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.147.i, 9223372036854775804
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter12scatter_lastB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_lastB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.convolve(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -15935,7 +19720,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
 
 B522.loopexit.i:                                  ; preds = %B2010.B1802.loopexit_crit_edge.us.i, %B1804.endif.lr.ph.i, %B1756.endif.i, %B830.endif.endif.peel.i
   %.539.i = icmp sgt i64 %.53815611754.i, 1
-  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B524.i:                                           ; preds = %B524.lr.ph.i, %B522.loopexit.i
   %.53815611754.i = phi i64 [ %.493.i, %B524.lr.ph.i ], [ %.548.i, %B522.loopexit.i ]
@@ -15968,7 +19753,7 @@ B750.i:                                           ; preds = %296, %B736.i
   %.898.i = add i64 %.897.i, %.895.i
   %.900.i = mul i64 %.898.i, %.77.i
   %.902.i = add nsw i64 %.900.i, %.74.i
-  br i1 %214, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B750.endif.i
+  br i1 %214, label %_ZN6nbgrad7kernels11convolution8convolveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B750.endif.i
 
 B830.i:                                           ; preds = %B830.endif.endif.i, %B830.preheader27.i
   %.98710351108.in.i = phi i64 [ %.98710351108.i, %B830.endif.endif.i ], [ %.966.i, %B830.preheader27.i ]
@@ -16707,7 +20492,7 @@ B0.endif.endif.endif.endif.endif.i:               ; preds = %193, %B0.endif.endi
   %.453.i = add nsw i64 %.443.i, %.451.i
   %.493.i = sub i64 %a6, %a5
   %.5391721.not.i = icmp slt i64 %.493.i, 1
-  br i1 %.5391721.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B524.lr.ph.i
+  br i1 %.5391721.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B524.lr.ph.i
 
 B524.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.i
   %.579.i = mul nsw i64 %quot.2.0.i, %.328.i
@@ -18184,7 +21969,7 @@ B1156.endif.us.i:                                 ; preds = %B1156.endif.lr.ph.u
   br i1 %230, label %B1468.us.i, label %B1190.endif.lr.ph.us.i
 
 B1468.us.i:                                       ; preds = %B1314.B1188.loopexit_crit_edge.us.us.i, %B1190.endif.lr.ph.us.i, %B1156.endif.us.i
-  br i1 %231, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1468.endif.us.i
+  br i1 %231, label %_ZN6nbgrad7kernels11convolution8convolveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1468.endif.us.i
 
 B1468.endif.us.i:                                 ; preds = %B1468.us.i
   br i1 %.1883.i, label %B1154.loopexit.us.i, label %B1468.endif.endif.us.i
@@ -18457,7 +22242,7 @@ B966.us.us.i:                                     ; preds = %B830.endif.endif.us
   %lsr.iv779.i = phi ptr [ %scevgep780.i, %B1050.us.us.i ], [ %scevgep778.i, %B830.endif.endif.us.i ]
   %.1199.us.us.i = load i64, ptr %lsr.iv779.i, align 8
   %.1227.us.us.i = icmp eq i64 %.1199.us.us.i, 0
-  br i1 %.1227.us.us.i, label %B1050.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.1227.us.us.i, label %B1050.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B1050.us.us.i:                                    ; preds = %B966.us.us.i
   tail call void @nbgrad.clear.float32(ptr %.1235.us.us.i, i64 %.1211.i)
@@ -18742,7 +22527,7 @@ B2046.B2010.loopexit_crit_edge.split.us.split.us.us.us.us.us.i: ; preds = %B2248
   %exitcond2047.not.i = icmp eq i64 %.756.i, %.2374.us.us.us.us.i
   br i1 %exitcond2047.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us.us.us.i
 
-_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B750.i, %B522.loopexit.i, %B966.us.us.i, %B1468.us.i, %B0.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution8convolveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B750.i, %B522.loopexit.i, %B966.us.us.i, %B1468.us.i, %B0.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.convolve(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -18802,7 +22587,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
 
 B522.loopexit.i:                                  ; preds = %B2010.B1802.loopexit_crit_edge.us.i, %B1804.endif.lr.ph.i, %B1756.endif.i, %B830.endif.endif.peel.i
   %.539.i = icmp sgt i64 %.53815611754.i, 1
-  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B524.i:                                           ; preds = %B524.lr.ph.i, %B522.loopexit.i
   %.53815611754.i = phi i64 [ %.493.i, %B524.lr.ph.i ], [ %.548.i, %B522.loopexit.i ]
@@ -18835,7 +22620,7 @@ B750.i:                                           ; preds = %297, %B736.i
   %.898.i = add i64 %.897.i, %.895.i
   %.900.i = mul i64 %.898.i, %.77.i
   %.902.i = add nsw i64 %.900.i, %.74.i
-  br i1 %215, label %_ZN6nbgrad7kernels11convolution8convolveB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B750.endif.i
+  br i1 %215, label %_ZN6nbgrad7kernels11convolution8convolveB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B750.endif.i
 
 B830.i:                                           ; preds = %B830.endif.endif.i, %B830.preheader27.i
   %.98710351108.in.i = phi i64 [ %.98710351108.i, %B830.endif.endif.i ], [ %.966.i, %B830.preheader27.i ]
@@ -19574,7 +23359,7 @@ B0.endif.endif.endif.endif.endif.i:               ; preds = %193, %B0.endif.endi
   %.453.i = add nsw i64 %.443.i, %.451.i
   %.493.i = sub i64 %a6, %a5
   %.5391721.not.i = icmp slt i64 %.493.i, 1
-  br i1 %.5391721.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B524.lr.ph.i
+  br i1 %.5391721.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B524.lr.ph.i
 
 B524.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.i
   %.579.i = mul nsw i64 %quot.2.0.i, %.328.i
@@ -21052,7 +24837,7 @@ B1156.endif.us.i:                                 ; preds = %B1156.endif.lr.ph.u
   br i1 %231, label %B1468.us.i, label %B1190.endif.lr.ph.us.i
 
 B1468.us.i:                                       ; preds = %B1314.B1188.loopexit_crit_edge.us.us.i, %B1190.endif.lr.ph.us.i, %B1156.endif.us.i
-  br i1 %232, label %_ZN6nbgrad7kernels11convolution8convolveB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1468.endif.us.i
+  br i1 %232, label %_ZN6nbgrad7kernels11convolution8convolveB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1468.endif.us.i
 
 B1468.endif.us.i:                                 ; preds = %B1468.us.i
   br i1 %.1881.i, label %B1154.loopexit.us.i, label %B1468.endif.endif.us.i
@@ -21325,7 +25110,7 @@ B966.us.us.i:                                     ; preds = %B830.endif.endif.us
   %lsr.iv779.i = phi ptr [ %scevgep780.i, %B1050.us.us.i ], [ %scevgep778.i, %B830.endif.endif.us.i ]
   %.1199.us.us.i = load i64, ptr %lsr.iv779.i, align 8
   %.1227.us.us.i = icmp eq i64 %.1199.us.us.i, 0
-  br i1 %.1227.us.us.i, label %B1050.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.1227.us.us.i, label %B1050.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B1050.us.us.i:                                    ; preds = %B966.us.us.i
   tail call void @nbgrad.clear.float64(ptr %.1235.us.us.i, i64 %.1211.i)
@@ -21610,7 +25395,7 @@ B2046.B2010.loopexit_crit_edge.split.us.split.us.us.us.us.us.i: ; preds = %B2248
   %exitcond2047.not.i = icmp eq i64 %.756.i, %.2372.us.us.us.us.i
   br i1 %exitcond2047.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us.us.us.i
 
-_ZN6nbgrad7kernels11convolution8convolveB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B750.i, %B522.loopexit.i, %B966.us.us.i, %B1468.us.i, %B0.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution8convolveB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B750.i, %B522.loopexit.i, %B966.us.us.i, %B1468.us.i, %B0.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.correlate(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -21669,7 +25454,7 @@ define internal noundef i64 @special(ptr %a0, ptr %a1, ptr %a2, ptr nocapture wr
 
 B580.loopexit.i:                                  ; preds = %B1752.B1718.loopexit_crit_edge.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1720.endif.lr.ph.i, %B1688.endif.i
   %.613.i = icmp sgt i64 %.612694774.i, 1
-  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v619B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B582.i:                                           ; preds = %B582.lr.ph.i, %B580.loopexit.i
   %.612694774.i = phi i64 [ %.567.i, %B582.lr.ph.i ], [ %.622.i, %B580.loopexit.i ]
@@ -22257,7 +26042,7 @@ B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us
   br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
 
 B1392.i:                                          ; preds = %B1228.B1194.loopexit_crit_edge.us.i, %B998.endif.endif.endif.i
-  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1392.endif.i
+  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v619B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1392.endif.i
 
 B0.else.i:                                        ; preds = %0
   %.222.i = icmp ne i64 %.207.i, -9223372036854775808
@@ -22532,7 +26317,7 @@ B0.endif.endif.endif.endif.endif.endif.endif.i:   ; preds = %224, %B0.endif.endi
   %.527.i = mul nsw i64 %.526.i, %.523.i
   %.567.i = sub i64 %a6, %a5
   %.613760.not.i = icmp slt i64 %.567.i, 1
-  br i1 %.613760.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B582.lr.ph.i
+  br i1 %.613760.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v619B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B582.lr.ph.i
 
 B582.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.i
   %.653.i = mul nsw i64 %quot.3.0.i, %quot.2.0.i
@@ -23326,7 +27111,7 @@ B1752.B1718.loopexit_crit_edge.us.split.i:        ; preds = %B1754.us.epil.i, %4
   %exitcond891.not.i = icmp eq i64 %.789.i, %.2039.us.i
   br i1 %exitcond891.not.i, label %B580.loopexit.i, label %B1720.endif.us.i
 
-_ZN6nbgrad7kernels11convolution9correlateB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution9correlateB4v619B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.correlate(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -23385,7 +27170,7 @@ define internal noundef i64 @special(ptr %a0, ptr %a1, ptr %a2, ptr nocapture wr
 
 B580.loopexit.i:                                  ; preds = %B1752.B1718.loopexit_crit_edge.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1720.endif.lr.ph.i, %B1688.endif.i
   %.613.i = icmp sgt i64 %.612694774.i, 1
-  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B582.i:                                           ; preds = %B582.lr.ph.i, %B580.loopexit.i
   %.612694774.i = phi i64 [ %.567.i, %B582.lr.ph.i ], [ %.622.i, %B580.loopexit.i ]
@@ -23973,7 +27758,7 @@ B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us
   br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
 
 B1392.i:                                          ; preds = %B1228.B1194.loopexit_crit_edge.us.i, %B998.endif.endif.endif.i
-  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1392.endif.i
+  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1392.endif.i
 
 B0.else.i:                                        ; preds = %0
   %.222.i = icmp ne i64 %.207.i, -9223372036854775808
@@ -24248,7 +28033,7 @@ B0.endif.endif.endif.endif.endif.endif.endif.i:   ; preds = %224, %B0.endif.endi
   %.527.i = mul nsw i64 %.526.i, %.523.i
   %.567.i = sub i64 %a6, %a5
   %.613760.not.i = icmp slt i64 %.567.i, 1
-  br i1 %.613760.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B582.lr.ph.i
+  br i1 %.613760.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B582.lr.ph.i
 
 B582.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.i
   %.653.i = mul nsw i64 %quot.3.0.i, %quot.2.0.i
@@ -25042,7 +28827,7 @@ B1752.B1718.loopexit_crit_edge.us.split.i:        ; preds = %B1754.us.epil.i, %4
   %exitcond891.not.i = icmp eq i64 %.789.i, %.2039.us.i
   br i1 %exitcond891.not.i, label %B580.loopexit.i, label %B1720.endif.us.i
 
-_ZN6nbgrad7kernels11convolution9correlateB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution9correlateB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -25086,7 +28871,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2371182.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2371182.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2371182.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191058.not.i = icmp slt i64 %.58.i, 1
@@ -25096,7 +28881,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.711.i, i1 %.714.i, i1 false
   %.718.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.718.i, i1 false
-  br i1 %.4191058.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191058.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.541961.not.i = icmp slt i64 %.60.i, 1
@@ -25112,7 +28897,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %9 = shl nuw i64 %..148.i, 2
   %10 = add i64 %.106.i, %.18.i
   %.reass18.i = mul i64 %8, %6
-  br i1 %.541961.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader52.i
+  br i1 %.541961.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader52.i
 
 B282.us.preheader52.i:                            ; preds = %B282.us.preheader.i
   %11 = mul i64 %2, %.14.fr.i
@@ -25197,7 +28982,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23611401210.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv135.i = phi ptr [ %46, %B282.endif.endif.us.i ], [ %scevgep136.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -25714,7 +29499,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond1458.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond1458.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -25758,7 +29543,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2371182.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2371182.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2371182.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191058.not.i = icmp slt i64 %.58.i, 1
@@ -25768,7 +29553,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.711.i, i1 %.714.i, i1 false
   %.718.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.718.i, i1 false
-  br i1 %.4191058.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191058.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.541961.not.i = icmp slt i64 %.60.i, 1
@@ -25784,7 +29569,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %9 = shl nuw i64 %..148.i, 3
   %10 = add i64 %.106.i, %.18.i
   %.reass18.i = mul i64 %8, %6
-  br i1 %.541961.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader52.i
+  br i1 %.541961.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader52.i
 
 B282.us.preheader52.i:                            ; preds = %B282.us.preheader.i
   %11 = mul i64 %2, %.14.fr.i
@@ -25869,7 +29654,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23611401210.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv135.i = phi ptr [ %46, %B282.endif.endif.us.i ], [ %scevgep136.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -26386,7 +30171,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond1458.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond1458.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -26429,7 +30214,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237569.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237569.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237569.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -26485,7 +30270,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter41.i = and i64 %..191.i, 3
@@ -26518,7 +30303,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236549579.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243550578.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp slt i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader46.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader46.i
 
 B282.us.us.us.preheader46.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nsw i64 %.236549579.us.us.us.unr.i, -1
@@ -26550,7 +30335,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv69.i, i64 %44
   %.237.us.us.us.3.i = icmp ult i64 %lsr.iv.next68.i, -2
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv77.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next78.i, %B396.endif.us.us.i ]
@@ -26606,7 +30391,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next78.i = add i64 %lsr.iv77.i, -1
   %.250.us.us.i = add i64 %.243550578.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next78.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader50.i
   %.236549579.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader50.i ]
@@ -26679,7 +30464,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236549579.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv109.i = phi ptr [ %scevgep108.i, %B396.endif.us.i ], [ %scevgep110.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -26976,7 +30761,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %129, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.preheader.i
+  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.preheader.i
 
 B282.us617.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %131 = mul i64 %.340.i, %.16.i
@@ -27033,7 +30818,7 @@ B282.us617.us.i:                                  ; preds = %B282.us617.us.i, %B
   br i1 %niter.ncmp.7.i, label %B1026.loopexit.unr-lcssa.i, label %B282.us617.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us672.preheader.i
+  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us672.preheader.i
 
 B282.us672.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %153 = shl nuw i64 %..340.i, 2
@@ -27090,12 +30875,12 @@ B282.endif.endif.us688.i:                         ; preds = %168, %B282.us672.i
   %lsr.iv.next66.i = add i64 %lsr.iv65.i, -1
   %.250.us676.i = add i64 %.243550578.us674.i, 1
   %.237.us699.i = icmp samesign ugt i64 %lsr.iv.next66.i, 1
-  br i1 %.237.us699.i, label %B282.us672.i, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us699.i, label %B282.us672.i, label %_ZN6nbgrad7kernels7windows4foldB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B1026.loopexit.unr-lcssa.i:                       ; preds = %B282.us617.us.i, %B282.us617.us.preheader.i
   %indvar.unr.i = phi i64 [ 0, %B282.us617.us.preheader.i ], [ %unroll_iter.i, %B282.us617.us.i ]
   %lcmp.mod44.not.i = icmp eq i64 %xtraiter43.i, 0
-  br i1 %lcmp.mod44.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.epil.preheader.i
+  br i1 %lcmp.mod44.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.epil.preheader.i
 
 B282.us617.us.epil.preheader.i:                   ; preds = %B1026.loopexit.unr-lcssa.i
   %174 = add i64 %indvar.unr.i, %a3
@@ -27110,9 +30895,9 @@ B282.us617.us.epil.i:                             ; preds = %B282.us617.us.epil.
   %scevgep53.i = getelementptr i8, ptr %lsr.iv.i, i64 %134
   %lsr.iv.next.i = add nsw i64 %lsr.iv54.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us688.i, %B282.us617.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %B1026.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us688.i, %B282.us617.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %B1026.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -27155,7 +30940,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237569.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237569.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237569.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -27211,7 +30996,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter41.i = and i64 %..191.i, 3
@@ -27244,7 +31029,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236549579.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243550578.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp slt i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader46.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader46.i
 
 B282.us.us.us.preheader46.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nsw i64 %.236549579.us.us.us.unr.i, -1
@@ -27276,7 +31061,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv69.i, i64 %44
   %.237.us.us.us.3.i = icmp ult i64 %lsr.iv.next68.i, -2
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv77.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next78.i, %B396.endif.us.us.i ]
@@ -27332,7 +31117,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next78.i = add i64 %lsr.iv77.i, -1
   %.250.us.us.i = add i64 %.243550578.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next78.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader50.i
   %.236549579.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader50.i ]
@@ -27405,7 +31190,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236549579.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv109.i = phi ptr [ %scevgep108.i, %B396.endif.us.i ], [ %scevgep110.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -27702,7 +31487,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %129, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.preheader.i
+  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.preheader.i
 
 B282.us617.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %131 = mul i64 %.340.i, %.16.i
@@ -27759,7 +31544,7 @@ B282.us617.us.i:                                  ; preds = %B282.us617.us.i, %B
   br i1 %niter.ncmp.7.i, label %B1026.loopexit.unr-lcssa.i, label %B282.us617.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us672.preheader.i
+  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us672.preheader.i
 
 B282.us672.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %153 = shl nuw i64 %..340.i, 3
@@ -27816,12 +31601,12 @@ B282.endif.endif.us688.i:                         ; preds = %168, %B282.us672.i
   %lsr.iv.next66.i = add i64 %lsr.iv65.i, -1
   %.250.us676.i = add i64 %.243550578.us674.i, 1
   %.237.us699.i = icmp samesign ugt i64 %lsr.iv.next66.i, 1
-  br i1 %.237.us699.i, label %B282.us672.i, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us699.i, label %B282.us672.i, label %_ZN6nbgrad7kernels7windows4foldB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B1026.loopexit.unr-lcssa.i:                       ; preds = %B282.us617.us.i, %B282.us617.us.preheader.i
   %indvar.unr.i = phi i64 [ 0, %B282.us617.us.preheader.i ], [ %unroll_iter.i, %B282.us617.us.i ]
   %lcmp.mod44.not.i = icmp eq i64 %xtraiter43.i, 0
-  br i1 %lcmp.mod44.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.epil.preheader.i
+  br i1 %lcmp.mod44.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.epil.preheader.i
 
 B282.us617.us.epil.preheader.i:                   ; preds = %B1026.loopexit.unr-lcssa.i
   %174 = add i64 %indvar.unr.i, %a3
@@ -27836,9 +31621,9 @@ B282.us617.us.epil.i:                             ; preds = %B282.us617.us.epil.
   %scevgep53.i = getelementptr i8, ptr %lsr.iv.i, i64 %134
   %lsr.iv.next.i = add nsw i64 %lsr.iv54.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us688.i, %B282.us617.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %B1026.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us688.i, %B282.us617.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %B1026.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -27871,13 +31656,13 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v619B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v619B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -28190,9 +31975,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v619B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v619B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -28225,13 +32010,13 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -28544,9 +32329,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -28569,7 +32354,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %invariant.gep226.i = getelementptr float, ptr %a2, i64 %.20.i
   %invariant.gep228.i = getelementptr i8, ptr %invariant.gep226.i, i64 -4
   %.159263.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -28980,11 +32765,11 @@ B851.loopexit.us.loopexit.us.i:                   ; preds = %B364.us.us.3.i, %B3
   %scevgep92.i = getelementptr i8, ptr %lsr.iv91.i, i64 %26
   %scevgep97.i = getelementptr i8, ptr %lsr.iv96.i, i64 %29
   %.159.us.us.i = icmp sgt i64 %.158233269.us.us.i, 1
-  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.us.preheader.split.i:                  ; preds = %B138.endif.us.preheader.i
   %59 = icmp sgt i64 %invariant.op.i, 0
-  br i1 %59, label %B138.endif.us.us19.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %59, label %B138.endif.us.us19.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.us.us19.preheader.i:                   ; preds = %B138.endif.us.preheader.split.i
   %xtraiter55.i = and i64 %invariant.op.i, 3
@@ -29061,7 +32846,7 @@ B276.us.loopexit.us36.i:                          ; preds = %B226.us.us27.epil.i
   %scevgep137.i = getelementptr i8, ptr %lsr.iv136.i, i64 %66
   %scevgep142.i = getelementptr i8, ptr %lsr.iv141.i, i64 %63
   %.159.us.us35.i = icmp sgt i64 %.158233269.us.us20.i, 1
-  br i1 %.159.us.us35.i, label %B138.endif.us.us19.i, label %_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us.us35.i, label %B138.endif.us.us19.i, label %_ZN6nbgrad7kernels6linalg2luB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.us294.i:                               ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B138.endif.us294.preheader.i
   %lsr.iv187.i = phi ptr [ %scevgep186.i, %B138.endif.us294.preheader.i ], [ %scevgep188.i, %B736.B851.loopexit199_crit_edge.us.i ]
@@ -29257,9 +33042,9 @@ B736.B851.loopexit199_crit_edge.us.i:             ; preds = %B738.us.epil.i, %B7
   %scevgep179.i = getelementptr i8, ptr %lsr.iv178.i, i64 %7
   %scevgep188.i = getelementptr i8, ptr %lsr.iv187.i, i64 %7
   %.159.us316.i = icmp sgt i64 %.158233269.us295.i, 1
-  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us36.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
+_ZN6nbgrad7kernels6linalg2luB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us36.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -29282,7 +33067,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %invariant.gep226.i = getelementptr double, ptr %a2, i64 %.20.i
   %invariant.gep228.i = getelementptr i8, ptr %invariant.gep226.i, i64 -8
   %.159263.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -29716,11 +33501,11 @@ B851.loopexit.us.loopexit.us.i:                   ; preds = %B364.us.us.3.i, %B3
   %scevgep95.i = getelementptr i8, ptr %lsr.iv94.i, i64 %30
   %scevgep110.i = getelementptr i8, ptr %lsr.iv109.i, i64 %30
   %.159.us.us.i = icmp sgt i64 %.158233269.us.us.i, 1
-  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.us.preheader.split.i:                  ; preds = %B138.endif.us.preheader.i
   %67 = icmp sgt i64 %invariant.op.i, 0
-  br i1 %67, label %B138.endif.us.us17.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %67, label %B138.endif.us.us17.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.us.us17.preheader.i:                   ; preds = %B138.endif.us.preheader.split.i
   %xtraiter53.i = and i64 %invariant.op.i, 3
@@ -29797,7 +33582,7 @@ B276.us.loopexit.us34.i:                          ; preds = %B226.us.us25.epil.i
   %scevgep147.i = getelementptr i8, ptr %lsr.iv146.i, i64 %74
   %scevgep152.i = getelementptr i8, ptr %lsr.iv151.i, i64 %71
   %.159.us.us33.i = icmp sgt i64 %.158233269.us.us18.i, 1
-  br i1 %.159.us.us33.i, label %B138.endif.us.us17.i, label %_ZN6nbgrad7kernels6linalg2luB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us.us33.i, label %B138.endif.us.us17.i, label %_ZN6nbgrad7kernels6linalg2luB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.us294.i:                               ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B138.endif.us294.preheader.i
   %lsr.iv197.i = phi ptr [ %scevgep196.i, %B138.endif.us294.preheader.i ], [ %scevgep198.i, %B736.B851.loopexit199_crit_edge.us.i ]
@@ -29993,9 +33778,9 @@ B736.B851.loopexit199_crit_edge.us.i:             ; preds = %B738.us.epil.i, %B7
   %scevgep189.i = getelementptr i8, ptr %lsr.iv188.i, i64 %7
   %scevgep198.i = getelementptr i8, ptr %lsr.iv197.i, i64 %7
   %.159.us316.i = icmp sgt i64 %.158233269.us295.i, 1
-  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us34.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
+_ZN6nbgrad7kernels6linalg2luB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us34.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -30014,7 +33799,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %.31226.i = sub i64 %a5, %a4
   %.68.i = mul i64 %.26.i, %.31226.i
   %.114299.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.27.i = mul i64 %.26.i, %a4
@@ -30031,7 +33816,7 @@ B122.endif.preheader.i:                           ; preds = %B122.endif.lr.ph.i
   %scevgep.i = getelementptr i8, ptr %a1, i64 %5
   %6 = shl i64 %.68.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %6, i1 false)
-  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.us.i:                      ; preds = %B122.endif.lr.ph.i
   %.461.i = icmp samesign ult i64 %.20.fr.i, 5
@@ -30395,7 +34180,7 @@ B696.us.us.i:                                     ; preds = %B636.lr.ph.us.us.pr
   %scevgep85.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
   %scevgep91.i = getelementptr i8, ptr %lsr.iv90.i, i64 %19
   %.114.us.us.i = icmp sgt i64 %.113277307.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B318.endif.loopexit.us.us.i:                      ; preds = %B34.loopexit.i.us.us.i
   %sunkaddr163.i = shl i64 %.120278306.us.us.i, 3
@@ -30563,9 +34348,9 @@ B696.us.i:                                        ; preds = %B594.loopexit.us.i,
   %scevgep112.i = getelementptr i8, ptr %lsr.iv111.i, i64 %10
   %scevgep121.i = getelementptr i8, ptr %lsr.iv120.i, i64 %10
   %.114.us.i = icmp sgt i64 %.113277307.us.i, 1
-  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
+_ZN6nbgrad7kernels6linalg8choleskyB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -30584,7 +34369,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %.31226.i = sub i64 %a5, %a4
   %.68.i = mul i64 %.26.i, %.31226.i
   %.114299.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v641B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.27.i = mul i64 %.26.i, %a4
@@ -30601,7 +34386,7 @@ B122.endif.preheader.i:                           ; preds = %B122.endif.lr.ph.i
   %scevgep.i = getelementptr i8, ptr %a1, i64 %5
   %6 = shl i64 %.68.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %6, i1 false)
-  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v641B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.us.i:                      ; preds = %B122.endif.lr.ph.i
   %.459.i = icmp samesign ult i64 %.20.fr.i, 5
@@ -30965,7 +34750,7 @@ B696.us.us.i:                                     ; preds = %B636.lr.ph.us.us.pr
   %scevgep85.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
   %scevgep91.i = getelementptr i8, ptr %lsr.iv90.i, i64 %19
   %.114.us.us.i = icmp sgt i64 %.113277307.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v641B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B318.endif.loopexit.us.us.i:                      ; preds = %B34.loopexit.i.us.us.i
   %sunkaddr163.i = shl i64 %.120278306.us.us.i, 3
@@ -31133,9 +34918,9 @@ B696.us.i:                                        ; preds = %B594.loopexit.us.i,
   %scevgep112.i = getelementptr i8, ptr %lsr.iv111.i, i64 %10
   %scevgep121.i = getelementptr i8, ptr %lsr.iv120.i, i64 %10
   %.114.us.i = icmp sgt i64 %.113277307.us.i, 1
-  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v641B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
+_ZN6nbgrad7kernels6linalg8choleskyB4v641B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float32,*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -31157,7 +34942,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
   %.91.i = mul i64 %.49.i, %.54221.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137252.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v643B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -31184,7 +34969,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v643B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419195.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -31249,7 +35034,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v643B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
 
 B206.endif.us11.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -31330,7 +35115,7 @@ B296.loopexit.us31.i:                             ; preds = %B270.us19.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us30.i = icmp sgt i64 %.136240256.us12.i, 1
-  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v643B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -31435,7 +35220,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %52
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136240256.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v643B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -31448,7 +35233,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %47
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %48
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v643B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -31559,7 +35344,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136240256.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v643B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -31602,7 +35387,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 12
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v643B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float64,*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -31624,7 +35409,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
   %.91.i = mul i64 %.49.i, %.54221.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137252.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v644B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -31651,7 +35436,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v644B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419195.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -31716,7 +35501,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v644B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
 
 B206.endif.us11.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -31797,7 +35582,7 @@ B296.loopexit.us31.i:                             ; preds = %B270.us19.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us30.i = icmp sgt i64 %.136240256.us12.i, 1
-  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v644B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -31902,7 +35687,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %52
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136240256.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v644B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -31915,7 +35700,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %47
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %48
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v644B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -32026,7 +35811,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136240256.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v644B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -32069,7 +35854,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 24
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v644B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu_solve(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -32087,7 +35872,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.40852.i = sub i64 %a6, %a5
   %.77.i = mul i64 %.35.i, %.40852.i
   %.1231238.not.i = icmp slt i64 %.77.i, 1
-  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.36.i = mul i64 %.35.i, %a5
@@ -32416,7 +36201,7 @@ B1910.i:                                          ; preds = %B812.loopexit.i, %B
   %scevgep210.i = getelementptr i8, ptr %lsr.iv209.i, i64 %12
   %scevgep233.i = getelementptr i8, ptr %lsr.iv232.i, i64 %12
   %.123.i = icmp sgt i64 %.12211521274.i, 1
-  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
   %lsr.iv232.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep233.i, %B1910.i ]
@@ -32880,7 +36665,7 @@ B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
   %scevgep221.i = getelementptr i8, ptr %scevgep220.i, i64 %71
   br label %B1852.i
 
-_ZN6nbgrad7kernels6linalg8lu_solveB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+_ZN6nbgrad7kernels6linalg8lu_solveB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1910.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu_solve(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -32898,7 +36683,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.40852.i = sub i64 %a6, %a5
   %.77.i = mul i64 %.35.i, %.40852.i
   %.1231238.not.i = icmp slt i64 %.77.i, 1
-  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v634B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.36.i = mul i64 %.35.i, %a5
@@ -33227,7 +37012,7 @@ B1910.i:                                          ; preds = %B812.loopexit.i, %B
   %scevgep210.i = getelementptr i8, ptr %lsr.iv209.i, i64 %12
   %scevgep233.i = getelementptr i8, ptr %lsr.iv232.i, i64 %12
   %.123.i = icmp sgt i64 %.12211521274.i, 1
-  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v634B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
   %lsr.iv232.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep233.i, %B1910.i ]
@@ -33691,7 +37476,7 @@ B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
   %scevgep221.i = getelementptr i8, ptr %scevgep220.i, i64 %71
   br label %B1852.i
 
-_ZN6nbgrad7kernels6linalg8lu_solveB4v634B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+_ZN6nbgrad7kernels6linalg8lu_solveB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1910.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.jacobi.symmetric_eigen(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.jacobi -
@@ -33719,7 +37504,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.6758.i = sub i64 %a5, %a4
   %.106.i = mul i64 %.58.i, %.6758.i
   %.15161.not.i = icmp slt i64 %.106.i, 1
-  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v635B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v647B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
 
 B138.lr.ph.i:                                     ; preds = %0
   %.60.i = mul i64 %.58.i, %a4
@@ -34535,9 +38320,9 @@ B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i,
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %16
   %scevgep95.i = getelementptr i8, ptr %lsr.iv94.i, i64 %16
   %.151.i = icmp sgt i64 %.1505963.i, 1
-  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v635B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v647B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v635B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v647B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.jacobi.symmetric_eigen(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.jacobi -
@@ -34563,7 +38348,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.6758.i = sub i64 %a5, %a4
   %.106.i = mul i64 %.58.i, %.6758.i
   %.15161.not.i = icmp slt i64 %.106.i, 1
-  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
 
 B138.lr.ph.i:                                     ; preds = %0
   %.60.i = mul i64 %.58.i, %a4
@@ -35442,9 +39227,9 @@ B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i,
   %lsr.iv.next111.i = add i64 %lsr.iv110.i, %"$phi66.0.2.0.i"
   %scevgep116.i = getelementptr i8, ptr %lsr.iv115.i, i64 %20
   %.151.i = icmp sgt i64 %.1505963.i, 1
-  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -35990,7 +39775,7 @@ B268.endif.i:                                     ; preds = %B148.i, %B266.us.i,
   %.233.i = load i64, ptr %.39.i, align 8
   %.283.i = mul i64 %.233.i, %.47155.i
   %.326185.not.i = icmp slt i64 %.283.i, 1
-  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v642B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
+  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v654B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
 
 B358.lr.ph.i:                                     ; preds = %B268.endif.i
   %.235.i = mul i64 %.233.i, %a4
@@ -36007,7 +39792,7 @@ B358.lr.ph.i:                                     ; preds = %B268.endif.i
   br i1 %.458171.i, label %B358.us.preheader.i, label %B358.preheader.i
 
 B358.preheader.i:                                 ; preds = %B358.lr.ph.i
-  br i1 %81, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v642B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %81, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v654B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B358.us329.preheader.i:                           ; preds = %B358.preheader.i
   %.971.epil.i219.us.i = mul nuw nsw i64 %unroll_iter6.i.i, %.24.fr.i
@@ -36500,7 +40285,7 @@ B546.us340.i:                                     ; preds = %B1044.i236.us.i, %B
   %scevgep619.i = getelementptr i8, ptr %lsr.iv618.i, i64 %95
   %scevgep627.i = getelementptr i8, ptr %lsr.iv626.i, i64 %95
   %.326.us341.i = icmp samesign ugt i64 %.325177189.us330.i, 1
-  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v642B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v654B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B358.us.preheader.i:                              ; preds = %B358.lr.ph.i
   br i1 %81, label %B358.us.us.preheader.i, label %B358.us.preheader379.i
@@ -37072,7 +40857,7 @@ B546.us.us.i:                                     ; preds = %B1044.i.us.i, %B94.
   %scevgep502.i = getelementptr i8, ptr %lsr.iv501.i, i64 %160
   %scevgep510.i = getelementptr i8, ptr %lsr.iv509.i, i64 %160
   %.326.us.us.i = icmp sgt i64 %.325177189.us.us.i, 1
-  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v642B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v654B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B358.us.i:                                        ; preds = %B546.us.i, %B358.us.preheader379.i
   %lsr.iv553.i = phi ptr [ %139, %B358.us.preheader379.i ], [ %scevgep554.i, %B546.us.i ]
@@ -37109,7 +40894,7 @@ B546.us.i:                                        ; preds = %B434.us.epil.i, %B5
   %scevgep549.i = getelementptr i8, ptr %lsr.iv548.i, i64 %145
   %scevgep554.i = getelementptr i8, ptr %lsr.iv553.i, i64 %140
   %.326.us.i = icmp sgt i64 %.325177189.us.i, 1
-  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v642B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v654B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B434.us.i:                                        ; preds = %B396.endif.us.i, %B434.us.i
   %.464170172.us.i = phi i64 [ %.471.us.3.i, %B434.us.i ], [ 0, %B396.endif.us.i ]
@@ -37134,7 +40919,7 @@ B434.us.i:                                        ; preds = %B396.endif.us.i, %B
   %niter396.ncmp.3.i = icmp eq i64 %unroll_iter395.i, %.471.us.3.i
   br i1 %niter396.ncmp.3.i, label %B546.us.loopexit.unr-lcssa.i, label %B434.us.i
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v642B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v654B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float64,*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -37672,7 +41457,7 @@ B268.endif.i:                                     ; preds = %B148.i, %B266.us.i,
   %.233.i = load i64, ptr %.39.i, align 8
   %.283.i = mul i64 %.233.i, %.47155.i
   %.326185.not.i = icmp slt i64 %.283.i, 1
-  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
+  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
 
 B358.lr.ph.i:                                     ; preds = %B268.endif.i
   %.235.i = mul i64 %.233.i, %a4
@@ -37689,7 +41474,7 @@ B358.lr.ph.i:                                     ; preds = %B268.endif.i
   br i1 %.458171.i, label %B358.us.preheader.i, label %B358.preheader.i
 
 B358.preheader.i:                                 ; preds = %B358.lr.ph.i
-  br i1 %80, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %80, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B358.us329.preheader.i:                           ; preds = %B358.preheader.i
   %.971.epil.i219.us.i = mul nuw nsw i64 %unroll_iter6.i.i, %.24.fr.i
@@ -38182,7 +41967,7 @@ B546.us340.i:                                     ; preds = %B1044.i236.us.i, %B
   %scevgep619.i = getelementptr i8, ptr %lsr.iv618.i, i64 %93
   %scevgep627.i = getelementptr i8, ptr %lsr.iv626.i, i64 %93
   %.326.us341.i = icmp samesign ugt i64 %.325177189.us330.i, 1
-  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B358.us.preheader.i:                              ; preds = %B358.lr.ph.i
   br i1 %80, label %B358.us.us.preheader.i, label %B358.us.preheader379.i
@@ -38754,7 +42539,7 @@ B546.us.us.i:                                     ; preds = %B1044.i.us.i, %B94.
   %scevgep502.i = getelementptr i8, ptr %lsr.iv501.i, i64 %159
   %scevgep510.i = getelementptr i8, ptr %lsr.iv509.i, i64 %159
   %.326.us.us.i = icmp sgt i64 %.325177189.us.us.i, 1
-  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B358.us.i:                                        ; preds = %B546.us.i, %B358.us.preheader379.i
   %lsr.iv553.i = phi ptr [ %138, %B358.us.preheader379.i ], [ %scevgep554.i, %B546.us.i ]
@@ -38791,7 +42576,7 @@ B546.us.i:                                        ; preds = %B434.us.epil.i, %B5
   %scevgep549.i = getelementptr i8, ptr %lsr.iv548.i, i64 %144
   %scevgep554.i = getelementptr i8, ptr %lsr.iv553.i, i64 %139
   %.326.us.i = icmp sgt i64 %.325177189.us.i, 1
-  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B434.us.i:                                        ; preds = %B396.endif.us.i, %B434.us.i
   %.464170172.us.i = phi i64 [ %.471.us.3.i, %B434.us.i ], [ 0, %B396.endif.us.i ]
@@ -38816,7 +42601,7 @@ B434.us.i:                                        ; preds = %B396.endif.us.i, %B
   %niter396.ncmp.3.i = icmp eq i64 %unroll_iter395.i, %.471.us.3.i
   br i1 %niter396.ncmp.3.i, label %B546.us.loopexit.unr-lcssa.i, label %B434.us.i
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.eigh(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -38884,7 +42669,7 @@ B218.us.us.i:                                     ; preds = %B324.B494_crit_edge
   %lsr.iv.i = phi ptr [ %invariant.gep251.i, %B218.us.us.preheader.i ], [ %scevgep.i, %B324.B494_crit_edge.split.us.us.us.i ]
   %.162251.us.us.i = phi i64 [ 0, %B218.us.us.preheader.i ], [ %.169.us.us.i, %B324.B494_crit_edge.split.us.us.us.i ]
   %exitcond491.not.i = icmp eq i64 %.162251.us.us.i, %..73.i
-  br i1 %exitcond491.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.us.us.i
+  br i1 %exitcond491.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.us.us.i
 
 B220.us.us.i:                                     ; preds = %B218.us.us.i
   %.169.us.us.i = add nuw i64 %.162251.us.us.i, 1
@@ -38910,7 +42695,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.209.i, %B48.preheader.i.i ], [ %4, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.197.us.us.i, %B48.preheader.i.i ], [ %20, %B48.prol.loopexit.loopexit.i.i ]
   %.139.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %16, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %16, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %21 = add nsw i64 %.933842.unr.i.i, -1
@@ -38944,14 +42729,14 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 16
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.139.lcssa.i.i = phi double [ %.139.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.139.3.i.i, %B48.i.i ]
   %23 = fcmp une double %.139.lcssa.i.i, 0.000000e+00
-  br i1 %23, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.us.us.i
+  br i1 %23, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.us.us.i
 
-B294.endif.us.us.i:                               ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B220.us.us.i
+B294.endif.us.us.i:                               ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B220.us.us.i
   %gep.us274.us.i = getelementptr float, ptr %invariant.gep.i, i64 %.199.us.us.i
   br i1 %.27.i, label %B326.endif.us.us.us.us.i, label %B326.endif.us.us279.us.i
 
@@ -39037,7 +42822,7 @@ B324.B494_crit_edge.split.us.us.us.i:             ; preds = %B358.B324.loopexit_
   %scevgep311.i = getelementptr i8, ptr %lsr.iv310.i, i64 %5
   %lsr.iv.next.i = add i64 %lsr.iv326.i, %11
   %scevgep338.i = getelementptr i8, ptr %lsr.iv337.i, i64 %11
-  br i1 %.714.not.us.us.i, label %B218.us.us.i, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.714.not.us.us.i, label %B218.us.us.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B326.endif.us.us.us.us.i:                         ; preds = %B294.endif.us.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i
   %lsr.iv344.i = phi ptr [ %scevgep345.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv310.i, %B294.endif.us.us.i ]
@@ -39109,7 +42894,7 @@ B0.split.i:                                       ; preds = %0
   br i1 %.27.i, label %B218.us321.preheader.i, label %B218.preheader.i
 
 B218.preheader.i:                                 ; preds = %B0.split.i
-  br i1 %32, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.peel.i
+  br i1 %32, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.peel.i
 
 B220.peel.i:                                      ; preds = %B218.preheader.i
   %.9440.not.i1.i = icmp slt i64 %.209.i, 1
@@ -39134,7 +42919,7 @@ B48.prol.loopexit.i18.i:                          ; preds = %B48.prol.i7.prehead
   %.1003941.unr.i21.i = phi i64 [ 12, %B48.preheader.i2.i ], [ 16, %B48.prol.i7.preheader.i ]
   %.139.lcssa.unr.i22.i = phi double [ poison, %B48.preheader.i2.i ], [ %.139.prol.i14.i, %B48.prol.i7.preheader.i ]
   %34 = icmp samesign ult i64 %.209.i, 4
-  br i1 %34, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, label %B48.preheader.new.i23.i
+  br i1 %34, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, label %B48.preheader.new.i23.i
 
 B48.preheader.new.i23.i:                          ; preds = %B48.prol.loopexit.i18.i
   %35 = add nsw i64 %.933842.unr.i20.i, -1
@@ -39167,14 +42952,14 @@ B48.i25.i:                                        ; preds = %B48.i25.i, %B48.pre
   %lsr.iv.next.i48.i = add i64 %lsr.iv.i27.i, -4
   %scevgep6.i49.i = getelementptr i8, ptr %lsr.iv5.i26.i, i64 16
   %.94.3.i50.i = icmp ult i64 %lsr.iv.next.i48.i, -2
-  br i1 %.94.3.i50.i, label %B48.i25.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i
+  br i1 %.94.3.i50.i, label %B48.i25.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i: ; preds = %B48.i25.i, %B48.prol.loopexit.i18.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i: ; preds = %B48.i25.i, %B48.prol.loopexit.i18.i
   %.139.lcssa.i52.i = phi double [ %.139.lcssa.unr.i22.i, %B48.prol.loopexit.i18.i ], [ %.139.3.i47.i, %B48.i25.i ]
   %36 = fcmp une double %.139.lcssa.i52.i, 0.000000e+00
-  br i1 %36, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.peel.i
+  br i1 %36, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.peel.i
 
-B294.endif.peel.i:                                ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, %B220.peel.i
+B294.endif.peel.i:                                ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, %B220.peel.i
   %gep247.peel.i = getelementptr float, ptr %invariant.gep246.i, i64 %.56.i
   %sunkaddr355.i = getelementptr i8, ptr %a3, i64 32
   %.619.peel.i = load i64, ptr %sunkaddr355.i, align 8
@@ -39182,7 +42967,7 @@ B294.endif.peel.i:                                ; preds = %_ZN6nbgrad7kernels6
   tail call void %.707.peel.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %3, ptr %.625.i, ptr %a2, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.peel.i, ptr nonnull %.59.i, ptr %a1)
   %.712.peel.i = load i32, ptr %a1, align 4
   %.714.not.peel.i = icmp eq i32 %.712.peel.i, 0
-  br i1 %.714.not.peel.i, label %B218.preheader244.i, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.714.not.peel.i, label %B218.preheader244.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B218.preheader244.i:                              ; preds = %B294.endif.peel.i
   %invariant.gep248.i = getelementptr i8, ptr %a0, i64 12
@@ -39193,7 +42978,7 @@ B218.preheader244.i:                              ; preds = %B294.endif.peel.i
   br label %B218.i
 
 B218.us321.preheader.i:                           ; preds = %B0.split.i
-  br i1 %32, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.us327.peel.i
+  br i1 %32, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.us327.peel.i
 
 B220.us327.peel.i:                                ; preds = %B218.us321.preheader.i
   %.9440.not.i55.i = icmp slt i64 %.209.i, 1
@@ -39218,7 +43003,7 @@ B48.prol.loopexit.i72.i:                          ; preds = %B48.prol.i61.prehea
   %.1003941.unr.i75.i = phi i64 [ 12, %B48.preheader.i56.i ], [ 16, %B48.prol.i61.preheader.i ]
   %.139.lcssa.unr.i76.i = phi double [ poison, %B48.preheader.i56.i ], [ %.139.prol.i68.i, %B48.prol.i61.preheader.i ]
   %42 = icmp samesign ult i64 %.209.i, 4
-  br i1 %42, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i, label %B48.preheader.new.i77.i
+  br i1 %42, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i, label %B48.preheader.new.i77.i
 
 B48.preheader.new.i77.i:                          ; preds = %B48.prol.loopexit.i72.i
   %43 = add nsw i64 %.933842.unr.i74.i, -1
@@ -39251,14 +43036,14 @@ B48.i79.i:                                        ; preds = %B48.i79.i, %B48.pre
   %lsr.iv.next.i102.i = add i64 %lsr.iv.i81.i, -4
   %scevgep6.i103.i = getelementptr i8, ptr %lsr.iv5.i80.i, i64 16
   %.94.3.i104.i = icmp ult i64 %lsr.iv.next.i102.i, -2
-  br i1 %.94.3.i104.i, label %B48.i79.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i
+  br i1 %.94.3.i104.i, label %B48.i79.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i: ; preds = %B48.i79.i, %B48.prol.loopexit.i72.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i: ; preds = %B48.i79.i, %B48.prol.loopexit.i72.i
   %.139.lcssa.i106.i = phi double [ %.139.lcssa.unr.i76.i, %B48.prol.loopexit.i72.i ], [ %.139.3.i101.i, %B48.i79.i ]
   %44 = fcmp une double %.139.lcssa.i106.i, 0.000000e+00
-  br i1 %44, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.us336.peel.i
+  br i1 %44, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.us336.peel.i
 
-B294.endif.us336.peel.i:                          ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i, %B220.us327.peel.i
+B294.endif.us336.peel.i:                          ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i, %B220.us327.peel.i
   %gep247.us339.peel.i = getelementptr float, ptr %invariant.gep246.i, i64 %.56.i
   %sunkaddr356.i = getelementptr i8, ptr %a3, i64 32
   %.619.us340.peel.i = load i64, ptr %sunkaddr356.i, align 8
@@ -39266,7 +43051,7 @@ B294.endif.us336.peel.i:                          ; preds = %_ZN6nbgrad7kernels6
   tail call void %.707.us342.peel.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %invariant.gep.i, ptr %.625.i, ptr %a2, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.us339.peel.i, ptr nonnull %.59.i, ptr %a1)
   %.712.us343.peel.i = load i32, ptr %a1, align 4
   %.714.not.us344.peel.i = icmp eq i32 %.712.us343.peel.i, 0
-  br i1 %.714.not.us344.peel.i, label %B218.us321.preheader240.i, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.714.not.us344.peel.i, label %B218.us321.preheader240.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B218.us321.preheader240.i:                        ; preds = %B294.endif.us336.peel.i
   %invariant.gep249.i = getelementptr i8, ptr %a0, i64 12
@@ -39279,7 +43064,7 @@ B218.us321.preheader240.i:                        ; preds = %B294.endif.us336.pe
 B218.us321.i:                                     ; preds = %B294.endif.us336.i, %B218.us321.preheader240.i
   %.162251.us324.i = phi i64 [ %.169.us329.i, %B294.endif.us336.i ], [ 1, %B218.us321.preheader240.i ]
   %exitcond485.not.i = icmp eq i64 %.162251.us324.i, %..73.i
-  br i1 %exitcond485.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.us327.i
+  br i1 %exitcond485.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.us327.i
 
 B220.us327.i:                                     ; preds = %B218.us321.i
   %.169.us329.i = add nuw i64 %.162251.us324.i, 1
@@ -39305,7 +43090,7 @@ B48.prol.loopexit.i126.i:                         ; preds = %B48.prol.loopexit.l
   %.933842.unr.i128.i = phi i64 [ %.209.i, %B48.preheader.i110.i ], [ %45, %B48.prol.loopexit.loopexit.i125.i ]
   %.1003941.unr.i129.i = phi i64 [ %.195.reass.us.i, %B48.preheader.i110.i ], [ %50, %B48.prol.loopexit.loopexit.i125.i ]
   %.139.lcssa.unr.i130.i = phi double [ poison, %B48.preheader.i110.i ], [ %.139.prol.i122.i, %B48.prol.loopexit.loopexit.i125.i ]
-  br i1 %48, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i, label %B48.preheader.new.i131.i
+  br i1 %48, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i, label %B48.preheader.new.i131.i
 
 B48.preheader.new.i131.i:                         ; preds = %B48.prol.loopexit.i126.i
   %51 = add nsw i64 %.933842.unr.i128.i, -1
@@ -39339,14 +43124,14 @@ B48.i133.i:                                       ; preds = %B48.i133.i, %B48.pr
   %lsr.iv.next.i156.i = add i64 %lsr.iv.i135.i, -4
   %scevgep6.i157.i = getelementptr i8, ptr %lsr.iv5.i134.i, i64 16
   %.94.3.i158.i = icmp ult i64 %lsr.iv.next.i156.i, -2
-  br i1 %.94.3.i158.i, label %B48.i133.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i
+  br i1 %.94.3.i158.i, label %B48.i133.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i: ; preds = %B48.i133.i, %B48.prol.loopexit.i126.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i: ; preds = %B48.i133.i, %B48.prol.loopexit.i126.i
   %.139.lcssa.i160.i = phi double [ %.139.lcssa.unr.i130.i, %B48.prol.loopexit.i126.i ], [ %.139.3.i155.i, %B48.i133.i ]
   %53 = fcmp une double %.139.lcssa.i160.i, 0.000000e+00
-  br i1 %53, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.us336.i
+  br i1 %53, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.us336.i
 
-B294.endif.us336.i:                               ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i, %B220.us327.i
+B294.endif.us336.i:                               ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i, %B220.us327.i
   %gep245.us337.i = getelementptr float, ptr %invariant.gep.i, i64 %.199.us330.i
   %.606.us338.i = load i64, ptr %.55.i, align 8
   %gep247.us339.i = getelementptr float, ptr %invariant.gep246.i, i64 %.606.us338.i
@@ -39356,12 +43141,12 @@ B294.endif.us336.i:                               ; preds = %_ZN6nbgrad7kernels6
   tail call void %.707.us342.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %gep245.us337.i, ptr %.625.i, ptr %.628.us341.i, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.us339.i, ptr nonnull %.59.i, ptr nonnull %a1)
   %.712.us343.i = load i32, ptr %a1, align 4
   %.714.not.us344.i = icmp eq i32 %.712.us343.i, 0
-  br i1 %.714.not.us344.i, label %B218.us321.i, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.714.not.us344.i, label %B218.us321.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B218.i:                                           ; preds = %B294.endif.i, %B218.preheader244.i
   %.162251.i = phi i64 [ %.169.i, %B294.endif.i ], [ 1, %B218.preheader244.i ]
   %exitcond.not.i = icmp eq i64 %.162251.i, %..73.i
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.i
 
 B220.i:                                           ; preds = %B218.i
   %.169.i = add nuw i64 %.162251.i, 1
@@ -39387,7 +43172,7 @@ B48.prol.loopexit.i180.i:                         ; preds = %B48.prol.loopexit.l
   %.933842.unr.i182.i = phi i64 [ %.209.i, %B48.preheader.i164.i ], [ %37, %B48.prol.loopexit.loopexit.i179.i ]
   %.1003941.unr.i183.i = phi i64 [ %.195.reass.i, %B48.preheader.i164.i ], [ %55, %B48.prol.loopexit.loopexit.i179.i ]
   %.139.lcssa.unr.i184.i = phi double [ poison, %B48.preheader.i164.i ], [ %.139.prol.i176.i, %B48.prol.loopexit.loopexit.i179.i ]
-  br i1 %40, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i, label %B48.preheader.new.i185.i
+  br i1 %40, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i, label %B48.preheader.new.i185.i
 
 B48.preheader.new.i185.i:                         ; preds = %B48.prol.loopexit.i180.i
   %56 = add nsw i64 %.933842.unr.i182.i, -1
@@ -39421,14 +43206,14 @@ B48.i187.i:                                       ; preds = %B48.i187.i, %B48.pr
   %lsr.iv.next.i210.i = add i64 %lsr.iv.i189.i, -4
   %scevgep6.i211.i = getelementptr i8, ptr %lsr.iv5.i188.i, i64 16
   %.94.3.i212.i = icmp ult i64 %lsr.iv.next.i210.i, -2
-  br i1 %.94.3.i212.i, label %B48.i187.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i
+  br i1 %.94.3.i212.i, label %B48.i187.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i: ; preds = %B48.i187.i, %B48.prol.loopexit.i180.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i: ; preds = %B48.i187.i, %B48.prol.loopexit.i180.i
   %.139.lcssa.i214.i = phi double [ %.139.lcssa.unr.i184.i, %B48.prol.loopexit.i180.i ], [ %.139.3.i209.i, %B48.i187.i ]
   %58 = fcmp une double %.139.lcssa.i214.i, 0.000000e+00
-  br i1 %58, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.i
+  br i1 %58, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.i
 
-B294.endif.i:                                     ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i, %B220.i
+B294.endif.i:                                     ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i, %B220.i
   %.606.i = load i64, ptr %.55.i, align 8
   %gep247.i = getelementptr float, ptr %invariant.gep246.i, i64 %.606.i
   %.619.i = load i64, ptr %sunkaddr355.i, align 8
@@ -39437,10 +43222,10 @@ B294.endif.i:                                     ; preds = %_ZN6nbgrad7kernels6
   tail call void %.707.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %3, ptr %.625.i, ptr %.628.i, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.i, ptr nonnull %.59.i, ptr nonnull %a1)
   %.712.i = load i32, ptr %a1, align 4
   %.714.not.i = icmp eq i32 %.712.i, 0
-  br i1 %.714.not.i, label %B218.i, label %_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.714.not.i, label %B218.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg4eighB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B218.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i, %B294.endif.i, %B218.us321.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i, %B294.endif.us336.i, %B218.us.us.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B324.B494_crit_edge.split.us.us.us.i, %B218.preheader.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, %B294.endif.peel.i, %B218.us321.preheader.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i, %B294.endif.us336.peel.i
-  %.sink.i = phi i64 [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i ], [ 1, %B294.endif.peel.i ], [ 1, %B294.endif.us336.peel.i ], [ 0, %B218.preheader.i ], [ 0, %B218.us321.preheader.i ], [ 0, %B218.us.us.i ], [ 1, %B324.B494_crit_edge.split.us.us.us.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ], [ 0, %B218.us321.i ], [ 1, %B294.endif.us336.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i ], [ 0, %B218.i ], [ 1, %B294.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i ]
+_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B218.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i, %B294.endif.i, %B218.us321.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i, %B294.endif.us336.i, %B218.us.us.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B324.B494_crit_edge.split.us.us.us.i, %B218.preheader.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, %B294.endif.peel.i, %B218.us321.preheader.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i, %B294.endif.us336.peel.i
+  %.sink.i = phi i64 [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i ], [ 1, %B294.endif.peel.i ], [ 1, %B294.endif.us336.peel.i ], [ 0, %B218.preheader.i ], [ 0, %B218.us321.preheader.i ], [ 0, %B218.us.us.i ], [ 1, %B324.B494_crit_edge.split.us.us.us.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ], [ 0, %B218.us321.i ], [ 1, %B294.endif.us336.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i ], [ 0, %B218.i ], [ 1, %B294.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.eigh(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -39508,7 +43293,7 @@ B218.us.us.i:                                     ; preds = %B324.B494_crit_edge
   %lsr.iv.i = phi ptr [ %invariant.gep231.i, %B218.us.us.preheader.i ], [ %scevgep.i, %B324.B494_crit_edge.split.us.us.us.i ]
   %.162251.us.us.i = phi i64 [ 0, %B218.us.us.preheader.i ], [ %.169.us.us.i, %B324.B494_crit_edge.split.us.us.us.i ]
   %exitcond491.not.i = icmp eq i64 %.162251.us.us.i, %..73.i
-  br i1 %exitcond491.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.us.us.i
+  br i1 %exitcond491.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.us.us.i
 
 B220.us.us.i:                                     ; preds = %B218.us.us.i
   %.169.us.us.i = add nuw i64 %.162251.us.us.i, 1
@@ -39533,7 +43318,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.209.i, %B48.preheader.i.i ], [ %4, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.197.us.us.i, %B48.preheader.i.i ], [ %20, %B48.prol.loopexit.loopexit.i.i ]
   %.138.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %16, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %16, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %21 = add nsw i64 %.933842.unr.i.i, -1
@@ -39563,14 +43348,14 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 32
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.138.lcssa.i.i = phi double [ %.138.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.138.3.i.i, %B48.i.i ]
   %23 = fcmp une double %.138.lcssa.i.i, 0.000000e+00
-  br i1 %23, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.us.us.i
+  br i1 %23, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.us.us.i
 
-B294.endif.us.us.i:                               ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B220.us.us.i
+B294.endif.us.us.i:                               ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B220.us.us.i
   %gep.us274.us.i = getelementptr double, ptr %invariant.gep.i, i64 %.199.us.us.i
   br i1 %.27.i, label %B326.endif.us.us.us.us.i, label %B326.endif.us.us279.us.i
 
@@ -39656,7 +43441,7 @@ B324.B494_crit_edge.split.us.us.us.i:             ; preds = %B358.B324.loopexit_
   %scevgep291.i = getelementptr i8, ptr %lsr.iv290.i, i64 %5
   %lsr.iv.next.i = add i64 %lsr.iv306.i, %12
   %scevgep318.i = getelementptr i8, ptr %lsr.iv317.i, i64 %12
-  br i1 %.714.not.us.us.i, label %B218.us.us.i, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.714.not.us.us.i, label %B218.us.us.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B326.endif.us.us.us.us.i:                         ; preds = %B294.endif.us.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i
   %lsr.iv324.i = phi ptr [ %scevgep325.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv290.i, %B294.endif.us.us.i ]
@@ -39728,7 +43513,7 @@ B0.split.i:                                       ; preds = %0
   br i1 %.27.i, label %B218.us321.preheader.i, label %B218.preheader.i
 
 B218.preheader.i:                                 ; preds = %B0.split.i
-  br i1 %32, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.peel.i
+  br i1 %32, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.peel.i
 
 B220.peel.i:                                      ; preds = %B218.preheader.i
   %.9440.not.i1.i = icmp slt i64 %.209.i, 1
@@ -39752,7 +43537,7 @@ B48.prol.loopexit.i17.i:                          ; preds = %B48.prol.i7.prehead
   %.1003941.unr.i20.i = phi i64 [ 24, %B48.preheader.i2.i ], [ 32, %B48.prol.i7.preheader.i ]
   %.138.lcssa.unr.i21.i = phi double [ poison, %B48.preheader.i2.i ], [ %.138.prol.i13.i, %B48.prol.i7.preheader.i ]
   %34 = icmp samesign ult i64 %.209.i, 4
-  br i1 %34, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, label %B48.preheader.new.i22.i
+  br i1 %34, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, label %B48.preheader.new.i22.i
 
 B48.preheader.new.i22.i:                          ; preds = %B48.prol.loopexit.i17.i
   %35 = add nsw i64 %.933842.unr.i19.i, -1
@@ -39781,14 +43566,14 @@ B48.i24.i:                                        ; preds = %B48.i24.i, %B48.pre
   %lsr.iv.next.i43.i = add i64 %lsr.iv.i26.i, -4
   %scevgep6.i44.i = getelementptr i8, ptr %lsr.iv5.i25.i, i64 32
   %.94.3.i45.i = icmp ult i64 %lsr.iv.next.i43.i, -2
-  br i1 %.94.3.i45.i, label %B48.i24.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i
+  br i1 %.94.3.i45.i, label %B48.i24.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i: ; preds = %B48.i24.i, %B48.prol.loopexit.i17.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i: ; preds = %B48.i24.i, %B48.prol.loopexit.i17.i
   %.138.lcssa.i47.i = phi double [ %.138.lcssa.unr.i21.i, %B48.prol.loopexit.i17.i ], [ %.138.3.i42.i, %B48.i24.i ]
   %36 = fcmp une double %.138.lcssa.i47.i, 0.000000e+00
-  br i1 %36, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.peel.i
+  br i1 %36, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.peel.i
 
-B294.endif.peel.i:                                ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, %B220.peel.i
+B294.endif.peel.i:                                ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, %B220.peel.i
   %gep247.peel.i = getelementptr double, ptr %invariant.gep246.i, i64 %.56.i
   %sunkaddr334.i = getelementptr i8, ptr %a3, i64 32
   %.619.peel.i = load i64, ptr %sunkaddr334.i, align 8
@@ -39796,7 +43581,7 @@ B294.endif.peel.i:                                ; preds = %_ZN6nbgrad7kernels6
   tail call void %.707.peel.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %3, ptr %.625.i, ptr %a2, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.peel.i, ptr nonnull %.59.i, ptr %a1)
   %.712.peel.i = load i32, ptr %a1, align 4
   %.714.not.peel.i = icmp eq i32 %.712.peel.i, 0
-  br i1 %.714.not.peel.i, label %B218.preheader224.i, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.714.not.peel.i, label %B218.preheader224.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B218.preheader224.i:                              ; preds = %B294.endif.peel.i
   %invariant.gep228.i = getelementptr i8, ptr %a0, i64 24
@@ -39807,7 +43592,7 @@ B218.preheader224.i:                              ; preds = %B294.endif.peel.i
   br label %B218.i
 
 B218.us321.preheader.i:                           ; preds = %B0.split.i
-  br i1 %32, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.us327.peel.i
+  br i1 %32, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.us327.peel.i
 
 B220.us327.peel.i:                                ; preds = %B218.us321.preheader.i
   %.9440.not.i50.i = icmp slt i64 %.209.i, 1
@@ -39831,7 +43616,7 @@ B48.prol.loopexit.i66.i:                          ; preds = %B48.prol.i56.prehea
   %.1003941.unr.i69.i = phi i64 [ 24, %B48.preheader.i51.i ], [ 32, %B48.prol.i56.preheader.i ]
   %.138.lcssa.unr.i70.i = phi double [ poison, %B48.preheader.i51.i ], [ %.138.prol.i62.i, %B48.prol.i56.preheader.i ]
   %42 = icmp samesign ult i64 %.209.i, 4
-  br i1 %42, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i, label %B48.preheader.new.i71.i
+  br i1 %42, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i, label %B48.preheader.new.i71.i
 
 B48.preheader.new.i71.i:                          ; preds = %B48.prol.loopexit.i66.i
   %43 = add nsw i64 %.933842.unr.i68.i, -1
@@ -39860,14 +43645,14 @@ B48.i73.i:                                        ; preds = %B48.i73.i, %B48.pre
   %lsr.iv.next.i92.i = add i64 %lsr.iv.i75.i, -4
   %scevgep6.i93.i = getelementptr i8, ptr %lsr.iv5.i74.i, i64 32
   %.94.3.i94.i = icmp ult i64 %lsr.iv.next.i92.i, -2
-  br i1 %.94.3.i94.i, label %B48.i73.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i
+  br i1 %.94.3.i94.i, label %B48.i73.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i: ; preds = %B48.i73.i, %B48.prol.loopexit.i66.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i: ; preds = %B48.i73.i, %B48.prol.loopexit.i66.i
   %.138.lcssa.i96.i = phi double [ %.138.lcssa.unr.i70.i, %B48.prol.loopexit.i66.i ], [ %.138.3.i91.i, %B48.i73.i ]
   %44 = fcmp une double %.138.lcssa.i96.i, 0.000000e+00
-  br i1 %44, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.us336.peel.i
+  br i1 %44, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.us336.peel.i
 
-B294.endif.us336.peel.i:                          ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i, %B220.us327.peel.i
+B294.endif.us336.peel.i:                          ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i, %B220.us327.peel.i
   %gep247.us339.peel.i = getelementptr double, ptr %invariant.gep246.i, i64 %.56.i
   %sunkaddr335.i = getelementptr i8, ptr %a3, i64 32
   %.619.us340.peel.i = load i64, ptr %sunkaddr335.i, align 8
@@ -39875,7 +43660,7 @@ B294.endif.us336.peel.i:                          ; preds = %_ZN6nbgrad7kernels6
   tail call void %.707.us342.peel.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %invariant.gep.i, ptr %.625.i, ptr %a2, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.us339.peel.i, ptr nonnull %.59.i, ptr %a1)
   %.712.us343.peel.i = load i32, ptr %a1, align 4
   %.714.not.us344.peel.i = icmp eq i32 %.712.us343.peel.i, 0
-  br i1 %.714.not.us344.peel.i, label %B218.us321.preheader220.i, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.714.not.us344.peel.i, label %B218.us321.preheader220.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B218.us321.preheader220.i:                        ; preds = %B294.endif.us336.peel.i
   %invariant.gep229.i = getelementptr i8, ptr %a0, i64 24
@@ -39888,7 +43673,7 @@ B218.us321.preheader220.i:                        ; preds = %B294.endif.us336.pe
 B218.us321.i:                                     ; preds = %B294.endif.us336.i, %B218.us321.preheader220.i
   %.162251.us324.i = phi i64 [ %.169.us329.i, %B294.endif.us336.i ], [ 1, %B218.us321.preheader220.i ]
   %exitcond485.not.i = icmp eq i64 %.162251.us324.i, %..73.i
-  br i1 %exitcond485.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.us327.i
+  br i1 %exitcond485.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.us327.i
 
 B220.us327.i:                                     ; preds = %B218.us321.i
   %.169.us329.i = add nuw i64 %.162251.us324.i, 1
@@ -39913,7 +43698,7 @@ B48.prol.loopexit.i115.i:                         ; preds = %B48.prol.loopexit.l
   %.933842.unr.i117.i = phi i64 [ %.209.i, %B48.preheader.i100.i ], [ %45, %B48.prol.loopexit.loopexit.i114.i ]
   %.1003941.unr.i118.i = phi i64 [ %.195.reass.us.i, %B48.preheader.i100.i ], [ %50, %B48.prol.loopexit.loopexit.i114.i ]
   %.138.lcssa.unr.i119.i = phi double [ poison, %B48.preheader.i100.i ], [ %.138.prol.i111.i, %B48.prol.loopexit.loopexit.i114.i ]
-  br i1 %48, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i, label %B48.preheader.new.i120.i
+  br i1 %48, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i, label %B48.preheader.new.i120.i
 
 B48.preheader.new.i120.i:                         ; preds = %B48.prol.loopexit.i115.i
   %51 = add nsw i64 %.933842.unr.i117.i, -1
@@ -39943,14 +43728,14 @@ B48.i122.i:                                       ; preds = %B48.i122.i, %B48.pr
   %lsr.iv.next.i141.i = add i64 %lsr.iv.i124.i, -4
   %scevgep6.i142.i = getelementptr i8, ptr %lsr.iv5.i123.i, i64 32
   %.94.3.i143.i = icmp ult i64 %lsr.iv.next.i141.i, -2
-  br i1 %.94.3.i143.i, label %B48.i122.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i
+  br i1 %.94.3.i143.i, label %B48.i122.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i: ; preds = %B48.i122.i, %B48.prol.loopexit.i115.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i: ; preds = %B48.i122.i, %B48.prol.loopexit.i115.i
   %.138.lcssa.i145.i = phi double [ %.138.lcssa.unr.i119.i, %B48.prol.loopexit.i115.i ], [ %.138.3.i140.i, %B48.i122.i ]
   %53 = fcmp une double %.138.lcssa.i145.i, 0.000000e+00
-  br i1 %53, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.us336.i
+  br i1 %53, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.us336.i
 
-B294.endif.us336.i:                               ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i, %B220.us327.i
+B294.endif.us336.i:                               ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i, %B220.us327.i
   %gep245.us337.i = getelementptr double, ptr %invariant.gep.i, i64 %.199.us330.i
   %.606.us338.i = load i64, ptr %.55.i, align 8
   %gep247.us339.i = getelementptr double, ptr %invariant.gep246.i, i64 %.606.us338.i
@@ -39960,12 +43745,12 @@ B294.endif.us336.i:                               ; preds = %_ZN6nbgrad7kernels6
   tail call void %.707.us342.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %gep245.us337.i, ptr %.625.i, ptr %.628.us341.i, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.us339.i, ptr nonnull %.59.i, ptr nonnull %a1)
   %.712.us343.i = load i32, ptr %a1, align 4
   %.714.not.us344.i = icmp eq i32 %.712.us343.i, 0
-  br i1 %.714.not.us344.i, label %B218.us321.i, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.714.not.us344.i, label %B218.us321.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B218.i:                                           ; preds = %B294.endif.i, %B218.preheader224.i
   %.162251.i = phi i64 [ %.169.i, %B294.endif.i ], [ 1, %B218.preheader224.i ]
   %exitcond.not.i = icmp eq i64 %.162251.i, %..73.i
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.i
 
 B220.i:                                           ; preds = %B218.i
   %.169.i = add nuw i64 %.162251.i, 1
@@ -39990,7 +43775,7 @@ B48.prol.loopexit.i164.i:                         ; preds = %B48.prol.loopexit.l
   %.933842.unr.i166.i = phi i64 [ %.209.i, %B48.preheader.i149.i ], [ %37, %B48.prol.loopexit.loopexit.i163.i ]
   %.1003941.unr.i167.i = phi i64 [ %.195.reass.i, %B48.preheader.i149.i ], [ %55, %B48.prol.loopexit.loopexit.i163.i ]
   %.138.lcssa.unr.i168.i = phi double [ poison, %B48.preheader.i149.i ], [ %.138.prol.i160.i, %B48.prol.loopexit.loopexit.i163.i ]
-  br i1 %40, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i, label %B48.preheader.new.i169.i
+  br i1 %40, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i, label %B48.preheader.new.i169.i
 
 B48.preheader.new.i169.i:                         ; preds = %B48.prol.loopexit.i164.i
   %56 = add nsw i64 %.933842.unr.i166.i, -1
@@ -40020,14 +43805,14 @@ B48.i171.i:                                       ; preds = %B48.i171.i, %B48.pr
   %lsr.iv.next.i190.i = add i64 %lsr.iv.i173.i, -4
   %scevgep6.i191.i = getelementptr i8, ptr %lsr.iv5.i172.i, i64 32
   %.94.3.i192.i = icmp ult i64 %lsr.iv.next.i190.i, -2
-  br i1 %.94.3.i192.i, label %B48.i171.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i
+  br i1 %.94.3.i192.i, label %B48.i171.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i: ; preds = %B48.i171.i, %B48.prol.loopexit.i164.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i: ; preds = %B48.i171.i, %B48.prol.loopexit.i164.i
   %.138.lcssa.i194.i = phi double [ %.138.lcssa.unr.i168.i, %B48.prol.loopexit.i164.i ], [ %.138.3.i189.i, %B48.i171.i ]
   %58 = fcmp une double %.138.lcssa.i194.i, 0.000000e+00
-  br i1 %58, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.i
+  br i1 %58, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.i
 
-B294.endif.i:                                     ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i, %B220.i
+B294.endif.i:                                     ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i, %B220.i
   %.606.i = load i64, ptr %.55.i, align 8
   %gep247.i = getelementptr double, ptr %invariant.gep246.i, i64 %.606.i
   %.619.i = load i64, ptr %sunkaddr334.i, align 8
@@ -40036,10 +43821,10 @@ B294.endif.i:                                     ; preds = %_ZN6nbgrad7kernels6
   tail call void %.707.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %3, ptr %.625.i, ptr %.628.i, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.i, ptr nonnull %.59.i, ptr nonnull %a1)
   %.712.i = load i32, ptr %a1, align 4
   %.714.not.i = icmp eq i32 %.712.i, 0
-  br i1 %.714.not.i, label %B218.i, label %_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.714.not.i, label %B218.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg4eighB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B218.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i, %B294.endif.i, %B218.us321.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i, %B294.endif.us336.i, %B218.us.us.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B324.B494_crit_edge.split.us.us.us.i, %B218.preheader.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, %B294.endif.peel.i, %B218.us321.preheader.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i, %B294.endif.us336.peel.i
-  %.sink.i = phi i64 [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i ], [ 1, %B294.endif.peel.i ], [ 1, %B294.endif.us336.peel.i ], [ 0, %B218.preheader.i ], [ 0, %B218.us321.preheader.i ], [ 0, %B218.us.us.i ], [ 1, %B324.B494_crit_edge.split.us.us.us.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ], [ 0, %B218.us321.i ], [ 1, %B294.endif.us336.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i ], [ 0, %B218.i ], [ 1, %B294.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i ]
+_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B218.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i, %B294.endif.i, %B218.us321.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i, %B294.endif.us336.i, %B218.us.us.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B324.B494_crit_edge.split.us.us.us.i, %B218.preheader.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, %B294.endif.peel.i, %B218.us321.preheader.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i, %B294.endif.us336.peel.i
+  %.sink.i = phi i64 [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i ], [ 1, %B294.endif.peel.i ], [ 1, %B294.endif.us336.peel.i ], [ 0, %B218.preheader.i ], [ 0, %B218.us321.preheader.i ], [ 0, %B218.us.us.i ], [ 1, %B324.B494_crit_edge.split.us.us.us.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ], [ 0, %B218.us321.i ], [ 1, %B294.endif.us336.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i ], [ 0, %B218.i ], [ 1, %B294.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.eig(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -40058,7 +43843,7 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.101.i = getelementptr i8, ptr %a3, i64 16
   %.102.i = load i64, ptr %.101.i, align 8
   %.185338.not.i = icmp slt i64 %.102.i, 1
-  br i1 %.185338.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B318.lr.ph.i
+  br i1 %.185338.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v665B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B318.lr.ph.i
 
 B318.lr.ph.i:                                     ; preds = %0
   %.26.i = load i64, ptr %.25.i, align 8
@@ -40143,7 +43928,7 @@ B316.loopexit.i:                                  ; preds = %B1228.loopexit.us.i
   %scevgep83.i = getelementptr i8, ptr %lsr.iv82.i, i64 %12
   %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %12
   %exitcond382.not.i = icmp eq i64 %.198.i, %.102.i
-  br i1 %exitcond382.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B318.i
+  br i1 %exitcond382.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v665B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B318.i
 
 B318.i:                                           ; preds = %B316.loopexit.i, %B318.lr.ph.i
   %lsr.iv98.i = phi ptr [ %scevgep97.i, %B318.lr.ph.i ], [ %scevgep99.i, %B316.loopexit.i ]
@@ -40181,7 +43966,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.74.i, %B48.preheader.i.i ], [ %5, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.237.i, %B48.preheader.i.i ], [ %32, %B48.prol.loopexit.loopexit.i.i ]
   %.139.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %20, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %20, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %33 = add nsw i64 %.933842.unr.i.i, -1
@@ -40215,14 +44000,14 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 16
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.139.lcssa.i.i = phi double [ %.139.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.139.3.i.i, %B48.i.i ]
   %35 = fcmp une double %.139.lcssa.i.i, 0.000000e+00
-  br i1 %35, label %_ZN6nbgrad7kernels6linalg3eigB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B388.i
+  br i1 %35, label %_ZN6nbgrad7kernels6linalg3eigB4v665B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B388.i
 
-B388.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B318.i
+B388.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B318.i
   br i1 %21, label %B388.endif.i, label %B36.endif.lr.ph.i.i
 
 B36.endif.lr.ph.i.i:                              ; preds = %B388.i
@@ -40368,7 +44153,7 @@ B388.endif.i:                                     ; preds = %B68.B34.loopexit_cr
   tail call void %.472.i(ptr %.90.i, ptr nonnull %.25.i, ptr nonnull %.19.i, ptr %.385.i, ptr %.88.i, ptr %.351.i, ptr %.354.i, ptr %.357.i, ptr %.88.i, ptr %.357.i, ptr %.88.i, ptr %.370.i, ptr nonnull %.55.i, ptr %a1)
   %.477.i = load i32, ptr %a1, align 4
   %.479.not.i = icmp eq i32 %.477.i, 0
-  br i1 %.479.not.i, label %B848.endif.i, label %_ZN6nbgrad7kernels6linalg3eigB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.479.not.i, label %B848.endif.i, label %_ZN6nbgrad7kernels6linalg3eigB4v665B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B848.endif.i:                                     ; preds = %B388.endif.i
   br i1 %27, label %B880.lr.ph.i, label %B316.loopexit.i
@@ -40483,8 +44268,8 @@ B1100.us.us.i:                                    ; preds = %B1066.endif.us.thre
   %niter37.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.828.us.us.1.i
   br i1 %niter37.ncmp.1.i, label %B1228.loopexit.us.loopexit28.unr-lcssa.i, label %B1100.us.us.i
 
-_ZN6nbgrad7kernels6linalg3eigB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B316.loopexit.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B388.endif.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B316.loopexit.i ], [ 1, %B388.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg3eigB4v665B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B316.loopexit.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B388.endif.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B316.loopexit.i ], [ 1, %B388.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.eig(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -40503,7 +44288,7 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.101.i = getelementptr i8, ptr %a3, i64 16
   %.102.i = load i64, ptr %.101.i, align 8
   %.185338.not.i = icmp slt i64 %.102.i, 1
-  br i1 %.185338.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v655B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B318.lr.ph.i
+  br i1 %.185338.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B318.lr.ph.i
 
 B318.lr.ph.i:                                     ; preds = %0
   %.26.i = load i64, ptr %.25.i, align 8
@@ -40588,7 +44373,7 @@ B316.loopexit.i:                                  ; preds = %B1228.loopexit.us.i
   %scevgep84.i = getelementptr i8, ptr %lsr.iv83.i, i64 %13
   %scevgep100.i = getelementptr i8, ptr %lsr.iv99.i, i64 %13
   %exitcond382.not.i = icmp eq i64 %.198.i, %.102.i
-  br i1 %exitcond382.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v655B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B318.i
+  br i1 %exitcond382.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B318.i
 
 B318.i:                                           ; preds = %B316.loopexit.i, %B318.lr.ph.i
   %lsr.iv99.i = phi ptr [ %scevgep98.i, %B318.lr.ph.i ], [ %scevgep100.i, %B316.loopexit.i ]
@@ -40625,7 +44410,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.74.i, %B48.preheader.i.i ], [ %6, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.237.i, %B48.preheader.i.i ], [ %32, %B48.prol.loopexit.loopexit.i.i ]
   %.138.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %20, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %20, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %33 = add nsw i64 %.933842.unr.i.i, -1
@@ -40655,14 +44440,14 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 32
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.138.lcssa.i.i = phi double [ %.138.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.138.3.i.i, %B48.i.i ]
   %35 = fcmp une double %.138.lcssa.i.i, 0.000000e+00
-  br i1 %35, label %_ZN6nbgrad7kernels6linalg3eigB4v655B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B388.i
+  br i1 %35, label %_ZN6nbgrad7kernels6linalg3eigB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B388.i
 
-B388.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B318.i
+B388.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B318.i
   br i1 %21, label %B388.endif.i, label %B36.endif.lr.ph.i.i
 
 B36.endif.lr.ph.i.i:                              ; preds = %B388.i
@@ -40808,7 +44593,7 @@ B388.endif.i:                                     ; preds = %B68.B34.loopexit_cr
   tail call void %.472.i(ptr %.90.i, ptr nonnull %.25.i, ptr nonnull %.19.i, ptr %.385.i, ptr %.88.i, ptr %.351.i, ptr %.354.i, ptr %.357.i, ptr %.88.i, ptr %.357.i, ptr %.88.i, ptr %.370.i, ptr nonnull %.55.i, ptr %a1)
   %.477.i = load i32, ptr %a1, align 4
   %.479.not.i = icmp eq i32 %.477.i, 0
-  br i1 %.479.not.i, label %B848.endif.i, label %_ZN6nbgrad7kernels6linalg3eigB4v655B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.479.not.i, label %B848.endif.i, label %_ZN6nbgrad7kernels6linalg3eigB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B848.endif.i:                                     ; preds = %B388.endif.i
   br i1 %27, label %B880.lr.ph.i, label %B316.loopexit.i
@@ -40959,8 +44744,8 @@ B1100.us.us.i:                                    ; preds = %B1066.endif.us.thre
   %niter37.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.825.us.us.1.i
   br i1 %niter37.ncmp.1.i, label %B1228.loopexit.us.loopexit28.unr-lcssa.i, label %B1100.us.us.i
 
-_ZN6nbgrad7kernels6linalg3eigB4v655B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B316.loopexit.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B388.endif.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B316.loopexit.i ], [ 1, %B388.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg3eigB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B316.loopexit.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B388.endif.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B316.loopexit.i ], [ 1, %B388.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.svd(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -40979,7 +44764,7 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.101.i = load i64, ptr %.100.i, align 8
   %invariant.gep.i = getelementptr i8, ptr %a1, i64 32
   %.184165.not.i = icmp slt i64 %.101.i, 1
-  br i1 %.184165.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v657B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B228.lr.ph.i
+  br i1 %.184165.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B228.lr.ph.i
 
 B228.lr.ph.i:                                     ; preds = %0
   %.93.i = mul nsw i64 %.26.i, %.20.i
@@ -41103,7 +44888,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.85.i, %B48.preheader.i.i ], [ %13, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.252.i, %B48.preheader.i.i ], [ %43, %B48.prol.loopexit.loopexit.i.i ]
   %.139.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %26, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %26, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %44 = add nsw i64 %.933842.unr.i.i, -1
@@ -41137,14 +44922,14 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 16
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.139.lcssa.i.i = phi double [ %.139.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.139.3.i.i, %B48.i.i ]
   %46 = fcmp une double %.139.lcssa.i.i, 0.000000e+00
-  br i1 %46, label %_ZN6nbgrad7kernels6linalg3svdB4v657B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B338.i
+  br i1 %46, label %_ZN6nbgrad7kernels6linalg3svdB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B338.i
 
-B338.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B228.i
+B338.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B228.i
   br i1 %or.cond.i, label %B338.endif.i, label %B36.endif.us.preheader.i.i
 
 B36.endif.us.preheader.i.i:                       ; preds = %B338.i
@@ -41383,7 +45168,7 @@ B338.endif.i:                                     ; preds = %B68.B34.loopexit_cr
   tail call void %.517.i(ptr %.409.i, ptr nonnull %.19.i, ptr nonnull %.22.i, ptr %.398.i, ptr nonnull %.19.i, ptr %gep210.i, ptr %.364.i, ptr nonnull %.19.i, ptr %.369.i, ptr %.371.i, ptr %invariant.gep.i, ptr nonnull %.74.i, ptr %gep.i, ptr %a1)
   %.522.i = load i32, ptr %a1, align 4
   %.524.not.i = icmp eq i32 %.522.i, 0
-  br i1 %.524.not.i, label %B976.i, label %_ZN6nbgrad7kernels6linalg3svdB4v657B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.524.not.i, label %B976.i, label %_ZN6nbgrad7kernels6linalg3svdB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B976.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i56.i, %B976.i
   br i1 %or.cond126.i, label %B226.backedge.i, label %B36.endif.us.preheader.i66.i
@@ -41502,10 +45287,10 @@ B68.B34.loopexit_crit_edge.us.i111.i:             ; preds = %B70.us.epil.i103.i,
 B226.backedge.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i111.i, %B976.endif.i
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %23
   %exitcond.not.i = icmp eq i64 %.197.i, %.101.i
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v657B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B228.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B228.i
 
-_ZN6nbgrad7kernels6linalg3svdB4v657B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B338.endif.i, %B226.backedge.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B226.backedge.i ], [ 1, %B338.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg3svdB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B338.endif.i, %B226.backedge.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B226.backedge.i ], [ 1, %B338.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.svd(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -41524,7 +45309,7 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.101.i = load i64, ptr %.100.i, align 8
   %invariant.gep.i = getelementptr i8, ptr %a1, i64 64
   %.184165.not.i = icmp slt i64 %.101.i, 1
-  br i1 %.184165.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B228.lr.ph.i
+  br i1 %.184165.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v670B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B228.lr.ph.i
 
 B228.lr.ph.i:                                     ; preds = %0
   %.93.i = mul nsw i64 %.26.i, %.20.i
@@ -41647,7 +45432,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.85.i, %B48.preheader.i.i ], [ %16, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.252.i, %B48.preheader.i.i ], [ %46, %B48.prol.loopexit.loopexit.i.i ]
   %.138.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %47 = add nsw i64 %.933842.unr.i.i, -1
@@ -41677,14 +45462,14 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 32
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.138.lcssa.i.i = phi double [ %.138.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.138.3.i.i, %B48.i.i ]
   %49 = fcmp une double %.138.lcssa.i.i, 0.000000e+00
-  br i1 %49, label %_ZN6nbgrad7kernels6linalg3svdB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B338.i
+  br i1 %49, label %_ZN6nbgrad7kernels6linalg3svdB4v670B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B338.i
 
-B338.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B228.i
+B338.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B228.i
   br i1 %or.cond.i, label %B338.endif.i, label %B36.endif.us.preheader.i.i
 
 B36.endif.us.preheader.i.i:                       ; preds = %B338.i
@@ -41923,7 +45708,7 @@ B338.endif.i:                                     ; preds = %B68.B34.loopexit_cr
   tail call void %.517.i(ptr %.409.i, ptr nonnull %.19.i, ptr nonnull %.22.i, ptr %.398.i, ptr nonnull %.19.i, ptr %gep210.i, ptr %.364.i, ptr nonnull %.19.i, ptr %.369.i, ptr %.371.i, ptr %invariant.gep.i, ptr nonnull %.74.i, ptr %gep.i, ptr %a1)
   %.522.i = load i32, ptr %a1, align 4
   %.524.not.i = icmp eq i32 %.522.i, 0
-  br i1 %.524.not.i, label %B976.i, label %_ZN6nbgrad7kernels6linalg3svdB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.524.not.i, label %B976.i, label %_ZN6nbgrad7kernels6linalg3svdB4v670B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B976.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i55.i, %B976.i
   br i1 %or.cond124.i, label %B226.backedge.i, label %B36.endif.us.preheader.i65.i
@@ -42042,10 +45827,10 @@ B68.B34.loopexit_crit_edge.us.i109.i:             ; preds = %B70.us.epil.i101.i,
 B226.backedge.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i109.i, %B976.endif.i
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %26
   %exitcond.not.i = icmp eq i64 %.197.i, %.101.i
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B228.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v670B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B228.i
 
-_ZN6nbgrad7kernels6linalg3svdB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B338.endif.i, %B226.backedge.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B226.backedge.i ], [ 1, %B338.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg3svdB4v670B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B338.endif.i, %B226.backedge.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B226.backedge.i ], [ 1, %B338.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.qr(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -42066,7 +45851,7 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.78.i = getelementptr i8, ptr %a3, i64 24
   %.79.i = load i64, ptr %.78.i, align 8
   %.162294.not.i = icmp slt i64 %.79.i, 1
-  br i1 %.162294.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v659B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B364.lr.ph.i
+  br i1 %.162294.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B364.lr.ph.i
 
 B364.lr.ph.i:                                     ; preds = %0
   %.205.i = mul i64 %.26.i, %.20.i
@@ -42170,7 +45955,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.218.i, %B48.preheader.i.i ], [ %9, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.220.i, %B48.preheader.i.i ], [ %38, %B48.prol.loopexit.loopexit.i.i ]
   %.139.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %22, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %22, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %39 = add nsw i64 %.933842.unr.i.i, -1
@@ -42204,14 +45989,14 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 16
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.139.lcssa.i.i = phi double [ %.139.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.139.3.i.i, %B48.i.i ]
   %41 = fcmp une double %.139.lcssa.i.i, 0.000000e+00
-  br i1 %41, label %_ZN6nbgrad7kernels6linalg2qrB4v659B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B452.i
+  br i1 %41, label %_ZN6nbgrad7kernels6linalg2qrB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B452.i
 
-B452.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B364.i
+B452.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B364.i
   br i1 %or.cond.i, label %B452.endif.i, label %B36.endif.us.preheader.i.i
 
 B36.endif.us.preheader.i.i:                       ; preds = %B452.i
@@ -42333,7 +46118,7 @@ B806.i:                                           ; preds = %B712.B678.loopexit_
   tail call void %.765.i(ptr nonnull %.19.i, ptr nonnull %.25.i, ptr nonnull %.22.i, ptr %.68.i, ptr nonnull %.19.i, ptr %.62.i, ptr %.46.i, ptr nonnull %.37.i, ptr nonnull %a1)
   %.770.i = load i32, ptr %a1, align 4
   %.772.not.i = icmp eq i32 %.770.i, 0
-  br i1 %.772.not.i, label %B970.i, label %_ZN6nbgrad7kernels6linalg2qrB4v659B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.772.not.i, label %B970.i, label %_ZN6nbgrad7kernels6linalg2qrB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B970.i:                                           ; preds = %B806.i
   br i1 %or.cond70.i, label %B362.backedge.i, label %B36.endif.us.preheader.i11.i
@@ -42453,7 +46238,7 @@ B362.backedge.i:                                  ; preds = %B68.B34.loopexit_cr
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %16
   %scevgep117.i = getelementptr i8, ptr %lsr.iv116.i, i64 %19
   %exitcond358.not.i = icmp eq i64 %.175.i, %.79.i
-  br i1 %exitcond358.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v659B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B364.i
+  br i1 %exitcond358.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B364.i
 
 B452.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B452.i
   %.330.i = load i64, ptr %sunkaddr150.i, align 8
@@ -42461,7 +46246,7 @@ B452.endif.i:                                     ; preds = %B68.B34.loopexit_cr
   tail call void %.375.i(ptr nonnull %.19.i, ptr nonnull %.22.i, ptr %.68.i, ptr nonnull %.19.i, ptr %.62.i, ptr %.46.i, ptr nonnull %.37.i, ptr %a1)
   %.380.i = load i32, ptr %a1, align 4
   %.382.not.i = icmp eq i32 %.380.i, 0
-  br i1 %.382.not.i, label %B648.endif.i, label %_ZN6nbgrad7kernels6linalg2qrB4v659B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.382.not.i, label %B648.endif.i, label %_ZN6nbgrad7kernels6linalg2qrB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B648.endif.i:                                     ; preds = %B452.endif.i
   br i1 %28, label %B680.endif.us.preheader.i, label %B806.i
@@ -42535,8 +46320,8 @@ B712.B678.loopexit_crit_edge.us.i:                ; preds = %B764.us.epil.i, %B7
   %exitcond357.not.i = icmp eq i64 %.23.i, %.507.us.i
   br i1 %exitcond357.not.i, label %B806.i, label %B680.endif.us.i
 
-_ZN6nbgrad7kernels6linalg2qrB4v659B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B806.i, %B362.backedge.i, %B452.endif.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B362.backedge.i ], [ 1, %B806.i ], [ 1, %B452.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v650B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg2qrB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B806.i, %B362.backedge.i, %B452.endif.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B362.backedge.i ], [ 1, %B806.i ], [ 1, %B452.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.qr(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -42557,7 +46342,7 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.78.i = getelementptr i8, ptr %a3, i64 24
   %.79.i = load i64, ptr %.78.i, align 8
   %.162294.not.i = icmp slt i64 %.79.i, 1
-  br i1 %.162294.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B364.lr.ph.i
+  br i1 %.162294.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B364.lr.ph.i
 
 B364.lr.ph.i:                                     ; preds = %0
   %.205.i = mul i64 %.26.i, %.20.i
@@ -42660,7 +46445,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.218.i, %B48.preheader.i.i ], [ %11, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.220.i, %B48.preheader.i.i ], [ %40, %B48.prol.loopexit.loopexit.i.i ]
   %.138.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %24, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %24, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %41 = add nsw i64 %.933842.unr.i.i, -1
@@ -42690,14 +46475,14 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 32
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.138.lcssa.i.i = phi double [ %.138.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.138.3.i.i, %B48.i.i ]
   %43 = fcmp une double %.138.lcssa.i.i, 0.000000e+00
-  br i1 %43, label %_ZN6nbgrad7kernels6linalg2qrB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B452.i
+  br i1 %43, label %_ZN6nbgrad7kernels6linalg2qrB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B452.i
 
-B452.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B364.i
+B452.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B364.i
   br i1 %or.cond.i, label %B452.endif.i, label %B36.endif.us.preheader.i.i
 
 B36.endif.us.preheader.i.i:                       ; preds = %B452.i
@@ -42819,7 +46604,7 @@ B806.i:                                           ; preds = %B712.B678.loopexit_
   tail call void %.763.i(ptr nonnull %.19.i, ptr nonnull %.25.i, ptr nonnull %.22.i, ptr %.68.i, ptr nonnull %.19.i, ptr %.62.i, ptr %.46.i, ptr nonnull %.37.i, ptr nonnull %a1)
   %.768.i = load i32, ptr %a1, align 4
   %.770.not.i = icmp eq i32 %.768.i, 0
-  br i1 %.770.not.i, label %B970.i, label %_ZN6nbgrad7kernels6linalg2qrB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.770.not.i, label %B970.i, label %_ZN6nbgrad7kernels6linalg2qrB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B970.i:                                           ; preds = %B806.i
   br i1 %or.cond69.i, label %B362.backedge.i, label %B36.endif.us.preheader.i11.i
@@ -42939,7 +46724,7 @@ B362.backedge.i:                                  ; preds = %B68.B34.loopexit_cr
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %18
   %scevgep116.i = getelementptr i8, ptr %lsr.iv115.i, i64 %21
   %exitcond358.not.i = icmp eq i64 %.175.i, %.79.i
-  br i1 %exitcond358.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B364.i
+  br i1 %exitcond358.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B364.i
 
 B452.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B452.i
   %.330.i = load i64, ptr %sunkaddr147.i, align 8
@@ -42947,7 +46732,7 @@ B452.endif.i:                                     ; preds = %B68.B34.loopexit_cr
   tail call void %.375.i(ptr nonnull %.19.i, ptr nonnull %.22.i, ptr %.68.i, ptr nonnull %.19.i, ptr %.62.i, ptr %.46.i, ptr nonnull %.37.i, ptr %a1)
   %.380.i = load i32, ptr %a1, align 4
   %.382.not.i = icmp eq i32 %.380.i, 0
-  br i1 %.382.not.i, label %B648.endif.i, label %_ZN6nbgrad7kernels6linalg2qrB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.382.not.i, label %B648.endif.i, label %_ZN6nbgrad7kernels6linalg2qrB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B648.endif.i:                                     ; preds = %B452.endif.i
   br i1 %30, label %B680.endif.us.preheader.i, label %B806.i
@@ -43021,8 +46806,8 @@ B712.B678.loopexit_crit_edge.us.i:                ; preds = %B764.us.epil.i, %B7
   %exitcond357.not.i = icmp eq i64 %.23.i, %.507.us.i
   br i1 %exitcond357.not.i, label %B806.i, label %B680.endif.us.i
 
-_ZN6nbgrad7kernels6linalg2qrB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B806.i, %B362.backedge.i, %B452.endif.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B362.backedge.i ], [ 1, %B806.i ], [ 1, %B452.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v652B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg2qrB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B806.i, %B362.backedge.i, %B452.endif.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B362.backedge.i ], [ 1, %B806.i ], [ 1, %B452.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -
@@ -43224,7 +47009,7 @@ B158.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v960B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v972B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B300.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -43296,7 +47081,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v960B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v972B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -44589,7 +48374,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 152
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB4v960B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v972B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.22.i, 80
@@ -44597,7 +48382,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v960B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v972B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -44653,7 +48438,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i18.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
   br i1 %exitcond.not.i.i18.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB4v960B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB4v972B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.75.i, %B158.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -44862,7 +48647,7 @@ B216.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v987B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B358.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.29.i, 3
@@ -44935,7 +48720,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v987B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -46242,7 +50027,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 152
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v987B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.20.i, 80
@@ -46250,7 +50035,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v987B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -46305,7 +50090,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i19.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
   br i1 %exitcond.not.i.i19.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB4v987B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.84.i, %B216.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -46326,7 +50111,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v978B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v990B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -46347,7 +50132,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v978B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v990B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -46416,7 +50201,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v978B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v990B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -46466,9 +50251,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v978B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v990B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB4v978B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB4v990B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
@@ -46486,7 +50271,7 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.20.i = inttoptr i64 %.19.i to ptr
   %.21.i = load i64, ptr %.20.i, align 8
   %.114104.not.i = icmp slt i64 %.15.i, 1
-  br i1 %.114104.not.i, label %_ZN6nbgrad7runtime6native3runB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+  br i1 %.114104.not.i, label %_ZN6nbgrad7runtime6native3runB4v992B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
 
 B150.lr.ph.i:                                     ; preds = %0
   %.28.i = add nsw i64 %a0, 24
@@ -46727,7 +50512,7 @@ B1066.i:                                          ; preds = %B1022.endif.i, %B10
   %.370.i = shl nsw i64 %.166.i, 3
   %.374.i = add nsw i64 %.370.i, %.202.i
   %.114.i = icmp samesign ugt i64 %.11398106.i, 1
-  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v992B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1022.endif.i:                                    ; preds = %B1022.i
   %.22.i.i = load i64, ptr %sunkaddr43.i, align 8
@@ -46735,9 +50520,9 @@ B1022.endif.i:                                    ; preds = %B1022.i
   %.30.i.i = inttoptr i64 %.29.i.i to ptr
   %.31.i.i = tail call i64 %.30.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i = icmp eq i64 %.31.i.i, %.22.i.i
-  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
+  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v992B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
 
-_ZN6nbgrad7runtime6native3runB4v980B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
+_ZN6nbgrad7runtime6native3runB4v992B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
   ret i64 0
 }
 ;; nbgrad.runtime.native.interrupted(int64)int64 nbgrad.runtime.native -
@@ -46751,13 +50536,13 @@ define internal i64 @native(i64 %a0) alwaysinline {
   %.17.i = inttoptr i64 %.16.i to ptr
   %.18.i = load i64, ptr %.17.i, align 8
   %.19.not.i = icmp eq i64 %.13.i, %.18.i
-  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v981B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v993B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 common.ret.sink.split.i:                          ; preds = %B914.i, %B552.i
   %.pre24.sink.in.i = phi i64 [ %.pre.i, %B914.i ], [ %.72.i, %B552.i ]
   %.pre24.sink.i = inttoptr i64 %.pre24.sink.in.i to ptr
   %.131.i = load i64, ptr %.pre24.sink.i, align 8
-  br label %_ZN6nbgrad7runtime6native11interruptedB4v981B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br label %_ZN6nbgrad7runtime6native11interruptedB4v993B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B158.i:                                           ; preds = %0
   %.27.i = add nsw i64 %a0, 256
@@ -46827,7 +50612,7 @@ B914.i:                                           ; preds = %B860.i, %B658.i
   %.124.i = tail call i64 %.123.i(i64 %.120.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i
 
-_ZN6nbgrad7runtime6native11interruptedB4v981B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
+_ZN6nbgrad7runtime6native11interruptedB4v993B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
   %.131.sink.i = phi i64 [ 0, %0 ], [ %.131.i, %common.ret.sink.split.i ]
   ret i64 %.131.sink.i
 }
@@ -47026,7 +50811,7 @@ B1496.i:                                          ; preds = %B1472.i
   %.607.i = inttoptr i64 %.605.i to ptr
   %.608.i = tail call i64 %.607.i(i64 %.21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.609.not.i = icmp eq i64 %.608.i, 0
-  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v982B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1656.i:                                          ; preds = %B1496.i, %B1472.i
   %look.4.1.i = phi i64 [ %.598.i, %B1496.i ], [ %.586.i, %B1472.i ]
@@ -47198,10 +50983,10 @@ B2576.i:                                          ; preds = %B2476.us.i, %B2476.
   %.978.i = tail call i64 %.977.i(i64 %.973.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
   %.981.i = load i64, ptr %sunkaddr47.i, align 8
   %.982.not.i = icmp eq i64 %.981.i, 0
-  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v982B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2766.i:                                          ; preds = %B1470.i
-  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v982B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2862.i:                                          ; preds = %B2862.lr.ph.i, %B2862.i
   %lsr.iv.i = phi i64 [ %40, %B2862.lr.ph.i ], [ %lsr.iv.next.i, %B2862.i ]
@@ -47228,7 +51013,7 @@ B2862.i:                                          ; preds = %B2862.lr.ph.i, %B28
   %.1193.i = add nsw i64 %spec.8.1405.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
   %.1123.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v982B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
   %.866.pre-phi.i = phi i64 [ %.pre420.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
@@ -47325,14 +51110,14 @@ B2778.endif.i:                                    ; preds = %B2766.i
   %.1042.i = inttoptr i64 %.1041.i to ptr
   %.1043.i = load i64, ptr %.1042.i, align 8
   %.1123402.not.i = icmp slt i64 %.1043.i, 1
-  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v982B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
+  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
 
 B2862.lr.ph.i:                                    ; preds = %B2778.endif.i
   %40 = add nuw i64 %.1043.i, 1
   %sunkaddr49.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B2862.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB4v982B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -47399,7 +51184,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -47408,14 +51193,14 @@ B676.i:                                           ; preds = %B170.i
   %.413.i = inttoptr i64 %.409.i to ptr
   %.414.i = tail call i64 %.413.i(i64 64, i64 %.412.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.419.i = icmp eq i64 %.414.i, 0
-  br i1 %.419.i, label %_ZN6nbgrad7runtime6blocks4takeB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B818.else.if.i
+  br i1 %.419.i, label %_ZN6nbgrad7runtime6blocks4takeB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B818.else.if.i
 
 B1116.i:                                          ; preds = %B818.else.if.i
   %.542.i = add nsw i64 %a0, 24
   %.543.i = inttoptr i64 %.542.i to ptr
   %.544.i = load i64, ptr %.543.i, align 8
   %.545.not.i = icmp eq i64 %.544.i, 0
-  br i1 %.545.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B1176.else.if.i
+  br i1 %.545.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B1176.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %6 = add i64 %lsr.iv7.i, -8
@@ -47472,7 +51257,7 @@ B818.else.if.i:                                   ; preds = %B676.i
   %.533.i = inttoptr i64 %.531.i to ptr
   store i64 %.414.i, ptr %.533.i, align 8
   %.538.i = icmp sgt i64 %.50.i, 4194303
-  br i1 %.538.i, label %B1116.i, label %_ZN6nbgrad7runtime6blocks4takeB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %.538.i, label %B1116.i, label %_ZN6nbgrad7runtime6blocks4takeB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B1176.else.if.i:                                  ; preds = %B1116.i
   %.549.i = add i64 %.482.i, 8703
@@ -47481,9 +51266,9 @@ B1176.else.if.i:                                  ; preds = %B1116.i
   %.603.i = sub i64 %.600.i, %.590.i
   %.604.i = inttoptr i64 %.544.i to ptr
   %.605.i = tail call i64 %.604.i(i64 %.590.i, i64 %.603.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB4v984B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B1116.i, %B818.else.if.i, %B1176.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B1116.i, %B818.else.if.i, %B1176.else.if.i
   %.526.sink.i = phi i64 [ %.208.i, %B498.i ], [ 0, %B676.i ], [ %.526.i, %B1176.else.if.i ], [ %.526.i, %B818.else.if.i ], [ %.526.i, %B1116.i ]
   ret i64 %.526.sink.i
 }
@@ -47504,7 +51289,7 @@ B106.i:                                           ; preds = %0
   %.77.i = load i64, ptr %.76.i, align 8
   %.78.i = inttoptr i64 %.71.i to ptr
   %.79.i = tail call i64 %.78.i(i64 %.77.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v985B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B236.i:                                           ; preds = %0
   %.84.i = add nsw i64 %a0, 40
@@ -47590,7 +51375,7 @@ B916.i:                                           ; preds = %B730.i, %B730.prol.
   %.382.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.382.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v985B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B694.endif.i:                                     ; preds = %B416.i, %B236.i
   %total.3.1.i = phi i64 [ %.91.i, %B236.i ], [ %.161.i, %B416.i ]
@@ -47630,7 +51415,7 @@ B730.preheader1.i:                                ; preds = %B730.prol.loopexit.
   %15 = add nuw i64 %.286116120.unr.i, 1
   br label %B730.i
 
-_ZN6nbgrad7runtime6blocks4giveB4v985B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B916.i
+_ZN6nbgrad7runtime6blocks4giveB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B916.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -47647,7 +51432,7 @@ define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   %.66.i = inttoptr i64 %.62.i to ptr
   %.67.i = tail call i64 %.66.i(i64 %.55.i, i64 %.64.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.72.i = icmp eq i64 %.67.i, 0
-  br i1 %.72.i, label %_ZN6nbgrad7runtime6blocks6resizeB4v986B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B230.i
+  br i1 %.72.i, label %_ZN6nbgrad7runtime6blocks6resizeB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B230.i
 
 B230.i:                                           ; preds = %0
   %.84.i = sub nsw i64 %.67.i, %.55.i
@@ -47655,9 +51440,9 @@ B230.i:                                           ; preds = %0
   %.91.i = add nsw i64 %.88.i, -8
   %.93.i = inttoptr i64 %.91.i to ptr
   store i64 %.67.i, ptr %.93.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks6resizeB4v986B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks6resizeB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime6blocks6resizeB4v986B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %0, %B230.i
+_ZN6nbgrad7runtime6blocks6resizeB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %0, %B230.i
   %storemerge.i = phi i64 [ %.88.i, %B230.i ], [ 0, %0 ]
   ret i64 %storemerge.i
 }
@@ -47769,7 +51554,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v988B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2836.i.i, %B2772.i.i
   %sunkaddr415.i = getelementptr i8, ptr %.21.i, i64 16
@@ -49741,7 +53526,7 @@ B1496.i:                                          ; preds = %B1452.endif.i
   %.914.i = load i64, ptr %.913.i, align 8
   %.917.i = inttoptr i64 %.914.i to ptr
   %.918.i = tail call i64 %.917.i(i64 %.907.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v988B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -50107,9 +53892,9 @@ B1314.endif.i:                                    ; preds = %B1316.i, %B1284.end
   br label %B1452.i
 
 B1452.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v988B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v988B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
   %result.3.0.sink.i = phi i64 [ %.918.i, %B1496.i ], [ %.97.i, %B264.i ], [ %result.3.0.i, %B1452.endif.i ]
   ret i64 %result.3.0.sink.i
 }
@@ -50294,14 +54079,14 @@ B566.i.i.i:                                       ; preds = %B490.i.i.i
 
 B850.i.i.i:                                       ; preds = %B566.i.i.i
   %.11.not.i.i.i.i = icmp eq i64 %.227.i.i.i, 0
-  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
+  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
 
 B16.i.i.i.i:                                      ; preds = %B850.i.i.i
   %sunkaddr520.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
   %.19.i.i.i.i = load i64, ptr %sunkaddr520.i.i, align 8
   %.21.i.i.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B900.i.i.i:                                       ; preds = %B566.i.i.i
   %sunkaddr10.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 72
@@ -50348,7 +54133,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -51287,19 +55072,19 @@ B110.i:                                           ; preds = %B994.i.i.i, %B0.end
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i, %B900.i.i.i
   %result.6.0336412420424.sink.i.i = phi i64 [ %.250.i.i.i, %B900.i.i.i ], [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %result.6.0336412420424.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.6.0336412420424.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps11expect_callB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps11expect_callB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336412420424.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i.i.i ], [ 0, %B850.i.i.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }
@@ -51439,7 +55224,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1014B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1026B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -52188,19 +55973,19 @@ B110.i:                                           ; preds = %B0.endif.i, %B496.e
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1014B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1026B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1014B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1026B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i
   %result.6.0336287295299.sink.i.i = phi i64 [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %result.6.0336287295299.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.6.0336287295299.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1014B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1026B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps15expect_functionB5v1014B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps15expect_functionB5v1026B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336287295299.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }
