@@ -56,7 +56,7 @@ def argsort(x, workspace, out, sizes, begin, end):
 
 
 def argsort_by_values(x, workspace, out, sizes, begin, end):
-    """The same by a sort of numbers alone, whose address `sizes` goes on with, and the bits of the largest position.
+    """Positions by a sort of numbers alone, whose address `sizes` goes on with, and then a position's bits.
 
     A position takes the last bits of a number's rank.  Where these were not all zero, numbers that differ only there
     are put in order afterwards, one by one or, if they are many, by a merge sort of the row.

@@ -7,6 +7,7 @@ whatever a derivative may need, and only a program knows what is left of it.
 
 from __future__ import annotations
 
+from ..graph.builders import reshape, slice_axes
 from ..graph.ir import PRIMITIVES, Node, placeholder, topological
 from ..graph.simplify import Simplifier
 
@@ -28,15 +29,9 @@ def with_results_alone(outputs: list[Node]) -> list[Node]:
     replaced: dict[Node, Node] = {}
     for node in several:
         axis, first, alone = _alone(node)
-        length = alone.shape[axis]
-        if all(
-            reader.primitive is SLICE and _inside(reader.params[0][axis], first, length) for reader in readers[node]
-        ):
-            for reader in readers[node]:
-                ranges = list(reader.params[0])
-                start, count, step = ranges[axis]
-                ranges[axis] = (start - first, count, step)
-                replaced[reader] = Node(SLICE, (alone,), (tuple(ranges),), reader.shape, reader.dtype)
+        reads = {reader: _read(reader, axis, first, alone) for reader in readers[node]}
+        if None not in reads.values():
+            replaced.update(reads)  # pyright: ignore[reportArgumentType, reportCallIssue]
     return Simplifier(replaced).run(outputs) if replaced else outputs
 
 
@@ -61,8 +56,17 @@ def _alone(node: Node) -> tuple[int, int, Node]:
     return axis, begin(operands[0][0], *static), Node(node.primitive, node.inputs, params, stored, node.dtype)
 
 
-def _inside(part: tuple[int, int, int], first: int, length: int) -> bool:
-    """Whether a range of a slice lies within so many elements from the first on."""
-    start, count, step = part
+def _read(reader: Node, axis: int, first: int, alone: Node) -> Node | None:
+    """What reads a node, of the node that has some of its results alone, from `first` on; None if it reads others."""
+    if reader.primitive is not SLICE:
+        return None
+    ranges = list(reader.params[0])
+    start, count, step = ranges[axis]
     last = start + (count - 1) * step
-    return first <= min(start, last) and max(start, last) < first + length
+    if min(start, last) < first or max(start, last) >= first + alone.shape[axis]:
+        return None
+    ranges[axis] = (start - first, count, step)
+    if alone.ndim < len(ranges) and ranges.pop() != (0, 1, 1):
+        # The real results lie in the first parts of complex numbers.
+        return None
+    return reshape(slice_axes(alone, ranges), reader.shape)
