@@ -91,6 +91,7 @@ READ: dict[str, tuple[Callable[[Any], Any], str]] = {
     "values of svd": (lambda a: np.sum(np.linalg.svd(a)[1]), "svdvals"),
     "nuclear norm": (lambda a: np.linalg.norm(a, "nuc"), "svdvals"),
     "vectors of eigh": (lambda a: np.linalg.eigh(a)[1], "eigh"),
+    "some values of svd": (lambda a: np.linalg.svd(a, full_matrices=False)[1][1:3] * 2, "svdvals"),
     "values of svd and left vectors": (lambda a: np.linalg.svd(a)[0][:, :6] * np.linalg.svd(a)[1][:6], "svd"),
     "values of svd and a right vector": (lambda a: np.linalg.svd(a)[2][0, :6] * np.linalg.svd(a)[1][:6], "svd"),
     "gradient of eigvalsh": (lambda a: nb.grad(lambda a: np.sum(np.linalg.eigvalsh(a) ** 2))(a), "eigh"),
@@ -123,10 +124,15 @@ def test_programs_find_what_they_read(name: str, found_by: Callable[..., list[An
     function, expected = READ[name]
     for shape in [(8, 8), (9, 6)] if "svd" in name or "norm" in name else [(8, 8)]:
         assert found_by(function, shape) == [expected]
+        if not name.startswith("gradient"):
+            a = np.cos(np.add.outer(np.arange(shape[0]), np.arange(shape[1])) ** 2)
+            assert_allclose(nb.jit(function)(a), function(a), atol=1e-12)
 
 
 def test_rotations_find_values_alone(found_by: Callable[..., list[Any]]) -> None:
     assert found_by(np.linalg.eigvalsh, (3, 3)) == [(1, 3)]
+    a = RNG.normal(size=(4, 4))
+    assert_allclose(nb.jit(lambda a: np.linalg.eigvalsh(a, "U"))(a), np.linalg.eigvalsh(a, "U"), rtol=1e-13)
     assert found_by(nb.grad(lambda a: np.sum(np.linalg.eigvalsh(a) ** 2)), (3, 3)) == [(1, 12)]
 
 

@@ -18,7 +18,6 @@ def with_results_alone(outputs: list[Node]) -> list[Node]:
     """Equal outputs, of decompositions that give no more than is read."""
     order = topological(outputs)
     several = {node for node in order if _has_parts(node)}
-    several.difference_update(outputs)
     if not several:
         return outputs
     readers: dict[Node, list[Node]] = {node: [] for node in several}
@@ -42,7 +41,7 @@ def _has_parts(node: Node) -> bool:
 
 
 def _alone(node: Node) -> tuple[int, int, Node]:
-    """The axis of a node along which its results lie, the place of some of them there, and a node of these alone."""
+    """The axis of a node along which its results lie, the place of some there, and a node of these alone, real ones."""
     if node.name == "symmetric_eigen":
         (a,) = node.inputs
         return 1, 0, Node(node.primitive, node.inputs, (node.params[0], False), a.shape[:-1], node.dtype)
@@ -50,10 +49,9 @@ def _alone(node: Node) -> tuple[int, int, Node]:
     other, begin = function.alone
     operands, result = layouts[:-1], layouts[-1]
     shape, dtype = other.rule([placeholder(*layout) for layout in operands], static)
-    axis = len(result[0]) - 1
-    stored = (*shape, *node.shape[axis + 1 :]) if dtype == result[1] else shape
     params = (other, *static, (*operands, (shape, dtype)))
-    return axis, begin(operands[0][0], *static), Node(node.primitive, node.inputs, params, stored, node.dtype)
+    alone = Node(node.primitive, node.inputs, params, shape, dtype)
+    return len(result[0]) - 1, begin(operands[0][0], *static), alone
 
 
 def _read(reader: Node, axis: int, first: int, alone: Node) -> Node | None:
