@@ -50,13 +50,15 @@ Why some are below 1:
 """
 REASONS = {
     "transposed arrays": "library routines, and reshapes that run across the order, copy; gradients of arguments in "
-    "Fortran's order turn the weights, which are in C order, as all is in JAX (27 microseconds for 100,000 elements)",
-    "`argsort`, `argpartition`, `lexsort`": "the sort is stable, and faster than NumPy's stable one; NumPy's default "
-    "is not stable",
+    "Fortran's order turn the weights, which are in C order, as all is in JAX",
+    "`lexsort`, `sort_complex`": "one stable sort for each key; NumPy compares all keys at once",
     "`log2`, `log10`, `cbrt` and `power` in float32": "NumPy's functions for AVX-512 were written by hand, with tables "
     "in registers, and are off by up to 2.1, 3.4, 1.9 and 1.0 ULP, [ours](vector-math.md) by 0.9, 0.8, 0.6 and 0.6",
-    "`fft`, `linalg` and convolutions of 1000 elements": "routines of libraries are called from the program, which "
-    "costs 4 to 6 microseconds",
+    "`fft`, sorts and convolutions of 1000 elements": "routines of libraries are called from the program, which costs "
+    "4 to 6 microseconds",
+    "`lstsq`": "by a decomposition with its vectors, which the gradient shares; LAPACK's routine for the value needs "
+    "none of them",
+    "values of `eigvals`": "LAPACK orders eigenvalues otherwise if it finds no vectors, which a derivative needs",
     "`diag`, `diagflat`": "NumPy gets zeros from the system, which come when they are first touched",
     "`gcd`, `lcm`, `frexp`, `bitwise_count`": "functions of NumPy and SciPy, called from the program, and copied",
     "gradient of `det`": "right up to the third order whatever the rank is, which takes a second factorisation",
