@@ -1,18 +1,18 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 20
-; digest nbgrad.kernels.gpu.device_angles 348b523e8c8290b144100ea4a1600e8e
-; digest nbgrad.kernels.gpu.device_linalg 7c1d661fe640c32f1b3662a5a4d40790
-; digest nbgrad.kernels.gpu.device_math a6eba0c7831db088a1ef612f1249ec1d
-; digest nbgrad.kernels.gpu.device_matmul 8af7a604198485e218f0e9a5cb8780d6
-; digest nbgrad.kernels.gpu.device_matrices e9d0738626ea1ab26f8529683691efd4
-; digest nbgrad.kernels.gpu.device_ordinary a0abb97164ba978dc2ff61cdbc2b9cc7
-; digest nbgrad.kernels.gpu.device_radix 8bae894d60f7e6f78801c304fba7a1fd
-; digest nbgrad.kernels.gpu.device_recurrence 102119db2e728ee9437c91d268b88024
-; digest nbgrad.kernels.gpu.device_scan 9ffd1f7e3c28c6ced87c63cb72f44254
-; digest nbgrad.kernels.gpu.device_scatter a8eec4b34f9ba22af628533a75a28ac1
-; digest nbgrad.kernels.gpu.device_sort f0d7b26f738dcb4040e1cdc08a895804
-; digest nbgrad.kernels.gpu.device_transpose dc92cbec26990a5ed6d7cbd669749d21
-; digest nbgrad.kernels.gpu.device_windows 110db104c08599f53aa4918b63f041f8
+; digest nbgrad.kernels.gpu.device_angles 911bf94734b3845399ea316d05b096ed
+; digest nbgrad.kernels.gpu.device_linalg 7c6ced81db2045369b5bc495fe4f2fe0
+; digest nbgrad.kernels.gpu.device_math dad70786c10316dd5c621738770a3fff
+; digest nbgrad.kernels.gpu.device_matmul 297e8ce9e619157b0bf373ac6545f7cd
+; digest nbgrad.kernels.gpu.device_matrices c1e9cd9223e81155cf9c7c2fdfdac060
+; digest nbgrad.kernels.gpu.device_ordinary f9377f34b7fa09d88383c83ec35d5370
+; digest nbgrad.kernels.gpu.device_radix f234fb8aebe29a8bbf142816acce206c
+; digest nbgrad.kernels.gpu.device_recurrence bed3941e3be02a4bba3d03f58383b073
+; digest nbgrad.kernels.gpu.device_scan c56bb7a5e322c43eb7687b08a6827fac
+; digest nbgrad.kernels.gpu.device_scatter 8a8165977f4dab9af8561e860100b14f
+; digest nbgrad.kernels.gpu.device_sort 6123a36be02bb284b32cd871312f34e4
+; digest nbgrad.kernels.gpu.device_transpose 4df722bc942ada4d4f3d6d1e2277572c
+; digest nbgrad.kernels.gpu.device_windows ef4e85ac6089957412085908a29b91cd
 ;; nbgrad.kernels.gpu.device_math.exp(float32)float32 nbgrad.kernels.gpu.device_math -
 declare float @nbgrad.approximate.muladd.f32(float, float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
