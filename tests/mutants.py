@@ -45,7 +45,7 @@ TESTS: dict[str, str] = {
     "graph/formulas": "conventions reductions primitives structural_primitives complex linear_algebra masks",
     "graph/matrix_rows": "structural_primitives linear_algebra factorisations vmap",
     "graph/movement_rows": "structural_primitives masks complex vmap random_graphs",
-    "graph/reduction_rows": "conventions reductions structural_primitives masks vmap",
+    "graph/reduction_rows": "conventions reductions structural_primitives masks vmap side_by_side",
     "graph/window_rows": "structural_primitives ops_convolution vmap",
     "graph/masks": "masks conventions random_slopes",
     "graph/differentiate": "masks conventions quotients pieces custom_rules complex transforms structural_primitives "
