@@ -103,9 +103,10 @@ def with_extremes(shape: tuple[int, ...], dtype: str) -> np.ndarray:
 def test_positions_are_those_of_a_stable_sort(
     dtype: str, parts: int, by_digits: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With few parts, a block goes through several tiles."""
+    """With few parts, a block goes through several tiles. All lengths for words of both widths, and some for others."""
     monkeypatch.setattr(sorts, "MOST_PARTS", parts)
-    for shape in SHAPES if parts > 3 else SHAPES[-3:]:
+    lengths = SHAPES if dtype in ("int64", "float32") else SHAPES[1::3]
+    for shape in lengths if parts > 3 else SHAPES[-3:-1]:
         x = with_extremes(shape, dtype)
         check_order(x)
         check_values(x)
@@ -162,7 +163,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], bool]] = {
 @pytest.mark.parametrize("missing", [False, True])
 def test_programs_that_need_no_positions_make_none(name: str, missing: bool, by_digits: None) -> None:
     function, needs = FUNCTIONS[name]
-    x = random((5, 130), "float64")
+    x = random((16, 33), "float64")
     x[:, :9] = np.rint(x[:, :9])
     if missing:
         x[3, 4] = np.nan
