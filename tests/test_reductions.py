@@ -395,3 +395,13 @@ def test_derivative_of_products_along_short_and_long_axes(n):
     want = [[np.prod(np.delete(row, k)) for k in range(n)] for row in x]
     np.testing.assert_allclose(nb.grad(lambda x: np.sum(np.prod(x, axis=1)))(x), want, rtol=1e-14)
     nb.check_grads(lambda x: np.prod(x, axis=1), (x,), order=2)
+
+
+def test_running_extrema_of_three_axes():
+    x, w = np.random.default_rng(8).normal(size=(2, 2, 3, 4))
+    found = nb.grad(lambda x: np.sum(np.maximum.accumulate(x, axis=-1) * w))(x)
+    expected = np.zeros_like(x)
+    for i, j in np.ndindex(2, 3):
+        for k in range(4):
+            expected[i, j, np.argmax(x[i, j, : k + 1])] += w[i, j, k]
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
