@@ -41,7 +41,7 @@ from .mutations import Mutation, mutations
 ROOT = Path(__file__).parent.parent
 SURVIVORS = Path(__file__).with_name("mutants_survivors.txt")
 TESTS: dict[str, str] = {
-    "graph/elementwise_rows": "conventions primitives complex masks",
+    "graph/elementwise_rows": "conventions primitives complex masks random",
     "graph/formulas": "conventions reductions primitives structural_primitives complex linear_algebra masks",
     "graph/matrix_rows": "structural_primitives linear_algebra factorisations vmap",
     "graph/movement_rows": "structural_primitives masks complex vmap random_graphs",

@@ -272,3 +272,21 @@ def test_second_derivatives_through_extrema_in_turns_of_two_kinds() -> None:
     by_steps = (slope(height + step * direction) - slope(height - step * direction)) / (2 * step)
     np.testing.assert_allclose(second, by_steps, rtol=1e-6)
     np.testing.assert_allclose(nb.jvp(slope, height, direction)[1], second, rtol=1e-12)
+
+
+def test_where_an_infinite_slope_is_not_chosen() -> None:
+    """The slope of 1 / sqrt(x) at 0 is infinite."""
+    x = constant(np.array([0.0, 4.0]))
+    chosen = elementwise("select", elementwise("greater", x, 0.0), elementwise("rsqrt", x), 0.0)
+    (slope,) = vjp([chosen], [constant(np.ones(2))], [x])
+    assert slope is not None
+    np.testing.assert_array_equal(interpret([slope])[0], [0.0, -0.0625])
+
+
+def test_slopes_of_bessel_functions_at_zero() -> None:
+    """I1'(0) = 1/2, and (exp(-|x|) I1(x))' there too."""
+    for name in ("i1", "i1e"):
+        x = constant(np.zeros(1))
+        (slope,) = vjp([elementwise(name, x)], [constant(np.ones(1))], [x])
+        assert slope is not None
+        np.testing.assert_array_equal(interpret([slope])[0], [0.5])
