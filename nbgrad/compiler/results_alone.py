@@ -55,7 +55,7 @@ def _alone(node: Node) -> tuple[int, int, Node]:
 
 
 def _read(reader: Node, axis: int, first: int, alone: Node) -> Node | None:
-    """What reads a node, of the node that has some of its results alone, from `first` on; None if it reads others."""
+    """A slice of a node as one of the node that has some results alone, from `first` on; None if it reads others."""
     if reader.primitive is not SLICE:
         return None
     ranges = list(reader.params[0])
