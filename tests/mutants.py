@@ -71,7 +71,7 @@ TESTS: dict[str, str] = {
     "adjoints/turns/first_writes": "first_writes common_values adjoints stencil_kernels random_kernels",
     "compiler/results_apart": "own_kernels",
     "compiler/moved_operands": "moved_operands simplify fuse arbitrary_fusion",
-    "compiler/results_alone": "decompositions",
+    "compiler/results_alone": "results_alone",
     "compiler/fuse": "fuse simplify pieces components rows matmul_pieces own_kernels structural_primitives "
     "random_graphs arbitrary_fusion",
     "compiler/movements": "fuse simplify pieces components rows matmul_pieces products structural_primitives "

@@ -53,9 +53,8 @@ def sorts_by_values(node: Node) -> bool:
 
     It needs the vectors of AVX2 at least, and is done by one thread, where merging of many rows is done by all.
     """
-    if node.primitive is not ARGSORT or not node.size >= FEWEST or node.shape[-1] < 2:
-        return False
-    return "+avx2" in cpu_features() and (node.size < SHARED or node.size == node.shape[-1])
+    fits = node.primitive is ARGSORT and FEWEST <= node.size < SHARED and 1 < node.shape[-1] <= LONGEST
+    return fits and "+avx2" in cpu_features()
 
 
 def _same(inputs: Sequence[Node], params: Any) -> Any:
