@@ -65,11 +65,10 @@ BESIDE = frozenset("bc")
 APART = {letter: stride for stride, letter in WALKS.items()}
 """The stride of each letter."""
 
-
 READS = frozenset(["load", "iota", "literal", "gather", "inside", "cast"])
 """Values that compute nothing."""
 LIGHT = frozenset([name for name, primitive in PRIMITIVES.items() if primitive.light])
-SHORT = READS | LIGHT
+SHORT = READS | LIGHT  # those of a few instructions
 
 TILE = 8
 """Rows and columns of the tiles in which arrays are turned."""

@@ -2,9 +2,8 @@
 
 In: a simplified graph. Out: an equal graph in which the slice, transpose or reversal of an elementwise expression that
 nothing else reads, but for other slices of other elements, became that expression of the moved operands; the graph
-itself if there is none. Called by front.py
-before fusing. Such an expression would be stored in its own order and read in another; and what a slice leaves out
-need not be computed. Moved operands are views, which loops read as they are.
+itself if there is none. Called by front.py before fusing. Such an expression would be stored in its own order and read
+in another; and what a slice leaves out need not be computed. Moved operands are views, which loops read as they are.
 
 An array that a loop reads across the order of memory costs a pass of its own, so that transposes go to the operands
 only where no more arrays are read across than before: the gradient of `x.T * w` then reads `w` across, instead of
@@ -18,6 +17,7 @@ from itertools import combinations
 
 from ..graph.builders import slice_axes, transpose
 from ..graph.ir import PRIMITIVES, Node, topological
+from ..graph.shapes import ends_of_slice
 from ..graph.simplify import Simplifier
 from .views import View, view_through
 
@@ -138,17 +138,11 @@ def _are_apart(readers: set[Node | None]) -> bool:
     """Whether all that read a map are slices without common elements, so that none is computed twice."""
     if len(readers) > MOST_PIECES or not all(node is not None and node.primitive is SLICE for node in readers):
         return False
-    pieces = [[_ends(*part) for part in node.params[0]] for node in readers if node is not None]
+    pieces = [[ends_of_slice(*part) for part in node.params[0]] for node in readers if node is not None]
     return all(
         any(before[1] < after[0] or after[1] < before[0] for before, after in zip(one, other, strict=True))
         for one, other in combinations(pieces, 2)
     )
-
-
-def _ends(start: int, length: int, step: int) -> tuple[int, int]:
-    """The first and the last position of a slice along an axis."""
-    last = start + (length - 1) * step
-    return min(start, last), max(start, last)
 
 
 def _is_map(node: Node) -> bool:

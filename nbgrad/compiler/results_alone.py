@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ..graph.builders import reshape, slice_axes
 from ..graph.ir import PRIMITIVES, Node, placeholder, topological
+from ..graph.shapes import ends_of_slice
 from ..graph.simplify import Simplifier
 
 SLICE = PRIMITIVES["slice"]
@@ -17,18 +18,17 @@ SLICE = PRIMITIVES["slice"]
 def with_results_alone(outputs: list[Node]) -> list[Node]:
     """Equal outputs, of decompositions that give no more than is read."""
     order = topological(outputs)
-    several = {node for node in order if _has_parts(node)}
-    if not several:
+    readers: dict[Node, list[Node]] = {node: [] for node in order if _has_parts(node)}
+    if not readers:
         return outputs
-    readers: dict[Node, list[Node]] = {node: [] for node in several}
     for node in order:
         for source in node.inputs:
-            if source in several:
+            if source in readers:
                 readers[source].append(node)
     replaced: dict[Node, Node] = {}
-    for node in several:
+    for node, found in readers.items():
         axis, first, alone = _alone(node)
-        reads = {reader: _read(reader, axis, first, alone) for reader in readers[node]}
+        reads = {reader: _read(reader, axis, first, alone) for reader in found}
         if None not in reads.values():
             replaced.update(reads)  # pyright: ignore[reportArgumentType, reportCallIssue]
     return Simplifier(replaced).run(outputs) if replaced else outputs
@@ -60,8 +60,8 @@ def _read(reader: Node, axis: int, first: int, alone: Node) -> Node | None:
         return None
     ranges = list(reader.params[0])
     start, count, step = ranges[axis]
-    last = start + (count - 1) * step
-    if min(start, last) < first or max(start, last) >= first + alone.shape[axis]:
+    low, high = ends_of_slice(start, count, step)
+    if low < first or high >= first + alone.shape[axis]:
         return None
     ranges[axis] = (start - first, count, step)
     if alone.ndim < len(ranges) and ranges.pop() != (0, 1, 1):

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from ..graph.builders import reshape, slice_axes
 from ..graph.custom_calls import OWN_KERNEL, Call
 from ..graph.ir import PRIMITIVES, Node, topological
+from ..graph.shapes import ends_of_slice
 
 HOST, ITEM, SLICE = (PRIMITIVES[name] for name in ("host", "item", "slice"))
 RESULT = "result"
@@ -77,10 +78,10 @@ def _cuts(row: Node, call: Call, readers: Sequence[Node], is_output: bool) -> di
     found: dict[Node, tuple[int, _Cut]] = {}
     for node in readers:
         ((start, count, step),) = node.params[0]
-        last = start + (count - 1) * step
+        low, high = ends_of_slice(start, count, step)
         for position, place in places.items():
             size = math.prod(call.outputs[position][0])
-            if count and place <= min(start, last) and max(start, last) < place + size:
+            if count and place <= low and high < place + size:
                 found[node] = position, (start - place, count, step)
         if node not in found:
             return None

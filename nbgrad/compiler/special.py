@@ -405,13 +405,11 @@ def special_sizes(kernel: Special) -> list[int]:
     if is_small(node):
         return [node.shape[0]]
     known = _kernel_of(node)
-    if node.name == "host":
+    if known is None:
         native = native_call(node)
-        if known is not None:
-            return [host_address(kernel), *known.sizes(node, 1)[1:]]
         return [0] if native is None else native[1]
-    assert known is not None
-    return known.sizes(node, rows_of(kernel))
+    sizes = known.sizes(node, rows_of(kernel))
+    return [host_address(kernel), *sizes[1:]] if node.name == "host" else sizes
 
 
 def special_address(kernel: Special) -> int:

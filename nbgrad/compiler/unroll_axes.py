@@ -26,6 +26,7 @@ from ..graph.builders import concatenate, reduce, reshape, slice_axes
 from ..graph.ir import Node, broadcast, elementwise, literal, make, topological, zeros
 from ..graph.loops.origins import walked
 from ..graph.shapes import MEMO, Shape
+from ..graph.simplify import Simplifier
 from .loop_builder import SAME
 
 T = TypeVar("T")
@@ -354,15 +355,8 @@ class _Splitter:
 
 def with_rows_combined(outputs: list[Node]) -> list[Node]:
     """Equal outputs, in which a few long rows that are reduced are combined with each other."""
-    order = topological(outputs)
-    if not any(map(_is_of_few_rows, order)):
-        return outputs
-    made: dict[Node, Node] = {}
-    for node in walked(order):
-        inputs = tuple([made[source] for source in node.inputs])
-        same = node if inputs == node.inputs else Node(node.primitive, inputs, node.params, node.shape, node.dtype)
-        made[node] = _combined_rows(same) if _is_of_few_rows(node) else same
-    return [made[node] for node in outputs]
+    replaced = {node: _combined_rows(node) for node in topological(outputs) if _is_of_few_rows(node)}
+    return Simplifier(replaced).run(outputs) if replaced else outputs
 
 
 def _is_of_few_rows(node: Node) -> bool:

@@ -26,6 +26,12 @@ def broadcasts(shape: Shape, to: Shape) -> bool:
     return True
 
 
+def ends_of_slice(start: int, length: int, step: int) -> tuple[int, int]:
+    """The lowest and the highest position that a slice takes along an axis; it is not empty."""
+    last = start + (length - 1) * step
+    return min(start, last), max(start, last)
+
+
 def joint_shape(a: Shape, b: Shape) -> Shape:
     """The shape that two shapes broadcast to, or BroadcastError; several times faster than NumPy's function."""
     if a == b or not b:

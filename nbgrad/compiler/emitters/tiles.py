@@ -69,10 +69,8 @@ class TileEmitter(Emitter):
         super().nest(axis, stop, high)
 
     def hint(self) -> str:
-        """The hint to LLVM: a row of a tile is one vector."""
-        if self.corner is None:
-            return super().hint()
-        return self.told(f"!4, {ROW}")
+        """The hint to LLVM: a row of a tile is one vector, not as many turns to be written out."""
+        return super().hint() if self.corner is None else self.told(f"!4, {ROW}")
 
     def turn(self, position: int, access: Access, row: str, column: str) -> None:
         """Read a tile along the rows of memory, and store it with rows and columns exchanged."""

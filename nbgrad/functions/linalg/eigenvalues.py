@@ -185,13 +185,12 @@ ROTATED = 5
 
 def eigvalsh_node(a: Node, triangle: str = "L") -> Node:
     """Eigenvalues (B, n) of Hermitian matrices; programs find vectors where the derivative reads them."""
-    n, rotated = a.shape[-1], a.shape[-1] <= ROTATED and not is_complex(a)
+    n, lower = a.shape[-1], triangle == "L"
+    rotated = n <= ROTATED and not is_complex(a)
     if not a.traced:
-        return (
-            builders.symmetric_eigen(a, triangle == "L", vectors=False) if rotated else host(EIGVALSH, (a,), triangle)
-        )
+        return builders.symmetric_eigen(a, lower, vectors=False) if rotated else host(EIGVALSH, (a,), triangle)
     if rotated:
-        found = builders.symmetric_eigen(make("stop_gradient", (a,)), triangle == "L", vectors=True)
+        found = builders.symmetric_eigen(make("stop_gradient", (a,)), lower, vectors=True)
     else:
         found = host(EIGH, (a,), triangle)
     return joint_results(found, [(n,), (n, n)], _HERMITIAN[triangle], a, real=(0,))[0]
