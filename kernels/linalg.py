@@ -345,11 +345,11 @@ def order_completely(work, base, out, rows, n):
 # ----- Decompositions -----
 
 # Their `sizes` begin with the address of a function that does the same, which the compiler calls where 1 is returned,
-# because LAPACK has found nothing, or some element is infinite or undefined.  The extents, the number of matrices and
+# because LAPACK has found nothing, or some element is infinite or undefined.  Rows, columns, the number of matrices and
 # the address of LAPACK's routine follow.  LAPACK gets the matrices in columns, as from NumPy, so that vectors have the
 # signs of NumPy's.
-ROUTINE = 4
-"""Where `sizes` has the routine; letters and the extents of scratch memory follow."""
+MATRICES, ROUTINE = 3, 4
+"""Where `sizes` has the number of matrices and the routine; letters and the extents of scratch memory follow."""
 SAVED = 8
 """Elements of the scratch memory in front, for numbers that LAPACK says."""
 
@@ -362,23 +362,15 @@ def eigh(a, work, out, sizes, begin, end):
     n = sizes[1]
     vectors = sizes[5] == VECTORS
     length = n + n * n if vectors else n
-    size, floats, matrix_work = at(sizes, 1), SAVED, SAVED + sizes[7] + sizes[8]
-    for matrix in range(sizes[2]):
+    size, matrix_work = at(sizes, 1), SAVED + sizes[7] + sizes[8]
+    for matrix in range(sizes[MATRICES]):
         base, line = matrix * n * n, matrix * length
         if not all_finite(a, base, n * n):
             return 1
-        for i in range(n):
-            for j in range(n):
-                if vectors:
-                    out[line + n + j * n + i] = a[base + i * n + j]
-                else:
-                    work[matrix_work + j * n + i] = a[base + i * n + j]
         target = at(out, line + n) if vectors else at(work, matrix_work)
-        scratch = (at(work, floats), at(sizes, 7), at(work, floats + sizes[7]), at(sizes, 8))
-        call(
-            sizes[ROUTINE],
-            (at(sizes, 5), at(sizes, 6), size, target, at(sizes, 3), at(out, line), *scratch, at(work, 0)),
-        )
+        in_columns(a, base, target, 0, n, n)
+        scratch = (at(work, SAVED), at(sizes, 7), at(work, SAVED + sizes[7]), at(sizes, 8), at(work, 0))
+        call(sizes[ROUTINE], (at(sizes, 5), at(sizes, 6), size, target, size, at(out, line), *scratch))
         if word(work, 0) != 0:
             return 1
     return 0
@@ -387,15 +379,15 @@ def eigh(a, work, out, sizes, begin, end):
 def svd(a, work, out, sizes, begin, end):
     """Left vectors in columns, singular values in descending order, right vectors in rows; or the values alone (gesdd).
 
-    `sizes` has both extents, the number of matrices, and after the routine the letter of what is wanted, the numbers of
-    left and of right vectors, and the extent of the first scratch memory.
+    `sizes` goes on with the letter of what is wanted, the numbers of left and of right vectors, the extent of the first
+    scratch memory, and the leading extent of the right vectors.
     """
     m, n, lefts, rights = sizes[1], sizes[2], sizes[6], sizes[7]
     k = min(m, n)
     matrix_work = SAVED + sizes[8] + 8 * k
     left = matrix_work + m * n
     right = left + m * lefts
-    for matrix in range(sizes[3]):
+    for matrix in range(sizes[MATRICES]):
         line = matrix * (m * lefts + k + rights * n)
         values = line + m * lefts
         if not all_finite(a, matrix * m * n, m * n):
@@ -415,15 +407,14 @@ def svd(a, work, out, sizes, begin, end):
 def qr(a, work, out, sizes, begin, end):
     """Orthonormal columns, then the upper triangle, of matrices with at least as many rows as columns (geqrf, orgqr).
 
-    `sizes` has both extents, the number of matrices, and after the routine the other one, the number of orthonormal
-    columns, and the extent of the scratch memory.
+    `sizes` goes on with the second routine, the number of orthonormal columns, and the extent of the scratch memory.
     """
     m, n, columns = sizes[1], sizes[2], sizes[6]
     matrix_work = SAVED + sizes[7] + n
     last = (at(work, SAVED), at(sizes, 7), at(work, 0))
     factors = at(work, SAVED + sizes[7])
     target, rows = at(work, matrix_work), at(sizes, 1)
-    for matrix in range(sizes[3]):
+    for matrix in range(sizes[MATRICES]):
         line = matrix * (m * columns + n * n)
         if not all_finite(a, matrix * m * n, m * n):
             return 1
@@ -444,22 +435,22 @@ def qr(a, work, out, sizes, begin, end):
 def eig(a, work, out, sizes, begin, end):
     """Eigenvalues, then the vectors in columns if they are asked for: complex numbers, of real matrices (geev).
 
-    `sizes` has the extent, the number of matrices, the leading extent, and after the routine the letter of what is
-    wanted, another letter for what is not, and the extent of the scratch memory."""
+    `sizes` goes on with the letter of what is wanted, that of what is not, and the extent of the scratch memory.
+    """
     n = sizes[1]
     vectors = sizes[5] == VECTORS
     length = 2 * (n + n * n) if vectors else 2 * n
     real = SAVED + sizes[7]
     imaginary, right, matrix_work = real + n, real + 2 * n, real + 2 * n + n * n
-    size, lead, letter = at(sizes, 1), at(sizes, 3), at(sizes, 6)
-    for matrix in range(sizes[2]):
+    size, nothing = at(sizes, 1), at(sizes, 6)
+    for matrix in range(sizes[MATRICES]):
         line = matrix * length
         if not all_finite(a, matrix * n * n, n * n):
             return 1
         in_columns(a, matrix * n * n, work, matrix_work, n, n)
-        found = (at(work, real), at(work, imaginary), at(work, right), lead, at(work, right), lead)
+        found = (at(work, real), at(work, imaginary), at(work, right), size, at(work, right), size)
         scratch = (at(work, SAVED), at(sizes, 7), at(work, 0))
-        call(sizes[ROUTINE], (letter, at(sizes, 5), size, at(work, matrix_work), lead, *found, *scratch))
+        call(sizes[ROUTINE], (nothing, at(sizes, 5), size, at(work, matrix_work), size, *found, *scratch))
         if word(work, 0) != 0:
             return 1
         for j in range(n):

@@ -1,7 +1,7 @@
 """Special kernels that sort.
 
-In:  a pointer to rows in C order, a workspace of three int64 per element, and `sizes`, which begins with rows, length.
-Out: per row, the positions that sort it: stable, NaN last.  Called by the compiler (special.py).
+In:  a pointer to rows in C order, a workspace of int64, and `sizes`, which begins with (rows, length).  Out: per row,
+the positions that sort it: stable, NaN last.  Called by the compiler (special.py).
 """
 
 import numpy as np
@@ -47,7 +47,10 @@ def rank_byte(x, shift):
 
 
 def argsort(x, workspace, out, sizes, begin, end):
-    """Merge sort of numbers with their positions, without branches that depend on the numbers."""
+    """Merge sort of numbers with their positions, without branches that depend on the numbers.
+
+    The workspace has three numbers for each element.
+    """
     length = sizes[1]
     for row in range(begin, end):
         base = row * length
@@ -59,7 +62,8 @@ def argsort_by_values(x, workspace, out, sizes, begin, end):
     """Positions by a sort of numbers alone, whose address `sizes` goes on with, and then a position's bits.
 
     A position takes the last bits of a number's rank.  Where these were not all zero, numbers that differ only there
-    are put in order afterwards, one by one or, if they are many, by a merge sort of the row.
+    are put in order afterwards, one by one or, if they are many, by a merge sort of the row.  The workspace has two
+    numbers that say how many rows of which length follow, these, and three more for each element of one row.
     """
     rows, length, bits = sizes[0], sizes[1], sizes[3]
     mask = (1 << bits) - 1

@@ -1,35 +1,35 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 20
-; digest nbgrad.kernels.arithmetic 974ddb5add1ad238c97abdcb1f0c5216
-; digest nbgrad.kernels.bessel 136609d3a53ada6f1cb5585c0a2384cb
-; digest nbgrad.kernels.comparison d01e67d738831fefb346b95cd748c22d
-; digest nbgrad.kernels.convolution dc3c1cb8d97d228f256c9dcf3e584737
-; digest nbgrad.kernels.error_function 682683cceb3a6c2d88a2b1b44e5310da
-; digest nbgrad.kernels.exponential 41f27b08e67c0b66bf079a8c51d145a8
-; digest nbgrad.kernels.gamma 4e61eb8f00687512b4599de751806603
-; digest nbgrad.kernels.hyperbolic e424500497183657f0995c6d9be710b2
-; digest nbgrad.kernels.inverse_trigonometric 1e2555d3d1cb7b786f59a413f0253371
-; digest nbgrad.kernels.jacobi 616444379c52b7fbe3914da24e713145
-; digest nbgrad.kernels.linalg dc3c1cb8d97d228f256c9dcf3e584737
-; digest nbgrad.kernels.logarithm e0fdd9b5b3acc24bab55b2bd705e9f95
-; digest nbgrad.kernels.power fe59692474937f1c2d5ee08d6a3dc9ed
-; digest nbgrad.kernels.random 74cf880f0fe24976d75560aab99e82e6
-; digest nbgrad.kernels.reciprocal_root ec6c320cab50161fceae6873f5680901
-; digest nbgrad.kernels.scan 2e1dcf44c10cd5bfad471a01c442aa83
-; digest nbgrad.kernels.scatter 8a75ba4037aae4df2b85a95f309fde1a
-; digest nbgrad.kernels.sinc 9e1c55bd91f36e48047cc51ac165e744
-; digest nbgrad.kernels.single e4a276e961b43739a1cf210552b412f4
-; digest nbgrad.kernels.single_angles ebae9170fbb13a3d30a94a21d8d888e1
-; digest nbgrad.kernels.single_hyperbolic 0438990d52b95d02a629f2a8d4bd9cd0
-; digest nbgrad.kernels.sort dc3c1cb8d97d228f256c9dcf3e584737
-; digest nbgrad.kernels.trigonometric a529a3d28b7eb8d3e1f02fd538c3d729
-; digest nbgrad.kernels.widened 84bf63ce21e374df954ce4117420c6ef
-; digest nbgrad.kernels.windows 531273ffd3897eed191994630405da6e
-; digest nbgrad.runtime.blocks b0270e52dd8a24d1a5e412e765d0b820
-; digest nbgrad.runtime.native efd788f5a8ba55589ecb54de618a43e2
-; digest nbgrad.runtime.native_steps 9c192db8feefdff8a89069f26c9374df
-; digest nbgrad.runtime.native_tensors 21a864ae74da693fb95af730f1c4acad
-; digest nbgrad.runtime.turns 9cbbbb786a1e76b46e48d0ebf651570e
+; digest nbgrad.kernels.arithmetic bdfd3022321ae4d08efaff68faee2897
+; digest nbgrad.kernels.bessel ba81a84787336c92109a257bb197427c
+; digest nbgrad.kernels.comparison c5115549869d64fca18ede99a7130439
+; digest nbgrad.kernels.convolution a9784df668bc1ea79b52f305bbd48ae4
+; digest nbgrad.kernels.error_function 64e2ff747e6a288e04f56b059ac200b0
+; digest nbgrad.kernels.exponential a62126cb6a7e7ebda2e1e0815507a980
+; digest nbgrad.kernels.gamma 33cf7629eac6a9baa54ac1fa9afe89b0
+; digest nbgrad.kernels.hyperbolic e7cf7a738f6e1d7264077610b38e9e67
+; digest nbgrad.kernels.inverse_trigonometric 19f78bddff35af27ee8bb60b7818d9dd
+; digest nbgrad.kernels.jacobi 461499e0bb159cf5c22e6406825dc739
+; digest nbgrad.kernels.linalg a9784df668bc1ea79b52f305bbd48ae4
+; digest nbgrad.kernels.logarithm 940dc27aebbd90d3a8b499990dfccbc7
+; digest nbgrad.kernels.power cda43bd69abf1fc40ad24100580f4cdf
+; digest nbgrad.kernels.random c8566eabd509bcfdbfb35d10e9da3f4d
+; digest nbgrad.kernels.reciprocal_root 274940c2cf2c66b600ecc47d180b8289
+; digest nbgrad.kernels.scan 2b9e1fdd824bef52b838e24e1501950b
+; digest nbgrad.kernels.scatter 5fb967ce951e49743818d401747adcdf
+; digest nbgrad.kernels.sinc 71e0cd1dd88dae9dbae5cc6843abdf47
+; digest nbgrad.kernels.single 463b1bf75ec41929d5236b53ebee37e6
+; digest nbgrad.kernels.single_angles 83af4c4517851743b7fdc55d4ac4c0ba
+; digest nbgrad.kernels.single_hyperbolic 13815e0d5767383d0267e8573941eaa8
+; digest nbgrad.kernels.sort a9784df668bc1ea79b52f305bbd48ae4
+; digest nbgrad.kernels.trigonometric cbf75c05123f436ed491b6fc6fbdd54f
+; digest nbgrad.kernels.widened 863b12856b527670294e7c5c02fb1e84
+; digest nbgrad.kernels.windows 841b7141132d555dc12ecb26e602a90f
+; digest nbgrad.runtime.blocks d5f10c426c24f463069b538e592a03f3
+; digest nbgrad.runtime.native 200148f2e95ea13e3a6563bf33fdb07e
+; digest nbgrad.runtime.native_steps 629bd65847b81542df31cf4a8310c621
+; digest nbgrad.runtime.native_tensors 402afc5f470608a7730fc4f1d7cd8998
+; digest nbgrad.runtime.turns 68a17cf60dcdf4e29aa88c54ce4e7fe1
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -42610,102 +42610,135 @@ declare i64 @llvm.smax.i64(i64, i64)
 define internal range(i64 0, 2) i64 @special(ptr readonly %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
   %.19.i = getelementptr i8, ptr %a3, i64 8
   %.20.i = load i64, ptr %.19.i, align 8
-  %.20.fr.i = freeze i64 %.20.i
   %.25.i = getelementptr i8, ptr %a3, i64 40
   %.26.i = load i64, ptr %.25.i, align 8
   %.26.fr.i = freeze i64 %.26.i
   %.27.i = icmp eq i64 %.26.fr.i, 86
-  %.35187.i = add i64 %.20.fr.i, 1
-  %.37.i = select i1 %.27.i, i64 %.35187.i, i64 1
-  %"$phi76.0.2.0.i" = mul i64 %.37.i, %.20.fr.i
+  %.3588.i = add i64 %.20.i, 1
+  %.37.i = select i1 %.27.i, i64 %.3588.i, i64 1
+  %"$phi76.0.2.0.i" = mul i64 %.37.i, %.20.i
   %.55.i = getelementptr i8, ptr %a3, i64 56
   %.56.i = load i64, ptr %.55.i, align 8
   %.59.i = getelementptr i8, ptr %a3, i64 64
   %.60.i = load i64, ptr %.59.i, align 8
-  %.72.i = getelementptr i8, ptr %a3, i64 16
-  %.73.i = load i64, ptr %.72.i, align 8
-  %..73.i = tail call i64 @llvm.smax.i64(i64 %.73.i, i64 0)
-  %invariant.gep.i = getelementptr float, ptr %a2, i64 %.20.fr.i
-  %invariant.gep246.i = getelementptr i8, ptr %a1, i64 32
-  %.209.i = mul i64 %.20.fr.i, %.20.fr.i
-  %.312.i = icmp sgt i64 %.20.fr.i, 0
+  %.69.i = getelementptr i8, ptr %a3, i64 24
+  %.70.i = load i64, ptr %.69.i, align 8
+  %..70.i = tail call i64 @llvm.smax.i64(i64 %.70.i, i64 0)
+  %invariant.gep.i = getelementptr float, ptr %a2, i64 %.20.i
+  %invariant.gep104.i = getelementptr i8, ptr %a1, i64 32
+  %.192.i = mul i64 %.20.i, %.20.i
   %1 = getelementptr float, ptr %a1, i64 %.56.i
   %2 = getelementptr i8, ptr %1, i64 32
-  %3 = getelementptr float, ptr %2, i64 %.60.i
-  %.623.i = getelementptr i8, ptr %a3, i64 48
-  %.625.i = getelementptr i8, ptr %a3, i64 24
-  br i1 %.312.i, label %B218.us.us.preheader.i, label %B0.split.i
+  %.282.i = getelementptr float, ptr %2, i64 %.60.i
+  %.345.i = getelementptr i8, ptr %a3, i64 48
+  %invariant.gep134.i = getelementptr i8, ptr %a0, i64 12
+  %xtraiter.i.i = and i64 %.192.i, 3
+  %xtraiter.i55.i = and i64 %.20.i, 3
+  %unroll_iter.i.i = and i64 %.20.i, 9223372036854775804
+  %3 = shl i64 %.20.i, 2
+  %4 = mul i64 %.20.i, 12
+  %5 = shl i64 %.20.i, 4
+  %sunkaddr24.i.i = shl i64 %.20.i, 3
+  %6 = and i64 %.192.i, 9223372036854775804
+  %7 = mul i64 %unroll_iter.i.i, %3
+  %8 = shl i64 %unroll_iter.i.i, 2
+  %9 = add nsw i64 %unroll_iter.i.i, -4
+  %10 = lshr exact i64 %9, 2
+  %11 = add nuw nsw i64 %10, 1
+  %unroll_iter160.i = and i64 %11, 9223372036854775806
+  br i1 %.27.i, label %B214.us.preheader.i, label %B214.preheader.i
 
-B218.us.us.preheader.i:                           ; preds = %0
-  %invariant.gep251.i = getelementptr i8, ptr %a0, i64 12
-  %4 = add nsw i64 %.209.i, -1
-  %xtraiter.i = and i64 %.20.fr.i, 3
-  %unroll_iter.i = and i64 %.20.fr.i, 9223372036854775804
-  %5 = shl i64 %.209.i, 2
-  %6 = shl i64 %.20.fr.i, 2
-  %7 = mul i64 %.20.fr.i, 12
-  %8 = add i64 %.60.i, %.56.i
-  %9 = shl i64 %8, 2
-  %scevgep296.i = getelementptr i8, ptr %a1, i64 %9
-  %10 = shl i64 %.20.fr.i, 4
-  %scevgep325.i = getelementptr i8, ptr %a2, i64 %10
-  %11 = shl i64 %"$phi76.0.2.0.i", 2
-  %scevgep332.i = getelementptr i8, ptr %a2, i64 %7
-  %12 = shl i64 %.20.fr.i, 3
-  %scevgep334.i = getelementptr i8, ptr %a2, i64 %12
-  %13 = icmp slt i64 %.209.i, 1
-  %14 = and i64 %.209.i, 1
-  %15 = icmp eq i64 %14, 0
-  %16 = icmp samesign ult i64 %.209.i, 4
-  %17 = icmp samesign ult i64 %.20.fr.i, 4
-  %18 = icmp eq i64 %xtraiter.i, 0
-  %sunkaddr354.i = getelementptr i8, ptr %a3, i64 32
-  br label %B218.us.us.i
+B214.preheader.i:                                 ; preds = %0
+  %scevgep10.i111.us.i = getelementptr i8, ptr %.282.i, i64 4
+  %scevgep10.i111.us.1.i = getelementptr i8, ptr %.282.i, i64 8
+  %12 = shl i64 %.192.i, 2
+  %scevgep228.i = getelementptr i8, ptr %a0, i64 %8
+  %scevgep235.i = getelementptr i8, ptr %a0, i64 %3
+  %scevgep239.i = getelementptr i8, ptr %a0, i64 %sunkaddr24.i.i
+  %13 = icmp slt i64 %.192.i, 1
+  %14 = icmp eq i64 %xtraiter.i.i, 0
+  %15 = icmp ult i64 %.192.i, 4
+  %16 = icmp slt i64 %.20.i, 1
+  %17 = icmp samesign ult i64 %.20.i, 4
+  %18 = icmp eq i64 %9, 0
+  %19 = icmp eq i64 %xtraiter.i55.i, 0
+  %20 = and i64 %9, 4
+  %21 = icmp eq i64 %20, 0
+  %22 = icmp eq i64 %.20.i, 1
+  %23 = icmp eq i64 %.20.i, 2
+  %sunkaddr244.i = getelementptr i8, ptr %a3, i64 32
+  br label %B214.i
 
-B218.us.us.i:                                     ; preds = %B324.B494_crit_edge.split.us.us.us.i, %B218.us.us.preheader.i
-  %lsr.iv337.i = phi ptr [ %invariant.gep.i, %B218.us.us.preheader.i ], [ %scevgep338.i, %B324.B494_crit_edge.split.us.us.us.i ]
-  %lsr.iv326.i = phi i64 [ 0, %B218.us.us.preheader.i ], [ %lsr.iv.next.i, %B324.B494_crit_edge.split.us.us.us.i ]
-  %lsr.iv310.i = phi ptr [ %a0, %B218.us.us.preheader.i ], [ %scevgep311.i, %B324.B494_crit_edge.split.us.us.us.i ]
-  %lsr.iv.i = phi ptr [ %invariant.gep251.i, %B218.us.us.preheader.i ], [ %scevgep.i, %B324.B494_crit_edge.split.us.us.us.i ]
-  %.162251.us.us.i = phi i64 [ 0, %B218.us.us.preheader.i ], [ %.169.us.us.i, %B324.B494_crit_edge.split.us.us.us.i ]
-  %exitcond491.not.i = icmp eq i64 %.162251.us.us.i, %..73.i
-  br i1 %exitcond491.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.us.us.i
+B214.us.preheader.i:                              ; preds = %0
+  %24 = shl i64 %.192.i, 2
+  %scevgep188.i = getelementptr i8, ptr %a0, i64 %8
+  %scevgep195.i = getelementptr i8, ptr %a0, i64 %3
+  %scevgep199.i = getelementptr i8, ptr %a0, i64 %sunkaddr24.i.i
+  %25 = icmp slt i64 %.192.i, 1
+  %26 = icmp eq i64 %xtraiter.i.i, 0
+  %27 = icmp ult i64 %.192.i, 4
+  %28 = icmp slt i64 %.20.i, 1
+  %29 = icmp samesign ult i64 %.20.i, 4
+  %30 = icmp eq i64 %9, 0
+  %31 = icmp eq i64 %xtraiter.i55.i, 0
+  %32 = and i64 %9, 4
+  %33 = icmp eq i64 %32, 0
+  %34 = icmp eq i64 %.20.i, 1
+  %35 = icmp eq i64 %.20.i, 2
+  %sunkaddr.i = getelementptr i8, ptr %a3, i64 32
+  br label %B214.us.i
 
-B220.us.us.i:                                     ; preds = %B218.us.us.i
-  %.169.us.us.i = add nuw i64 %.162251.us.us.i, 1
-  %.197.us.us.i = mul i64 %.162251.us.us.i, %.209.i
-  %.199.us.us.i = mul nsw i64 %.162251.us.us.i, %"$phi76.0.2.0.i"
-  br i1 %13, label %B294.endif.us.us.i, label %B48.preheader.i.i
+B214.us.i:                                        ; preds = %B362.endif.us.i, %B214.us.preheader.i
+  %lsr.iv200.i = phi ptr [ %scevgep199.i, %B214.us.preheader.i ], [ %scevgep201.i, %B362.endif.us.i ]
+  %lsr.iv196.i = phi ptr [ %scevgep195.i, %B214.us.preheader.i ], [ %scevgep197.i, %B362.endif.us.i ]
+  %lsr.iv189.i = phi ptr [ %scevgep188.i, %B214.us.preheader.i ], [ %scevgep190.i, %B362.endif.us.i ]
+  %lsr.iv.i = phi ptr [ %a0, %B214.us.preheader.i ], [ %scevgep.i, %B362.endif.us.i ]
+  %.159110.us.i = phi i64 [ 0, %B214.us.preheader.i ], [ %.166.us.i, %B362.endif.us.i ]
+  %exitcond149.not.i = icmp eq i64 %.159110.us.i, %..70.i
+  br i1 %exitcond149.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B216.us.i
 
-B48.preheader.i.i:                                ; preds = %B220.us.us.i
-  br i1 %15, label %B48.prol.loopexit.i.i, label %B48.prol.loopexit.loopexit.i.i
+B216.us.i:                                        ; preds = %B214.us.i
+  %.166.us.i = add nuw i64 %.159110.us.i, 1
+  %.194.us.i = mul i64 %.159110.us.i, %.192.i
+  %.196.us.i = mul nsw i64 %.159110.us.i, %"$phi76.0.2.0.i"
+  br i1 %25, label %B290.us.i, label %B48.preheader.i.i
 
-B48.prol.loopexit.loopexit.i.i:                   ; preds = %B48.preheader.i.i
-  %19 = shl i64 %.197.us.us.i, 2
-  %scevgep10.i.i = getelementptr i8, ptr %a0, i64 %19
-  %.134.prol.i.i = load float, ptr %scevgep10.i.i, align 4
+B48.preheader.i.i:                                ; preds = %B216.us.i
+  br i1 %26, label %B48.prol.loopexit.i.i, label %B48.prol.i.i
+
+B48.prol.i.i:                                     ; preds = %B48.preheader.i.i, %B48.prol.i.i
+  %lost.2.043.prol.i.i = phi double [ %.139.prol.i.i, %B48.prol.i.i ], [ 0.000000e+00, %B48.preheader.i.i ]
+  %prol.iter.i.i = phi i64 [ %prol.iter.next.i.i, %B48.prol.i.i ], [ 0, %B48.preheader.i.i ]
+  %36 = shl nuw nsw i64 %prol.iter.i.i, 2
+  %scevgep166.i = getelementptr i8, ptr %lsr.iv.i, i64 %36
+  %.134.prol.i.i = load float, ptr %scevgep166.i, align 4
   %.135.prol.i.i = fpext float %.134.prol.i.i to double
   %.137.prol.i.i = fmul double %.135.prol.i.i, 0.000000e+00
-  %.139.prol.i.i = fadd double %.137.prol.i.i, 0.000000e+00
-  %20 = add i64 %.197.us.us.i, 1
+  %.139.prol.i.i = fadd double %lost.2.043.prol.i.i, %.137.prol.i.i
+  %prol.iter.next.i.i = add nuw nsw i64 %prol.iter.i.i, 1
+  %prol.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i.i, %prol.iter.next.i.i
+  br i1 %prol.iter.cmp.not.i.i, label %B48.prol.loopexit.loopexit.i.i, label %B48.prol.i.i
+
+B48.prol.loopexit.loopexit.i.i:                   ; preds = %B48.prol.i.i
+  %37 = add i64 %.194.us.i, %xtraiter.i.i
   br label %B48.prol.loopexit.i.i
 
 B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.loopexit.i.i, %B48.preheader.i.i
   %lost.2.043.unr.i.i = phi double [ 0.000000e+00, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  %.933842.unr.i.i = phi i64 [ %.209.i, %B48.preheader.i.i ], [ %4, %B48.prol.loopexit.loopexit.i.i ]
-  %.1003941.unr.i.i = phi i64 [ %.197.us.us.i, %B48.preheader.i.i ], [ %20, %B48.prol.loopexit.loopexit.i.i ]
+  %.933842.unr.i.i = phi i64 [ %.192.i, %B48.preheader.i.i ], [ %6, %B48.prol.loopexit.loopexit.i.i ]
+  %.1003941.unr.i.i = phi i64 [ %.194.us.i, %B48.preheader.i.i ], [ %37, %B48.prol.loopexit.loopexit.i.i ]
   %.139.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %16, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %27, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
-  %21 = add nsw i64 %.933842.unr.i.i, -1
-  %22 = shl i64 %.1003941.unr.i.i, 2
-  %gep252.i = getelementptr i8, ptr %invariant.gep251.i, i64 %22
+  %38 = add nsw i64 %.933842.unr.i.i, -1
+  %39 = shl i64 %.1003941.unr.i.i, 2
+  %gep135.i = getelementptr i8, ptr %invariant.gep134.i, i64 %39
   br label %B48.i.i
 
 B48.i.i:                                          ; preds = %B48.i.i, %B48.preheader.new.i.i
-  %lsr.iv5.i.i = phi ptr [ %scevgep6.i.i, %B48.i.i ], [ %gep252.i, %B48.preheader.new.i.i ]
-  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B48.i.i ], [ %21, %B48.preheader.new.i.i ]
+  %lsr.iv5.i.i = phi ptr [ %scevgep6.i.i, %B48.i.i ], [ %gep135.i, %B48.preheader.new.i.i ]
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B48.i.i ], [ %38, %B48.preheader.new.i.i ]
   %lost.2.043.i.i = phi double [ %.139.3.i.i, %B48.i.i ], [ %lost.2.043.unr.i.i, %B48.preheader.new.i.i ]
   %scevgep9.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -12
   %.134.i.i = load float, ptr %scevgep9.i.i, align 4
@@ -42733,202 +42766,243 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
 
 _ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.139.lcssa.i.i = phi double [ %.139.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.139.3.i.i, %B48.i.i ]
-  %23 = fcmp une double %.139.lcssa.i.i, 0.000000e+00
-  br i1 %23, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.us.us.i
+  %40 = fcmp une double %.139.lcssa.i.i, 0.000000e+00
+  br i1 %40, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B290.us.i
 
-B294.endif.us.us.i:                               ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B220.us.us.i
-  %gep.us274.us.i = getelementptr float, ptr %invariant.gep.i, i64 %.199.us.us.i
-  br i1 %.27.i, label %B326.endif.us.us.us.us.i, label %B326.endif.us.us279.us.i
+B290.us.i:                                        ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B216.us.i
+  %gep.us.i = getelementptr float, ptr %invariant.gep.i, i64 %.196.us.i
+  br i1 %28, label %B362.endif.us.i, label %B36.endif.lr.ph.i.i
 
-B326.endif.us.us279.us.i:                         ; preds = %B294.endif.us.us.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i
-  %lsr.iv312.i = phi ptr [ %scevgep313.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ %lsr.iv310.i, %B294.endif.us.us.i ]
-  %lsr.iv305.i = phi ptr [ %scevgep306.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ %3, %B294.endif.us.us.i ]
-  %lsr.iv297.i = phi ptr [ %scevgep298.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ %scevgep296.i, %B294.endif.us.us.i ]
-  %lsr.iv287.i = phi ptr [ %scevgep288.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ %lsr.iv.i, %B294.endif.us.us.i ]
-  %.360209215.us.us281.us.i = phi i64 [ %.367.us.us283.us.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ 0, %B294.endif.us.us.i ]
-  br i1 %17, label %B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i, label %B360.us221.us.us.i
+B36.endif.lr.ph.i.i:                              ; preds = %B290.us.i
+  br i1 %29, label %B36.endif.lr.ph.i.split.us.i, label %B36.endif.us.i.preheader.i
 
-B360.us221.us.us.i:                               ; preds = %B326.endif.us.us279.us.i, %B360.us221.us.us.i
-  %lsr.iv299.i = phi ptr [ %scevgep300.i, %B360.us221.us.us.i ], [ %lsr.iv297.i, %B326.endif.us.us279.us.i ]
-  %.481200202.us223.us.us.i = phi i64 [ %.488.us225.us.us.3.i, %B360.us221.us.us.i ], [ 0, %B326.endif.us.us279.us.i ]
-  %24 = shl i64 %.481200202.us223.us.us.i, 2
-  %scevgep294.i = getelementptr i8, ptr %lsr.iv287.i, i64 %24
-  %scevgep295.i = getelementptr i8, ptr %scevgep294.i, i64 -12
-  %.552.us.us.us.i = load float, ptr %scevgep295.i, align 4
-  %scevgep304.i = getelementptr i8, ptr %lsr.iv299.i, i64 32
-  store float %.552.us.us.us.i, ptr %scevgep304.i, align 4
-  %scevgep293.i = getelementptr i8, ptr %scevgep294.i, i64 -8
-  %.552.us.us.us.1.i = load float, ptr %scevgep293.i, align 4
-  %sunkaddr360.i = getelementptr i8, ptr %lsr.iv299.i, i64 %6
-  %sunkaddr361.i = getelementptr i8, ptr %sunkaddr360.i, i64 32
-  store float %.552.us.us.us.1.i, ptr %sunkaddr361.i, align 4
-  %scevgep291.i = getelementptr i8, ptr %scevgep294.i, i64 -4
-  %.552.us.us.us.2.i = load float, ptr %scevgep291.i, align 4
-  %sunkaddr350.i = getelementptr i8, ptr %lsr.iv299.i, i64 %12
-  %sunkaddr351.i = getelementptr i8, ptr %sunkaddr350.i, i64 32
-  store float %.552.us.us.us.2.i, ptr %sunkaddr351.i, align 4
-  %.488.us225.us.us.3.i = add nuw nsw i64 %.481200202.us223.us.us.i, 4
-  %.552.us.us.us.3.i = load float, ptr %scevgep294.i, align 4
-  %sunkaddr352.i = getelementptr i8, ptr %lsr.iv299.i, i64 %7
-  %sunkaddr353.i = getelementptr i8, ptr %sunkaddr352.i, i64 32
-  store float %.552.us.us.us.3.i, ptr %sunkaddr353.i, align 4
-  %scevgep300.i = getelementptr i8, ptr %lsr.iv299.i, i64 %10
-  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.488.us225.us.us.3.i
-  br i1 %niter.ncmp.3.i, label %B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i, label %B360.us221.us.us.i
+B36.endif.us.i.preheader.i:                       ; preds = %B36.endif.lr.ph.i.i
+  %41 = getelementptr float, ptr %a0, i64 %.194.us.i
+  %42 = shl i64 %.194.us.i, 2
+  %gep137.i = getelementptr i8, ptr %invariant.gep134.i, i64 %42
+  br label %B36.endif.us.i.i
 
-B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i: ; preds = %B360.us221.us.us.i, %B326.endif.us.us279.us.i
-  %.481200202.us223.us.us.unr.i = phi i64 [ 0, %B326.endif.us.us279.us.i ], [ %unroll_iter.i, %B360.us221.us.us.i ]
-  br i1 %18, label %B358.B324.loopexit_crit_edge.split.us227.us.us.i, label %B360.us221.us.us.epil.preheader.i
+B36.endif.lr.ph.i.split.us.i:                     ; preds = %B36.endif.lr.ph.i.i
+  br i1 %31, label %B362.endif.us.i, label %B70.us.epil.i.us.i
 
-B360.us221.us.us.epil.preheader.i:                ; preds = %B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i
-  %25 = mul i64 %.481200202.us223.us.us.unr.i, %6
-  %scevgep307.i = getelementptr i8, ptr %lsr.iv305.i, i64 %25
-  %26 = shl i64 %.481200202.us223.us.us.unr.i, 2
-  %scevgep314.i = getelementptr i8, ptr %lsr.iv312.i, i64 %26
-  br label %B360.us221.us.us.epil.i
+B70.us.epil.i.us.i:                               ; preds = %B36.endif.lr.ph.i.split.us.i, %B70.us.epil.i.us.i
+  %lsr.iv17.i.us.i = phi ptr [ %scevgep18.i.us.i, %B70.us.epil.i.us.i ], [ %gep.us.i, %B36.endif.lr.ph.i.split.us.i ]
+  %epil.iter.i.us.i = phi i64 [ %epil.iter.next.i.us.i, %B70.us.epil.i.us.i ], [ 0, %B36.endif.lr.ph.i.split.us.i ]
+  %43 = shl nuw nsw i64 %epil.iter.i.us.i, 2
+  %scevgep194.i = getelementptr i8, ptr %lsr.iv.i, i64 %43
+  %.271.us.epil.i.us.i = load float, ptr %scevgep194.i, align 4
+  store float %.271.us.epil.i.us.i, ptr %lsr.iv17.i.us.i, align 4
+  %epil.iter.next.i.us.i = add nuw nsw i64 %epil.iter.i.us.i, 1
+  %scevgep18.i.us.i = getelementptr i8, ptr %lsr.iv17.i.us.i, i64 %3
+  %epil.iter.cmp.not.i.us.i = icmp eq i64 %xtraiter.i55.i, %epil.iter.next.i.us.i
+  br i1 %epil.iter.cmp.not.i.us.i, label %B68.B34.loopexit_crit_edge.us.i.loopexit.us.i, label %B70.us.epil.i.us.i
 
-B360.us221.us.us.epil.i:                          ; preds = %B360.us221.us.us.epil.i, %B360.us221.us.us.epil.preheader.i
-  %lsr.iv308.i = phi ptr [ %scevgep307.i, %B360.us221.us.us.epil.preheader.i ], [ %scevgep309.i, %B360.us221.us.us.epil.i ]
-  %epil.iter.i = phi i64 [ 0, %B360.us221.us.us.epil.preheader.i ], [ %epil.iter.next.i, %B360.us221.us.us.epil.i ]
-  %27 = shl nuw nsw i64 %epil.iter.i, 2
-  %scevgep315.i = getelementptr i8, ptr %scevgep314.i, i64 %27
-  %.552.us.us.us.epil.i = load float, ptr %scevgep315.i, align 4
-  store float %.552.us.us.us.epil.i, ptr %lsr.iv308.i, align 4
-  %epil.iter.next.i = add nuw nsw i64 %epil.iter.i, 1
-  %scevgep309.i = getelementptr i8, ptr %lsr.iv308.i, i64 %6
-  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
-  br i1 %epil.iter.cmp.not.i, label %B358.B324.loopexit_crit_edge.split.us227.us.us.i, label %B360.us221.us.us.epil.i
+B68.B34.loopexit_crit_edge.us.i.loopexit.us.i:    ; preds = %B70.us.epil.i.us.i
+  br i1 %34, label %B362.endif.us.i, label %B36.endif.us.i.us.1.i
 
-B358.B324.loopexit_crit_edge.split.us227.us.us.i: ; preds = %B360.us221.us.us.epil.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i
-  %.367.us.us283.us.i = add nuw nsw i64 %.360209215.us.us281.us.i, 1
-  %scevgep288.i = getelementptr i8, ptr %lsr.iv287.i, i64 %6
-  %scevgep298.i = getelementptr i8, ptr %lsr.iv297.i, i64 4
-  %scevgep306.i = getelementptr i8, ptr %lsr.iv305.i, i64 4
-  %scevgep313.i = getelementptr i8, ptr %lsr.iv312.i, i64 %6
-  %exitcond488.not.i = icmp eq i64 %.20.fr.i, %.367.us.us283.us.i
-  br i1 %exitcond488.not.i, label %B324.B494_crit_edge.split.us.us.us.i, label %B326.endif.us.us279.us.i
+B36.endif.us.i.us.1.i:                            ; preds = %B68.B34.loopexit_crit_edge.us.i.loopexit.us.i
+  %scevgep10.i61.us.i = getelementptr i8, ptr %gep.us.i, i64 4
+  br label %B70.us.epil.i.us.1.i
 
-B324.B494_crit_edge.split.us.us.us.i:             ; preds = %B358.B324.loopexit_crit_edge.split.us227.us.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i
-  %"$phi566.1.2.1.us.us.i" = phi ptr [ %gep.us274.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %3, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ]
-  %.606.us.us.i = load i64, ptr %.55.i, align 8
-  %gep247.us.us.i = getelementptr float, ptr %invariant.gep246.i, i64 %.606.us.us.i
-  %.619.us.us.i = load i64, ptr %sunkaddr354.i, align 8
-  %.628.us.us.i = getelementptr float, ptr %a2, i64 %.199.us.us.i
-  %.707.us.us.i = inttoptr i64 %.619.us.us.i to ptr
-  tail call void %.707.us.us.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %"$phi566.1.2.1.us.us.i", ptr %.625.i, ptr %.628.us.us.i, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.us.us.i, ptr nonnull %.59.i, ptr %a1)
-  %.712.us.us.i = load i32, ptr %a1, align 4
-  %.714.not.us.us.i = icmp eq i32 %.712.us.us.i, 0
-  %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %5
-  %scevgep311.i = getelementptr i8, ptr %lsr.iv310.i, i64 %5
-  %lsr.iv.next.i = add i64 %lsr.iv326.i, %11
-  %scevgep338.i = getelementptr i8, ptr %lsr.iv337.i, i64 %11
-  br i1 %.714.not.us.us.i, label %B218.us.us.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+B70.us.epil.i.us.1.i:                             ; preds = %B70.us.epil.i.us.1.i, %B36.endif.us.i.us.1.i
+  %lsr.iv17.i.us.1.i = phi ptr [ %scevgep10.i61.us.i, %B36.endif.us.i.us.1.i ], [ %scevgep18.i.us.1.i, %B70.us.epil.i.us.1.i ]
+  %epil.iter.i.us.1.i = phi i64 [ 0, %B36.endif.us.i.us.1.i ], [ %epil.iter.next.i.us.1.i, %B70.us.epil.i.us.1.i ]
+  %44 = shl nuw nsw i64 %epil.iter.i.us.1.i, 2
+  %scevgep198.i = getelementptr i8, ptr %lsr.iv196.i, i64 %44
+  %.271.us.epil.i.us.1.i = load float, ptr %scevgep198.i, align 4
+  store float %.271.us.epil.i.us.1.i, ptr %lsr.iv17.i.us.1.i, align 4
+  %epil.iter.next.i.us.1.i = add nuw nsw i64 %epil.iter.i.us.1.i, 1
+  %scevgep18.i.us.1.i = getelementptr i8, ptr %lsr.iv17.i.us.1.i, i64 %3
+  %epil.iter.cmp.not.i.us.1.i = icmp eq i64 %xtraiter.i55.i, %epil.iter.next.i.us.1.i
+  br i1 %epil.iter.cmp.not.i.us.1.i, label %B68.B34.loopexit_crit_edge.us.i.loopexit.us.1.i, label %B70.us.epil.i.us.1.i
 
-B326.endif.us.us.us.us.i:                         ; preds = %B294.endif.us.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i
-  %lsr.iv344.i = phi ptr [ %scevgep345.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv310.i, %B294.endif.us.us.i ]
-  %lsr.iv339.i = phi ptr [ %scevgep340.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv337.i, %B294.endif.us.us.i ]
-  %lsr.iv327.i = phi i64 [ %lsr.iv.next328.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv326.i, %B294.endif.us.us.i ]
-  %lsr.iv316.i = phi ptr [ %scevgep317.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv.i, %B294.endif.us.us.i ]
-  %.360209215.us.us.us.us.i = phi i64 [ %.367.us.us.us.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ 0, %B294.endif.us.us.i ]
-  br i1 %17, label %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i, label %B360.us.us.us.us.us.i
+B68.B34.loopexit_crit_edge.us.i.loopexit.us.1.i:  ; preds = %B70.us.epil.i.us.1.i
+  br i1 %35, label %B362.endif.us.i, label %B36.endif.us.i.us.2.i
 
-B360.us.us.us.us.us.i:                            ; preds = %B326.endif.us.us.us.us.i, %B360.us.us.us.us.us.i
-  %lsr.iv329.i = phi i64 [ %lsr.iv.next330.i, %B360.us.us.us.us.us.i ], [ %lsr.iv327.i, %B326.endif.us.us.us.us.i ]
-  %.481200202.us.us.us.us.us.i = phi i64 [ %.488.us.us.us.us.us.3.i, %B360.us.us.us.us.us.i ], [ 0, %B326.endif.us.us.us.us.i ]
-  %28 = shl i64 %.481200202.us.us.us.us.us.i, 2
-  %scevgep323.i = getelementptr i8, ptr %lsr.iv316.i, i64 %28
-  %scevgep324.i = getelementptr i8, ptr %scevgep323.i, i64 -12
-  %.527.us.us.us.us.us.i = load float, ptr %scevgep324.i, align 4
-  %scevgep336.i = getelementptr i8, ptr %invariant.gep.i, i64 %lsr.iv329.i
-  store float %.527.us.us.us.us.us.i, ptr %scevgep336.i, align 4
-  %scevgep322.i = getelementptr i8, ptr %scevgep323.i, i64 -8
-  %.527.us.us.us.us.us.1.i = load float, ptr %scevgep322.i, align 4
-  %scevgep335.i = getelementptr i8, ptr %scevgep334.i, i64 %lsr.iv329.i
-  store float %.527.us.us.us.us.us.1.i, ptr %scevgep335.i, align 4
-  %scevgep320.i = getelementptr i8, ptr %scevgep323.i, i64 -4
-  %.527.us.us.us.us.us.2.i = load float, ptr %scevgep320.i, align 4
-  %scevgep333.i = getelementptr i8, ptr %scevgep332.i, i64 %lsr.iv329.i
-  store float %.527.us.us.us.us.us.2.i, ptr %scevgep333.i, align 4
-  %.488.us.us.us.us.us.3.i = add nuw nsw i64 %.481200202.us.us.us.us.us.i, 4
-  %.527.us.us.us.us.us.3.i = load float, ptr %scevgep323.i, align 4
-  %scevgep331.i = getelementptr i8, ptr %scevgep325.i, i64 %lsr.iv329.i
-  store float %.527.us.us.us.us.us.3.i, ptr %scevgep331.i, align 4
-  %lsr.iv.next330.i = add i64 %lsr.iv329.i, %10
-  %niter281.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.488.us.us.us.us.us.3.i
-  br i1 %niter281.ncmp.3.i, label %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i, label %B360.us.us.us.us.us.i
+B36.endif.us.i.us.2.i:                            ; preds = %B68.B34.loopexit_crit_edge.us.i.loopexit.us.1.i
+  %scevgep10.i61.us.1.i = getelementptr i8, ptr %gep.us.i, i64 8
+  br label %B70.us.epil.i.us.2.i
 
-B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i: ; preds = %B360.us.us.us.us.us.i, %B326.endif.us.us.us.us.i
-  %.481200202.us.us.us.us.us.unr.i = phi i64 [ 0, %B326.endif.us.us.us.us.i ], [ %unroll_iter.i, %B360.us.us.us.us.us.i ]
-  br i1 %18, label %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i, label %B360.us.us.us.us.us.epil.preheader.i
+B70.us.epil.i.us.2.i:                             ; preds = %B70.us.epil.i.us.2.i, %B36.endif.us.i.us.2.i
+  %lsr.iv17.i.us.2.i = phi ptr [ %scevgep10.i61.us.1.i, %B36.endif.us.i.us.2.i ], [ %scevgep18.i.us.2.i, %B70.us.epil.i.us.2.i ]
+  %epil.iter.i.us.2.i = phi i64 [ 0, %B36.endif.us.i.us.2.i ], [ %epil.iter.next.i.us.2.i, %B70.us.epil.i.us.2.i ]
+  %45 = shl nuw nsw i64 %epil.iter.i.us.2.i, 2
+  %scevgep202.i = getelementptr i8, ptr %lsr.iv200.i, i64 %45
+  %.271.us.epil.i.us.2.i = load float, ptr %scevgep202.i, align 4
+  store float %.271.us.epil.i.us.2.i, ptr %lsr.iv17.i.us.2.i, align 4
+  %epil.iter.next.i.us.2.i = add nuw nsw i64 %epil.iter.i.us.2.i, 1
+  %scevgep18.i.us.2.i = getelementptr i8, ptr %lsr.iv17.i.us.2.i, i64 %3
+  %epil.iter.cmp.not.i.us.2.i = icmp eq i64 %xtraiter.i55.i, %epil.iter.next.i.us.2.i
+  br i1 %epil.iter.cmp.not.i.us.2.i, label %B362.endif.us.i, label %B70.us.epil.i.us.2.i
 
-B360.us.us.us.us.us.epil.preheader.i:             ; preds = %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i
-  %29 = mul i64 %.481200202.us.us.us.us.us.unr.i, %6
-  %scevgep341.i = getelementptr i8, ptr %lsr.iv339.i, i64 %29
-  %30 = shl i64 %.481200202.us.us.us.us.us.unr.i, 2
-  %scevgep346.i = getelementptr i8, ptr %lsr.iv344.i, i64 %30
-  br label %B360.us.us.us.us.us.epil.i
+B36.endif.us.i.i:                                 ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B36.endif.us.i.preheader.i
+  %lsr.iv191.i = phi ptr [ %lsr.iv189.i, %B36.endif.us.i.preheader.i ], [ %scevgep192.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv19.i.i = phi ptr [ %41, %B36.endif.us.i.preheader.i ], [ %scevgep20.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv9.i.i = phi ptr [ %gep.us.i, %B36.endif.us.i.preheader.i ], [ %scevgep10.i61.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv.i57.i = phi ptr [ %gep137.i, %B36.endif.us.i.preheader.i ], [ %scevgep1.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %.1109399.us.i.i = phi i64 [ 0, %B36.endif.us.i.preheader.i ], [ %.117.us.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  br i1 %30, label %B70.us.i.epil.i, label %B70.us.i.i
 
-B360.us.us.us.us.us.epil.i:                       ; preds = %B360.us.us.us.us.us.epil.i, %B360.us.us.us.us.us.epil.preheader.i
-  %lsr.iv342.i = phi ptr [ %scevgep341.i, %B360.us.us.us.us.us.epil.preheader.i ], [ %scevgep343.i, %B360.us.us.us.us.us.epil.i ]
-  %epil.iter278.i = phi i64 [ 0, %B360.us.us.us.us.us.epil.preheader.i ], [ %epil.iter278.next.i, %B360.us.us.us.us.us.epil.i ]
-  %31 = shl nuw nsw i64 %epil.iter278.i, 2
-  %scevgep347.i = getelementptr i8, ptr %scevgep346.i, i64 %31
-  %.527.us.us.us.us.us.epil.i = load float, ptr %scevgep347.i, align 4
-  store float %.527.us.us.us.us.us.epil.i, ptr %lsr.iv342.i, align 4
-  %epil.iter278.next.i = add nuw nsw i64 %epil.iter278.i, 1
-  %scevgep343.i = getelementptr i8, ptr %lsr.iv342.i, i64 %6
-  %epil.iter278.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter278.next.i
-  br i1 %epil.iter278.cmp.not.i, label %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i, label %B360.us.us.us.us.us.epil.i
+B70.us.i.i:                                       ; preds = %B36.endif.us.i.i, %B70.us.i.i
+  %lsr.iv179.i = phi i64 [ %lsr.iv.next180.i, %B70.us.i.i ], [ %unroll_iter160.i, %B36.endif.us.i.i ]
+  %lsr.iv167.i = phi i64 [ %lsr.iv.next.i, %B70.us.i.i ], [ 0, %B36.endif.us.i.i ]
+  %lsr.iv11.i.i = phi ptr [ %scevgep187.i, %B70.us.i.i ], [ %lsr.iv9.i.i, %B36.endif.us.i.i ]
+  %scevgep174.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %lsr.iv167.i
+  %scevgep175.i = getelementptr i8, ptr %scevgep174.i, i64 12
+  %.271.us.i.i = load float, ptr %scevgep174.i, align 4
+  store float %.271.us.i.i, ptr %lsr.iv11.i.i, align 4
+  %scevgep178.i = getelementptr i8, ptr %scevgep174.i, i64 4
+  %.271.us.1.i.i = load float, ptr %scevgep178.i, align 4
+  %sunkaddr23.i.i = getelementptr i8, ptr %lsr.iv11.i.i, i64 %3
+  store float %.271.us.1.i.i, ptr %sunkaddr23.i.i, align 4
+  %scevgep177.i = getelementptr i8, ptr %scevgep174.i, i64 8
+  %.271.us.2.i.i = load float, ptr %scevgep177.i, align 4
+  %scevgep181.i = getelementptr i8, ptr %sunkaddr23.i.i, i64 %3
+  store float %.271.us.2.i.i, ptr %scevgep181.i, align 4
+  %.271.us.3.i.i = load float, ptr %scevgep175.i, align 4
+  %scevgep182.i = getelementptr i8, ptr %scevgep181.i, i64 %3
+  store float %.271.us.3.i.i, ptr %scevgep182.i, align 4
+  %scevgep169.i = getelementptr i8, ptr %scevgep174.i, i64 28
+  %scevgep173.i = getelementptr i8, ptr %scevgep174.i, i64 16
+  %.271.us.i.1.i = load float, ptr %scevgep173.i, align 4
+  %scevgep183.i = getelementptr i8, ptr %scevgep182.i, i64 %3
+  store float %.271.us.i.1.i, ptr %scevgep183.i, align 4
+  %scevgep172.i = getelementptr i8, ptr %scevgep174.i, i64 20
+  %.271.us.1.i.1.i = load float, ptr %scevgep172.i, align 4
+  %scevgep184.i = getelementptr i8, ptr %scevgep183.i, i64 %3
+  store float %.271.us.1.i.1.i, ptr %scevgep184.i, align 4
+  %scevgep171.i = getelementptr i8, ptr %scevgep174.i, i64 24
+  %.271.us.2.i.1.i = load float, ptr %scevgep171.i, align 4
+  %scevgep185.i = getelementptr i8, ptr %scevgep184.i, i64 %3
+  store float %.271.us.2.i.1.i, ptr %scevgep185.i, align 4
+  %.271.us.3.i.1.i = load float, ptr %scevgep169.i, align 4
+  %scevgep186.i = getelementptr i8, ptr %scevgep185.i, i64 %3
+  store float %.271.us.3.i.1.i, ptr %scevgep186.i, align 4
+  %lsr.iv.next.i = add i64 %lsr.iv167.i, 32
+  %lsr.iv.next180.i = add i64 %lsr.iv179.i, -2
+  %niter161.ncmp.1.i = icmp eq i64 %lsr.iv.next180.i, 0
+  %scevgep187.i = getelementptr i8, ptr %scevgep186.i, i64 %3
+  br i1 %niter161.ncmp.1.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, label %B70.us.i.i
 
-B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i: ; preds = %B360.us.us.us.us.us.epil.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i
-  %.367.us.us.us.us.i = add nuw nsw i64 %.360209215.us.us.us.us.i, 1
-  %scevgep317.i = getelementptr i8, ptr %lsr.iv316.i, i64 %6
-  %lsr.iv.next328.i = add i64 %lsr.iv327.i, 4
-  %scevgep340.i = getelementptr i8, ptr %lsr.iv339.i, i64 4
-  %scevgep345.i = getelementptr i8, ptr %lsr.iv344.i, i64 %6
-  %exitcond490.not.i = icmp eq i64 %.20.fr.i, %.367.us.us.us.us.i
-  br i1 %exitcond490.not.i, label %B324.B494_crit_edge.split.us.us.us.i, label %B326.endif.us.us.us.us.i
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i: ; preds = %B70.us.i.i
+  %scevgep12.i.i = getelementptr i8, ptr %lsr.iv11.i.i, i64 %5
+  %scevgep12.i.1.i = getelementptr i8, ptr %scevgep12.i.i, i64 %5
+  br i1 %33, label %B70.us.i.epil.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.i
 
-B0.split.i:                                       ; preds = %0
-  %32 = icmp slt i64 %.73.i, 1
-  br i1 %.27.i, label %B218.us321.preheader.i, label %B218.preheader.i
+B70.us.i.epil.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, %B36.endif.us.i.i
+  %.2318789.us.i.unr4.i = phi i64 [ %lsr.iv.next.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ 0, %B36.endif.us.i.i ]
+  %lsr.iv11.i.unr3.i = phi ptr [ %scevgep12.i.1.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ %lsr.iv9.i.i, %B36.endif.us.i.i ]
+  %scevgep7.i58.epil.i = getelementptr i8, ptr %lsr.iv.i57.i, i64 %.2318789.us.i.unr4.i
+  %scevgep8.i59.epil.i = getelementptr i8, ptr %scevgep7.i58.epil.i, i64 -12
+  %.271.us.i.epil.i = load float, ptr %scevgep8.i59.epil.i, align 4
+  store float %.271.us.i.epil.i, ptr %lsr.iv11.i.unr3.i, align 4
+  %scevgep6.i60.epil.i = getelementptr i8, ptr %scevgep7.i58.epil.i, i64 -8
+  %.271.us.1.i.epil.i = load float, ptr %scevgep6.i60.epil.i, align 4
+  %sunkaddr23.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %3
+  store float %.271.us.1.i.epil.i, ptr %sunkaddr23.i.epil.i, align 4
+  %scevgep4.i.epil.i = getelementptr i8, ptr %scevgep7.i58.epil.i, i64 -4
+  %.271.us.2.i.epil.i = load float, ptr %scevgep4.i.epil.i, align 4
+  %sunkaddr25.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %sunkaddr24.i.i
+  store float %.271.us.2.i.epil.i, ptr %sunkaddr25.i.epil.i, align 4
+  %.271.us.3.i.epil.i = load float, ptr %scevgep7.i58.epil.i, align 4
+  %scevgep13.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %4
+  store float %.271.us.3.i.epil.i, ptr %scevgep13.i.epil.i, align 4
+  br label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.i
 
-B218.preheader.i:                                 ; preds = %B0.split.i
-  br i1 %32, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.peel.i
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.i: ; preds = %B70.us.i.epil.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i
+  br i1 %31, label %B68.B34.loopexit_crit_edge.us.i.i, label %B70.us.epil.preheader.i.i
 
-B220.peel.i:                                      ; preds = %B218.preheader.i
-  %.9440.not.i1.i = icmp slt i64 %.209.i, 1
-  br i1 %.9440.not.i1.i, label %B294.endif.peel.i, label %B48.preheader.i2.i
+B70.us.epil.preheader.i.i:                        ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.i
+  %scevgep16.i.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 %7
+  br label %B70.us.epil.i.i
 
-B48.preheader.i2.i:                               ; preds = %B220.peel.i
-  %xtraiter.i3.i = and i64 %.209.i, 1
-  %lcmp.mod.not.i4.i = icmp eq i64 %xtraiter.i3.i, 0
-  br i1 %lcmp.mod.not.i4.i, label %B48.prol.loopexit.i18.i, label %B48.prol.i7.preheader.i
+B70.us.epil.i.i:                                  ; preds = %B70.us.epil.i.i, %B70.us.epil.preheader.i.i
+  %lsr.iv17.i.i = phi ptr [ %scevgep16.i.i, %B70.us.epil.preheader.i.i ], [ %scevgep18.i.i, %B70.us.epil.i.i ]
+  %epil.iter.i.i = phi i64 [ 0, %B70.us.epil.preheader.i.i ], [ %epil.iter.next.i.i, %B70.us.epil.i.i ]
+  %46 = shl nuw nsw i64 %epil.iter.i.i, 2
+  %scevgep193.i = getelementptr i8, ptr %lsr.iv191.i, i64 %46
+  %.271.us.epil.i.i = load float, ptr %scevgep193.i, align 4
+  store float %.271.us.epil.i.i, ptr %lsr.iv17.i.i, align 4
+  %epil.iter.next.i.i = add nuw nsw i64 %epil.iter.i.i, 1
+  %scevgep18.i.i = getelementptr i8, ptr %lsr.iv17.i.i, i64 %3
+  %epil.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i55.i, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B68.B34.loopexit_crit_edge.us.i.i, label %B70.us.epil.i.i
 
-B48.prol.i7.preheader.i:                          ; preds = %B48.preheader.i2.i
-  %.134.prol.i11.i = load float, ptr %a0, align 4
+B68.B34.loopexit_crit_edge.us.i.i:                ; preds = %B70.us.epil.i.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.i
+  %.117.us.i.i = add nuw nsw i64 %.1109399.us.i.i, 1
+  %scevgep1.i.i = getelementptr i8, ptr %lsr.iv.i57.i, i64 %3
+  %scevgep10.i61.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 4
+  %scevgep20.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %3
+  %scevgep192.i = getelementptr i8, ptr %lsr.iv191.i, i64 %3
+  %exitcond109.not.i.i = icmp eq i64 %.117.us.i.i, %.20.i
+  br i1 %exitcond109.not.i.i, label %B362.endif.us.i, label %B36.endif.us.i.i
+
+B362.endif.us.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B70.us.epil.i.us.2.i, %B68.B34.loopexit_crit_edge.us.i.loopexit.us.1.i, %B68.B34.loopexit_crit_edge.us.i.loopexit.us.i, %B36.endif.lr.ph.i.split.us.i, %B290.us.i
+  %.326.us.i = load i64, ptr %.55.i, align 8
+  %gep105.us.i = getelementptr float, ptr %invariant.gep104.i, i64 %.326.us.i
+  %.341.us.i = load i64, ptr %sunkaddr.i, align 8
+  %.348.us.i = getelementptr float, ptr %a2, i64 %.196.us.i
+  %.403.us.i = inttoptr i64 %.341.us.i to ptr
+  tail call void %.403.us.i(ptr nonnull %.25.i, ptr %.345.i, ptr nonnull %.19.i, ptr %gep.us.i, ptr nonnull %.19.i, ptr %.348.us.i, ptr %invariant.gep104.i, ptr nonnull %.55.i, ptr %gep105.us.i, ptr nonnull %.59.i, ptr %a1)
+  %.408.us.i = load i32, ptr %a1, align 4
+  %.410.not.us.i = icmp eq i32 %.408.us.i, 0
+  %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %24
+  %scevgep190.i = getelementptr i8, ptr %lsr.iv189.i, i64 %24
+  %scevgep197.i = getelementptr i8, ptr %lsr.iv196.i, i64 %24
+  %scevgep201.i = getelementptr i8, ptr %lsr.iv200.i, i64 %24
+  br i1 %.410.not.us.i, label %B214.us.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B214.i:                                           ; preds = %B362.endif.i, %B214.preheader.i
+  %lsr.iv240.i = phi ptr [ %scevgep239.i, %B214.preheader.i ], [ %scevgep241.i, %B362.endif.i ]
+  %lsr.iv236.i = phi ptr [ %scevgep235.i, %B214.preheader.i ], [ %scevgep237.i, %B362.endif.i ]
+  %lsr.iv229.i = phi ptr [ %scevgep228.i, %B214.preheader.i ], [ %scevgep230.i, %B362.endif.i ]
+  %lsr.iv203.i = phi ptr [ %a0, %B214.preheader.i ], [ %scevgep204.i, %B362.endif.i ]
+  %.159110.i = phi i64 [ 0, %B214.preheader.i ], [ %.166.i, %B362.endif.i ]
+  %exitcond.not.i = icmp eq i64 %.159110.i, %..70.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B216.i
+
+B216.i:                                           ; preds = %B214.i
+  %.166.i = add nuw i64 %.159110.i, 1
+  %.194.i = mul i64 %.159110.i, %.192.i
+  %.196.i = mul nsw i64 %.159110.i, %"$phi76.0.2.0.i"
+  br i1 %13, label %B290.i, label %B48.preheader.i2.i
+
+B48.preheader.i2.i:                               ; preds = %B216.i
+  br i1 %14, label %B48.prol.loopexit.i18.i, label %B48.prol.i7.i
+
+B48.prol.i7.i:                                    ; preds = %B48.preheader.i2.i, %B48.prol.i7.i
+  %lost.2.043.prol.i8.i = phi double [ %.139.prol.i14.i, %B48.prol.i7.i ], [ 0.000000e+00, %B48.preheader.i2.i ]
+  %prol.iter.i9.i = phi i64 [ %prol.iter.next.i15.i, %B48.prol.i7.i ], [ 0, %B48.preheader.i2.i ]
+  %47 = shl nuw nsw i64 %prol.iter.i9.i, 2
+  %scevgep205.i = getelementptr i8, ptr %lsr.iv203.i, i64 %47
+  %.134.prol.i11.i = load float, ptr %scevgep205.i, align 4
   %.135.prol.i12.i = fpext float %.134.prol.i11.i to double
   %.137.prol.i13.i = fmul double %.135.prol.i12.i, 0.000000e+00
-  %.139.prol.i14.i = fadd double %.137.prol.i13.i, 0.000000e+00
-  %33 = add nsw i64 %.209.i, -1
+  %.139.prol.i14.i = fadd double %lost.2.043.prol.i8.i, %.137.prol.i13.i
+  %prol.iter.next.i15.i = add nuw nsw i64 %prol.iter.i9.i, 1
+  %prol.iter.cmp.not.i16.i = icmp eq i64 %xtraiter.i.i, %prol.iter.next.i15.i
+  br i1 %prol.iter.cmp.not.i16.i, label %B48.prol.loopexit.loopexit.i17.i, label %B48.prol.i7.i
+
+B48.prol.loopexit.loopexit.i17.i:                 ; preds = %B48.prol.i7.i
+  %48 = add i64 %.194.i, %xtraiter.i.i
   br label %B48.prol.loopexit.i18.i
 
-B48.prol.loopexit.i18.i:                          ; preds = %B48.prol.i7.preheader.i, %B48.preheader.i2.i
-  %lost.2.043.unr.i19.i = phi double [ 0.000000e+00, %B48.preheader.i2.i ], [ %.139.prol.i14.i, %B48.prol.i7.preheader.i ]
-  %.933842.unr.i20.i = phi i64 [ %.209.i, %B48.preheader.i2.i ], [ %33, %B48.prol.i7.preheader.i ]
-  %.1003941.unr.i21.i = phi i64 [ 12, %B48.preheader.i2.i ], [ 16, %B48.prol.i7.preheader.i ]
-  %.139.lcssa.unr.i22.i = phi double [ poison, %B48.preheader.i2.i ], [ %.139.prol.i14.i, %B48.prol.i7.preheader.i ]
-  %34 = icmp samesign ult i64 %.209.i, 4
-  br i1 %34, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, label %B48.preheader.new.i23.i
+B48.prol.loopexit.i18.i:                          ; preds = %B48.prol.loopexit.loopexit.i17.i, %B48.preheader.i2.i
+  %lost.2.043.unr.i19.i = phi double [ 0.000000e+00, %B48.preheader.i2.i ], [ %.139.prol.i14.i, %B48.prol.loopexit.loopexit.i17.i ]
+  %.933842.unr.i20.i = phi i64 [ %.192.i, %B48.preheader.i2.i ], [ %6, %B48.prol.loopexit.loopexit.i17.i ]
+  %.1003941.unr.i21.i = phi i64 [ %.194.i, %B48.preheader.i2.i ], [ %48, %B48.prol.loopexit.loopexit.i17.i ]
+  %.139.lcssa.unr.i22.i = phi double [ poison, %B48.preheader.i2.i ], [ %.139.prol.i14.i, %B48.prol.loopexit.loopexit.i17.i ]
+  br i1 %15, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, label %B48.preheader.new.i23.i
 
 B48.preheader.new.i23.i:                          ; preds = %B48.prol.loopexit.i18.i
-  %35 = add nsw i64 %.933842.unr.i20.i, -1
-  %scevgep.i24.i = getelementptr i8, ptr %a0, i64 %.1003941.unr.i21.i
+  %49 = add nsw i64 %.933842.unr.i20.i, -1
+  %50 = shl i64 %.1003941.unr.i21.i, 2
+  %gep.i = getelementptr i8, ptr %invariant.gep134.i, i64 %50
   br label %B48.i25.i
 
 B48.i25.i:                                        ; preds = %B48.i25.i, %B48.preheader.new.i23.i
-  %lsr.iv5.i26.i = phi ptr [ %scevgep6.i49.i, %B48.i25.i ], [ %scevgep.i24.i, %B48.preheader.new.i23.i ]
-  %lsr.iv.i27.i = phi i64 [ %lsr.iv.next.i48.i, %B48.i25.i ], [ %35, %B48.preheader.new.i23.i ]
+  %lsr.iv5.i26.i = phi ptr [ %scevgep6.i49.i, %B48.i25.i ], [ %gep.i, %B48.preheader.new.i23.i ]
+  %lsr.iv.i27.i = phi i64 [ %lsr.iv.next.i48.i, %B48.i25.i ], [ %49, %B48.preheader.new.i23.i ]
   %lost.2.043.i28.i = phi double [ %.139.3.i47.i, %B48.i25.i ], [ %lost.2.043.unr.i19.i, %B48.preheader.new.i23.i ]
   %scevgep9.i29.i = getelementptr i8, ptr %lsr.iv5.i26.i, i64 -12
   %.134.i30.i = load float, ptr %scevgep9.i29.i, align 4
@@ -42956,276 +43030,185 @@ B48.i25.i:                                        ; preds = %B48.i25.i, %B48.pre
 
 _ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i: ; preds = %B48.i25.i, %B48.prol.loopexit.i18.i
   %.139.lcssa.i52.i = phi double [ %.139.lcssa.unr.i22.i, %B48.prol.loopexit.i18.i ], [ %.139.3.i47.i, %B48.i25.i ]
-  %36 = fcmp une double %.139.lcssa.i52.i, 0.000000e+00
-  br i1 %36, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.peel.i
+  %51 = fcmp une double %.139.lcssa.i52.i, 0.000000e+00
+  br i1 %51, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B290.i
 
-B294.endif.peel.i:                                ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, %B220.peel.i
-  %gep247.peel.i = getelementptr float, ptr %invariant.gep246.i, i64 %.56.i
-  %sunkaddr355.i = getelementptr i8, ptr %a3, i64 32
-  %.619.peel.i = load i64, ptr %sunkaddr355.i, align 8
-  %.707.peel.i = inttoptr i64 %.619.peel.i to ptr
-  tail call void %.707.peel.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %3, ptr %.625.i, ptr %a2, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.peel.i, ptr nonnull %.59.i, ptr %a1)
-  %.712.peel.i = load i32, ptr %a1, align 4
-  %.714.not.peel.i = icmp eq i32 %.712.peel.i, 0
-  br i1 %.714.not.peel.i, label %B218.preheader244.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+B290.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, %B216.i
+  br i1 %16, label %B362.endif.i, label %B36.endif.lr.ph.i63.i
 
-B218.preheader244.i:                              ; preds = %B294.endif.peel.i
-  %invariant.gep248.i = getelementptr i8, ptr %a0, i64 12
-  %37 = add nsw i64 %.209.i, -1
-  %38 = and i64 %.209.i, 1
-  %39 = icmp eq i64 %38, 0
-  %40 = icmp samesign ult i64 %.209.i, 4
-  br label %B218.i
+B36.endif.lr.ph.i63.i:                            ; preds = %B290.i
+  br i1 %17, label %B36.endif.lr.ph.i63.split.us.i, label %B36.endif.us.i67.preheader.i
 
-B218.us321.preheader.i:                           ; preds = %B0.split.i
-  br i1 %32, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.us327.peel.i
+B36.endif.us.i67.preheader.i:                     ; preds = %B36.endif.lr.ph.i63.i
+  %52 = getelementptr float, ptr %a0, i64 %.194.i
+  %53 = shl i64 %.194.i, 2
+  %gep133.i = getelementptr i8, ptr %invariant.gep134.i, i64 %53
+  br label %B36.endif.us.i67.i
 
-B220.us327.peel.i:                                ; preds = %B218.us321.preheader.i
-  %.9440.not.i55.i = icmp slt i64 %.209.i, 1
-  br i1 %.9440.not.i55.i, label %B294.endif.us336.peel.i, label %B48.preheader.i56.i
+B36.endif.lr.ph.i63.split.us.i:                   ; preds = %B36.endif.lr.ph.i63.i
+  br i1 %19, label %B362.endif.i, label %B70.us.epil.i100.us.i
 
-B48.preheader.i56.i:                              ; preds = %B220.us327.peel.i
-  %xtraiter.i57.i = and i64 %.209.i, 1
-  %lcmp.mod.not.i58.i = icmp eq i64 %xtraiter.i57.i, 0
-  br i1 %lcmp.mod.not.i58.i, label %B48.prol.loopexit.i72.i, label %B48.prol.i61.preheader.i
+B70.us.epil.i100.us.i:                            ; preds = %B36.endif.lr.ph.i63.split.us.i, %B70.us.epil.i100.us.i
+  %lsr.iv17.i101.us.i = phi ptr [ %scevgep18.i106.us.i, %B70.us.epil.i100.us.i ], [ %.282.i, %B36.endif.lr.ph.i63.split.us.i ]
+  %epil.iter.i102.us.i = phi i64 [ %epil.iter.next.i105.us.i, %B70.us.epil.i100.us.i ], [ 0, %B36.endif.lr.ph.i63.split.us.i ]
+  %54 = shl nuw nsw i64 %epil.iter.i102.us.i, 2
+  %scevgep234.i = getelementptr i8, ptr %lsr.iv203.i, i64 %54
+  %.271.us.epil.i104.us.i = load float, ptr %scevgep234.i, align 4
+  store float %.271.us.epil.i104.us.i, ptr %lsr.iv17.i101.us.i, align 4
+  %epil.iter.next.i105.us.i = add nuw nsw i64 %epil.iter.i102.us.i, 1
+  %scevgep18.i106.us.i = getelementptr i8, ptr %lsr.iv17.i101.us.i, i64 %3
+  %epil.iter.cmp.not.i107.us.i = icmp eq i64 %xtraiter.i55.i, %epil.iter.next.i105.us.i
+  br i1 %epil.iter.cmp.not.i107.us.i, label %B68.B34.loopexit_crit_edge.us.i108.loopexit.us.i, label %B70.us.epil.i100.us.i
 
-B48.prol.i61.preheader.i:                         ; preds = %B48.preheader.i56.i
-  %.134.prol.i65.i = load float, ptr %a0, align 4
-  %.135.prol.i66.i = fpext float %.134.prol.i65.i to double
-  %.137.prol.i67.i = fmul double %.135.prol.i66.i, 0.000000e+00
-  %.139.prol.i68.i = fadd double %.137.prol.i67.i, 0.000000e+00
-  %41 = add nsw i64 %.209.i, -1
-  br label %B48.prol.loopexit.i72.i
+B68.B34.loopexit_crit_edge.us.i108.loopexit.us.i: ; preds = %B70.us.epil.i100.us.i
+  br i1 %22, label %B362.endif.i, label %B70.us.epil.i100.us.1.i
 
-B48.prol.loopexit.i72.i:                          ; preds = %B48.prol.i61.preheader.i, %B48.preheader.i56.i
-  %lost.2.043.unr.i73.i = phi double [ 0.000000e+00, %B48.preheader.i56.i ], [ %.139.prol.i68.i, %B48.prol.i61.preheader.i ]
-  %.933842.unr.i74.i = phi i64 [ %.209.i, %B48.preheader.i56.i ], [ %41, %B48.prol.i61.preheader.i ]
-  %.1003941.unr.i75.i = phi i64 [ 12, %B48.preheader.i56.i ], [ 16, %B48.prol.i61.preheader.i ]
-  %.139.lcssa.unr.i76.i = phi double [ poison, %B48.preheader.i56.i ], [ %.139.prol.i68.i, %B48.prol.i61.preheader.i ]
-  %42 = icmp samesign ult i64 %.209.i, 4
-  br i1 %42, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i, label %B48.preheader.new.i77.i
+B70.us.epil.i100.us.1.i:                          ; preds = %B68.B34.loopexit_crit_edge.us.i108.loopexit.us.i, %B70.us.epil.i100.us.1.i
+  %lsr.iv17.i101.us.1.i = phi ptr [ %scevgep18.i106.us.1.i, %B70.us.epil.i100.us.1.i ], [ %scevgep10.i111.us.i, %B68.B34.loopexit_crit_edge.us.i108.loopexit.us.i ]
+  %epil.iter.i102.us.1.i = phi i64 [ %epil.iter.next.i105.us.1.i, %B70.us.epil.i100.us.1.i ], [ 0, %B68.B34.loopexit_crit_edge.us.i108.loopexit.us.i ]
+  %55 = shl nuw nsw i64 %epil.iter.i102.us.1.i, 2
+  %scevgep238.i = getelementptr i8, ptr %lsr.iv236.i, i64 %55
+  %.271.us.epil.i104.us.1.i = load float, ptr %scevgep238.i, align 4
+  store float %.271.us.epil.i104.us.1.i, ptr %lsr.iv17.i101.us.1.i, align 4
+  %epil.iter.next.i105.us.1.i = add nuw nsw i64 %epil.iter.i102.us.1.i, 1
+  %scevgep18.i106.us.1.i = getelementptr i8, ptr %lsr.iv17.i101.us.1.i, i64 %3
+  %epil.iter.cmp.not.i107.us.1.i = icmp eq i64 %xtraiter.i55.i, %epil.iter.next.i105.us.1.i
+  br i1 %epil.iter.cmp.not.i107.us.1.i, label %B68.B34.loopexit_crit_edge.us.i108.loopexit.us.1.i, label %B70.us.epil.i100.us.1.i
 
-B48.preheader.new.i77.i:                          ; preds = %B48.prol.loopexit.i72.i
-  %43 = add nsw i64 %.933842.unr.i74.i, -1
-  %scevgep.i78.i = getelementptr i8, ptr %a0, i64 %.1003941.unr.i75.i
-  br label %B48.i79.i
+B68.B34.loopexit_crit_edge.us.i108.loopexit.us.1.i: ; preds = %B70.us.epil.i100.us.1.i
+  br i1 %23, label %B362.endif.i, label %B70.us.epil.i100.us.2.i
 
-B48.i79.i:                                        ; preds = %B48.i79.i, %B48.preheader.new.i77.i
-  %lsr.iv5.i80.i = phi ptr [ %scevgep6.i103.i, %B48.i79.i ], [ %scevgep.i78.i, %B48.preheader.new.i77.i ]
-  %lsr.iv.i81.i = phi i64 [ %lsr.iv.next.i102.i, %B48.i79.i ], [ %43, %B48.preheader.new.i77.i ]
-  %lost.2.043.i82.i = phi double [ %.139.3.i101.i, %B48.i79.i ], [ %lost.2.043.unr.i73.i, %B48.preheader.new.i77.i ]
-  %scevgep9.i83.i = getelementptr i8, ptr %lsr.iv5.i80.i, i64 -12
-  %.134.i84.i = load float, ptr %scevgep9.i83.i, align 4
-  %.135.i85.i = fpext float %.134.i84.i to double
-  %.137.i86.i = fmul double %.135.i85.i, 0.000000e+00
-  %.139.i87.i = fadd double %lost.2.043.i82.i, %.137.i86.i
-  %scevgep8.i88.i = getelementptr i8, ptr %lsr.iv5.i80.i, i64 -8
-  %.134.1.i89.i = load float, ptr %scevgep8.i88.i, align 4
-  %.135.1.i90.i = fpext float %.134.1.i89.i to double
-  %.137.1.i91.i = fmul double %.135.1.i90.i, 0.000000e+00
-  %.139.1.i92.i = fadd double %.139.i87.i, %.137.1.i91.i
-  %scevgep7.i93.i = getelementptr i8, ptr %lsr.iv5.i80.i, i64 -4
-  %.134.2.i94.i = load float, ptr %scevgep7.i93.i, align 4
-  %.135.2.i95.i = fpext float %.134.2.i94.i to double
-  %.137.2.i96.i = fmul double %.135.2.i95.i, 0.000000e+00
-  %.139.2.i97.i = fadd double %.139.1.i92.i, %.137.2.i96.i
-  %.134.3.i98.i = load float, ptr %lsr.iv5.i80.i, align 4
-  %.135.3.i99.i = fpext float %.134.3.i98.i to double
-  %.137.3.i100.i = fmul double %.135.3.i99.i, 0.000000e+00
-  %.139.3.i101.i = fadd double %.139.2.i97.i, %.137.3.i100.i
-  %lsr.iv.next.i102.i = add i64 %lsr.iv.i81.i, -4
-  %scevgep6.i103.i = getelementptr i8, ptr %lsr.iv5.i80.i, i64 16
-  %.94.3.i104.i = icmp ult i64 %lsr.iv.next.i102.i, -2
-  br i1 %.94.3.i104.i, label %B48.i79.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i
+B70.us.epil.i100.us.2.i:                          ; preds = %B68.B34.loopexit_crit_edge.us.i108.loopexit.us.1.i, %B70.us.epil.i100.us.2.i
+  %lsr.iv17.i101.us.2.i = phi ptr [ %scevgep18.i106.us.2.i, %B70.us.epil.i100.us.2.i ], [ %scevgep10.i111.us.1.i, %B68.B34.loopexit_crit_edge.us.i108.loopexit.us.1.i ]
+  %epil.iter.i102.us.2.i = phi i64 [ %epil.iter.next.i105.us.2.i, %B70.us.epil.i100.us.2.i ], [ 0, %B68.B34.loopexit_crit_edge.us.i108.loopexit.us.1.i ]
+  %56 = shl nuw nsw i64 %epil.iter.i102.us.2.i, 2
+  %scevgep242.i = getelementptr i8, ptr %lsr.iv240.i, i64 %56
+  %.271.us.epil.i104.us.2.i = load float, ptr %scevgep242.i, align 4
+  store float %.271.us.epil.i104.us.2.i, ptr %lsr.iv17.i101.us.2.i, align 4
+  %epil.iter.next.i105.us.2.i = add nuw nsw i64 %epil.iter.i102.us.2.i, 1
+  %scevgep18.i106.us.2.i = getelementptr i8, ptr %lsr.iv17.i101.us.2.i, i64 %3
+  %epil.iter.cmp.not.i107.us.2.i = icmp eq i64 %xtraiter.i55.i, %epil.iter.next.i105.us.2.i
+  br i1 %epil.iter.cmp.not.i107.us.2.i, label %B362.endif.i, label %B70.us.epil.i100.us.2.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i: ; preds = %B48.i79.i, %B48.prol.loopexit.i72.i
-  %.139.lcssa.i106.i = phi double [ %.139.lcssa.unr.i76.i, %B48.prol.loopexit.i72.i ], [ %.139.3.i101.i, %B48.i79.i ]
-  %44 = fcmp une double %.139.lcssa.i106.i, 0.000000e+00
-  br i1 %44, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.us336.peel.i
+B36.endif.us.i67.i:                               ; preds = %B68.B34.loopexit_crit_edge.us.i108.i, %B36.endif.us.i67.preheader.i
+  %lsr.iv231.i = phi ptr [ %lsr.iv229.i, %B36.endif.us.i67.preheader.i ], [ %scevgep232.i, %B68.B34.loopexit_crit_edge.us.i108.i ]
+  %lsr.iv19.i68.i = phi ptr [ %52, %B36.endif.us.i67.preheader.i ], [ %scevgep20.i112.i, %B68.B34.loopexit_crit_edge.us.i108.i ]
+  %lsr.iv9.i69.i = phi ptr [ %.282.i, %B36.endif.us.i67.preheader.i ], [ %scevgep10.i111.i, %B68.B34.loopexit_crit_edge.us.i108.i ]
+  %lsr.iv.i70.i = phi ptr [ %gep133.i, %B36.endif.us.i67.preheader.i ], [ %scevgep1.i110.i, %B68.B34.loopexit_crit_edge.us.i108.i ]
+  %.1109399.us.i71.i = phi i64 [ 0, %B36.endif.us.i67.preheader.i ], [ %.117.us.i109.i, %B68.B34.loopexit_crit_edge.us.i108.i ]
+  br i1 %18, label %B70.us.i73.epil.i, label %B70.us.i73.i
 
-B294.endif.us336.peel.i:                          ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i, %B220.us327.peel.i
-  %gep247.us339.peel.i = getelementptr float, ptr %invariant.gep246.i, i64 %.56.i
-  %sunkaddr356.i = getelementptr i8, ptr %a3, i64 32
-  %.619.us340.peel.i = load i64, ptr %sunkaddr356.i, align 8
-  %.707.us342.peel.i = inttoptr i64 %.619.us340.peel.i to ptr
-  tail call void %.707.us342.peel.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %invariant.gep.i, ptr %.625.i, ptr %a2, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.us339.peel.i, ptr nonnull %.59.i, ptr %a1)
-  %.712.us343.peel.i = load i32, ptr %a1, align 4
-  %.714.not.us344.peel.i = icmp eq i32 %.712.us343.peel.i, 0
-  br i1 %.714.not.us344.peel.i, label %B218.us321.preheader240.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+B70.us.i73.i:                                     ; preds = %B36.endif.us.i67.i, %B70.us.i73.i
+  %lsr.iv219.i = phi i64 [ %lsr.iv.next220.i, %B70.us.i73.i ], [ %unroll_iter160.i, %B36.endif.us.i67.i ]
+  %lsr.iv206.i = phi i64 [ %lsr.iv.next207.i, %B70.us.i73.i ], [ 0, %B36.endif.us.i67.i ]
+  %lsr.iv11.i74.i = phi ptr [ %scevgep227.i, %B70.us.i73.i ], [ %lsr.iv9.i69.i, %B36.endif.us.i67.i ]
+  %scevgep214.i = getelementptr i8, ptr %lsr.iv19.i68.i, i64 %lsr.iv206.i
+  %scevgep215.i = getelementptr i8, ptr %scevgep214.i, i64 12
+  %.271.us.i78.i = load float, ptr %scevgep214.i, align 4
+  store float %.271.us.i78.i, ptr %lsr.iv11.i74.i, align 4
+  %scevgep218.i = getelementptr i8, ptr %scevgep214.i, i64 4
+  %.271.us.1.i81.i = load float, ptr %scevgep218.i, align 4
+  %sunkaddr23.i83.i = getelementptr i8, ptr %lsr.iv11.i74.i, i64 %3
+  store float %.271.us.1.i81.i, ptr %sunkaddr23.i83.i, align 4
+  %scevgep217.i = getelementptr i8, ptr %scevgep214.i, i64 8
+  %.271.us.2.i86.i = load float, ptr %scevgep217.i, align 4
+  %scevgep221.i = getelementptr i8, ptr %sunkaddr23.i83.i, i64 %3
+  store float %.271.us.2.i86.i, ptr %scevgep221.i, align 4
+  %.271.us.3.i91.i = load float, ptr %scevgep215.i, align 4
+  %scevgep222.i = getelementptr i8, ptr %scevgep221.i, i64 %3
+  store float %.271.us.3.i91.i, ptr %scevgep222.i, align 4
+  %scevgep209.i = getelementptr i8, ptr %scevgep214.i, i64 28
+  %scevgep213.i = getelementptr i8, ptr %scevgep214.i, i64 16
+  %.271.us.i78.1.i = load float, ptr %scevgep213.i, align 4
+  %scevgep223.i = getelementptr i8, ptr %scevgep222.i, i64 %3
+  store float %.271.us.i78.1.i, ptr %scevgep223.i, align 4
+  %scevgep212.i = getelementptr i8, ptr %scevgep214.i, i64 20
+  %.271.us.1.i81.1.i = load float, ptr %scevgep212.i, align 4
+  %scevgep224.i = getelementptr i8, ptr %scevgep223.i, i64 %3
+  store float %.271.us.1.i81.1.i, ptr %scevgep224.i, align 4
+  %scevgep211.i = getelementptr i8, ptr %scevgep214.i, i64 24
+  %.271.us.2.i86.1.i = load float, ptr %scevgep211.i, align 4
+  %scevgep225.i = getelementptr i8, ptr %scevgep224.i, i64 %3
+  store float %.271.us.2.i86.1.i, ptr %scevgep225.i, align 4
+  %.271.us.3.i91.1.i = load float, ptr %scevgep209.i, align 4
+  %scevgep226.i = getelementptr i8, ptr %scevgep225.i, i64 %3
+  store float %.271.us.3.i91.1.i, ptr %scevgep226.i, align 4
+  %lsr.iv.next207.i = add i64 %lsr.iv206.i, 32
+  %lsr.iv.next220.i = add i64 %lsr.iv219.i, -2
+  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next220.i, 0
+  %scevgep227.i = getelementptr i8, ptr %scevgep226.i, i64 %3
+  br i1 %niter.ncmp.1.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i95.loopexit.unr-lcssa.i, label %B70.us.i73.i
 
-B218.us321.preheader240.i:                        ; preds = %B294.endif.us336.peel.i
-  %invariant.gep249.i = getelementptr i8, ptr %a0, i64 12
-  %45 = add nsw i64 %.209.i, -1
-  %46 = and i64 %.209.i, 1
-  %47 = icmp eq i64 %46, 0
-  %48 = icmp samesign ult i64 %.209.i, 4
-  br label %B218.us321.i
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i95.loopexit.unr-lcssa.i: ; preds = %B70.us.i73.i
+  %scevgep12.i93.i = getelementptr i8, ptr %lsr.iv11.i74.i, i64 %5
+  %scevgep12.i93.1.i = getelementptr i8, ptr %scevgep12.i93.i, i64 %5
+  br i1 %21, label %B70.us.i73.epil.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i95.loopexit.i
 
-B218.us321.i:                                     ; preds = %B294.endif.us336.i, %B218.us321.preheader240.i
-  %.162251.us324.i = phi i64 [ %.169.us329.i, %B294.endif.us336.i ], [ 1, %B218.us321.preheader240.i ]
-  %exitcond485.not.i = icmp eq i64 %.162251.us324.i, %..73.i
-  br i1 %exitcond485.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.us327.i
+B70.us.i73.epil.i:                                ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i95.loopexit.unr-lcssa.i, %B36.endif.us.i67.i
+  %.2318789.us.i75.unr8.i = phi i64 [ %lsr.iv.next207.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i95.loopexit.unr-lcssa.i ], [ 0, %B36.endif.us.i67.i ]
+  %lsr.iv11.i74.unr7.i = phi ptr [ %scevgep12.i93.1.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i95.loopexit.unr-lcssa.i ], [ %lsr.iv9.i69.i, %B36.endif.us.i67.i ]
+  %scevgep7.i76.epil.i = getelementptr i8, ptr %lsr.iv.i70.i, i64 %.2318789.us.i75.unr8.i
+  %scevgep8.i77.epil.i = getelementptr i8, ptr %scevgep7.i76.epil.i, i64 -12
+  %.271.us.i78.epil.i = load float, ptr %scevgep8.i77.epil.i, align 4
+  store float %.271.us.i78.epil.i, ptr %lsr.iv11.i74.unr7.i, align 4
+  %scevgep6.i80.epil.i = getelementptr i8, ptr %scevgep7.i76.epil.i, i64 -8
+  %.271.us.1.i81.epil.i = load float, ptr %scevgep6.i80.epil.i, align 4
+  %sunkaddr23.i83.epil.i = getelementptr i8, ptr %lsr.iv11.i74.unr7.i, i64 %3
+  store float %.271.us.1.i81.epil.i, ptr %sunkaddr23.i83.epil.i, align 4
+  %scevgep4.i85.epil.i = getelementptr i8, ptr %scevgep7.i76.epil.i, i64 -4
+  %.271.us.2.i86.epil.i = load float, ptr %scevgep4.i85.epil.i, align 4
+  %sunkaddr25.i88.epil.i = getelementptr i8, ptr %lsr.iv11.i74.unr7.i, i64 %sunkaddr24.i.i
+  store float %.271.us.2.i86.epil.i, ptr %sunkaddr25.i88.epil.i, align 4
+  %.271.us.3.i91.epil.i = load float, ptr %scevgep7.i76.epil.i, align 4
+  %scevgep13.i92.epil.i = getelementptr i8, ptr %lsr.iv11.i74.unr7.i, i64 %4
+  store float %.271.us.3.i91.epil.i, ptr %scevgep13.i92.epil.i, align 4
+  br label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i95.loopexit.i
 
-B220.us327.i:                                     ; preds = %B218.us321.i
-  %.169.us329.i = add nuw i64 %.162251.us324.i, 1
-  %.195.reass.us.i = mul i64 %.162251.us324.i, %.209.i
-  %.199.us330.i = mul nsw i64 %.162251.us324.i, %"$phi76.0.2.0.i"
-  br i1 %.9440.not.i55.i, label %B294.endif.us336.i, label %B48.preheader.i110.i
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i95.loopexit.i: ; preds = %B70.us.i73.epil.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i95.loopexit.unr-lcssa.i
+  br i1 %19, label %B68.B34.loopexit_crit_edge.us.i108.i, label %B70.us.epil.preheader.i97.i
 
-B48.preheader.i110.i:                             ; preds = %B220.us327.i
-  br i1 %47, label %B48.prol.loopexit.i126.i, label %B48.prol.loopexit.loopexit.i125.i
+B70.us.epil.preheader.i97.i:                      ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i95.loopexit.i
+  %scevgep16.i98.i = getelementptr i8, ptr %lsr.iv9.i69.i, i64 %7
+  br label %B70.us.epil.i100.i
 
-B48.prol.loopexit.loopexit.i125.i:                ; preds = %B48.preheader.i110.i
-  %49 = shl i64 %.195.reass.us.i, 2
-  %scevgep10.i114.i = getelementptr i8, ptr %a0, i64 %49
-  %.134.prol.i119.i = load float, ptr %scevgep10.i114.i, align 4
-  %.135.prol.i120.i = fpext float %.134.prol.i119.i to double
-  %.137.prol.i121.i = fmul double %.135.prol.i120.i, 0.000000e+00
-  %.139.prol.i122.i = fadd double %.137.prol.i121.i, 0.000000e+00
-  %50 = add i64 %.195.reass.us.i, 1
-  br label %B48.prol.loopexit.i126.i
+B70.us.epil.i100.i:                               ; preds = %B70.us.epil.i100.i, %B70.us.epil.preheader.i97.i
+  %lsr.iv17.i101.i = phi ptr [ %scevgep16.i98.i, %B70.us.epil.preheader.i97.i ], [ %scevgep18.i106.i, %B70.us.epil.i100.i ]
+  %epil.iter.i102.i = phi i64 [ 0, %B70.us.epil.preheader.i97.i ], [ %epil.iter.next.i105.i, %B70.us.epil.i100.i ]
+  %57 = shl nuw nsw i64 %epil.iter.i102.i, 2
+  %scevgep233.i = getelementptr i8, ptr %lsr.iv231.i, i64 %57
+  %.271.us.epil.i104.i = load float, ptr %scevgep233.i, align 4
+  store float %.271.us.epil.i104.i, ptr %lsr.iv17.i101.i, align 4
+  %epil.iter.next.i105.i = add nuw nsw i64 %epil.iter.i102.i, 1
+  %scevgep18.i106.i = getelementptr i8, ptr %lsr.iv17.i101.i, i64 %3
+  %epil.iter.cmp.not.i107.i = icmp eq i64 %xtraiter.i55.i, %epil.iter.next.i105.i
+  br i1 %epil.iter.cmp.not.i107.i, label %B68.B34.loopexit_crit_edge.us.i108.i, label %B70.us.epil.i100.i
 
-B48.prol.loopexit.i126.i:                         ; preds = %B48.prol.loopexit.loopexit.i125.i, %B48.preheader.i110.i
-  %lost.2.043.unr.i127.i = phi double [ 0.000000e+00, %B48.preheader.i110.i ], [ %.139.prol.i122.i, %B48.prol.loopexit.loopexit.i125.i ]
-  %.933842.unr.i128.i = phi i64 [ %.209.i, %B48.preheader.i110.i ], [ %45, %B48.prol.loopexit.loopexit.i125.i ]
-  %.1003941.unr.i129.i = phi i64 [ %.195.reass.us.i, %B48.preheader.i110.i ], [ %50, %B48.prol.loopexit.loopexit.i125.i ]
-  %.139.lcssa.unr.i130.i = phi double [ poison, %B48.preheader.i110.i ], [ %.139.prol.i122.i, %B48.prol.loopexit.loopexit.i125.i ]
-  br i1 %48, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i, label %B48.preheader.new.i131.i
+B68.B34.loopexit_crit_edge.us.i108.i:             ; preds = %B70.us.epil.i100.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i95.loopexit.i
+  %.117.us.i109.i = add nuw nsw i64 %.1109399.us.i71.i, 1
+  %scevgep1.i110.i = getelementptr i8, ptr %lsr.iv.i70.i, i64 %3
+  %scevgep10.i111.i = getelementptr i8, ptr %lsr.iv9.i69.i, i64 4
+  %scevgep20.i112.i = getelementptr i8, ptr %lsr.iv19.i68.i, i64 %3
+  %scevgep232.i = getelementptr i8, ptr %lsr.iv231.i, i64 %3
+  %exitcond109.not.i113.i = icmp eq i64 %.117.us.i109.i, %.20.i
+  br i1 %exitcond109.not.i113.i, label %B362.endif.i, label %B36.endif.us.i67.i
 
-B48.preheader.new.i131.i:                         ; preds = %B48.prol.loopexit.i126.i
-  %51 = add nsw i64 %.933842.unr.i128.i, -1
-  %52 = shl i64 %.1003941.unr.i129.i, 2
-  %gep250.i = getelementptr i8, ptr %invariant.gep249.i, i64 %52
-  br label %B48.i133.i
+B362.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i108.i, %B70.us.epil.i100.us.2.i, %B68.B34.loopexit_crit_edge.us.i108.loopexit.us.1.i, %B68.B34.loopexit_crit_edge.us.i108.loopexit.us.i, %B36.endif.lr.ph.i63.split.us.i, %B290.i
+  %.326.i = load i64, ptr %.55.i, align 8
+  %gep105.i = getelementptr float, ptr %invariant.gep104.i, i64 %.326.i
+  %.341.i = load i64, ptr %sunkaddr244.i, align 8
+  %.348.i = getelementptr float, ptr %a2, i64 %.196.i
+  %.403.i = inttoptr i64 %.341.i to ptr
+  tail call void %.403.i(ptr nonnull %.25.i, ptr %.345.i, ptr nonnull %.19.i, ptr %.282.i, ptr nonnull %.19.i, ptr %.348.i, ptr %invariant.gep104.i, ptr nonnull %.55.i, ptr %gep105.i, ptr nonnull %.59.i, ptr %a1)
+  %.408.i = load i32, ptr %a1, align 4
+  %.410.not.i = icmp eq i32 %.408.i, 0
+  %scevgep204.i = getelementptr i8, ptr %lsr.iv203.i, i64 %12
+  %scevgep230.i = getelementptr i8, ptr %lsr.iv229.i, i64 %12
+  %scevgep237.i = getelementptr i8, ptr %lsr.iv236.i, i64 %12
+  %scevgep241.i = getelementptr i8, ptr %lsr.iv240.i, i64 %12
+  br i1 %.410.not.i, label %B214.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-B48.i133.i:                                       ; preds = %B48.i133.i, %B48.preheader.new.i131.i
-  %lsr.iv5.i134.i = phi ptr [ %scevgep6.i157.i, %B48.i133.i ], [ %gep250.i, %B48.preheader.new.i131.i ]
-  %lsr.iv.i135.i = phi i64 [ %lsr.iv.next.i156.i, %B48.i133.i ], [ %51, %B48.preheader.new.i131.i ]
-  %lost.2.043.i136.i = phi double [ %.139.3.i155.i, %B48.i133.i ], [ %lost.2.043.unr.i127.i, %B48.preheader.new.i131.i ]
-  %scevgep9.i137.i = getelementptr i8, ptr %lsr.iv5.i134.i, i64 -12
-  %.134.i138.i = load float, ptr %scevgep9.i137.i, align 4
-  %.135.i139.i = fpext float %.134.i138.i to double
-  %.137.i140.i = fmul double %.135.i139.i, 0.000000e+00
-  %.139.i141.i = fadd double %lost.2.043.i136.i, %.137.i140.i
-  %scevgep8.i142.i = getelementptr i8, ptr %lsr.iv5.i134.i, i64 -8
-  %.134.1.i143.i = load float, ptr %scevgep8.i142.i, align 4
-  %.135.1.i144.i = fpext float %.134.1.i143.i to double
-  %.137.1.i145.i = fmul double %.135.1.i144.i, 0.000000e+00
-  %.139.1.i146.i = fadd double %.139.i141.i, %.137.1.i145.i
-  %scevgep7.i147.i = getelementptr i8, ptr %lsr.iv5.i134.i, i64 -4
-  %.134.2.i148.i = load float, ptr %scevgep7.i147.i, align 4
-  %.135.2.i149.i = fpext float %.134.2.i148.i to double
-  %.137.2.i150.i = fmul double %.135.2.i149.i, 0.000000e+00
-  %.139.2.i151.i = fadd double %.139.1.i146.i, %.137.2.i150.i
-  %.134.3.i152.i = load float, ptr %lsr.iv5.i134.i, align 4
-  %.135.3.i153.i = fpext float %.134.3.i152.i to double
-  %.137.3.i154.i = fmul double %.135.3.i153.i, 0.000000e+00
-  %.139.3.i155.i = fadd double %.139.2.i151.i, %.137.3.i154.i
-  %lsr.iv.next.i156.i = add i64 %lsr.iv.i135.i, -4
-  %scevgep6.i157.i = getelementptr i8, ptr %lsr.iv5.i134.i, i64 16
-  %.94.3.i158.i = icmp ult i64 %lsr.iv.next.i156.i, -2
-  br i1 %.94.3.i158.i, label %B48.i133.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i
-
-_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i: ; preds = %B48.i133.i, %B48.prol.loopexit.i126.i
-  %.139.lcssa.i160.i = phi double [ %.139.lcssa.unr.i130.i, %B48.prol.loopexit.i126.i ], [ %.139.3.i155.i, %B48.i133.i ]
-  %53 = fcmp une double %.139.lcssa.i160.i, 0.000000e+00
-  br i1 %53, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.us336.i
-
-B294.endif.us336.i:                               ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i, %B220.us327.i
-  %gep245.us337.i = getelementptr float, ptr %invariant.gep.i, i64 %.199.us330.i
-  %.606.us338.i = load i64, ptr %.55.i, align 8
-  %gep247.us339.i = getelementptr float, ptr %invariant.gep246.i, i64 %.606.us338.i
-  %.619.us340.i = load i64, ptr %sunkaddr356.i, align 8
-  %.628.us341.i = getelementptr float, ptr %a2, i64 %.199.us330.i
-  %.707.us342.i = inttoptr i64 %.619.us340.i to ptr
-  tail call void %.707.us342.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %gep245.us337.i, ptr %.625.i, ptr %.628.us341.i, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.us339.i, ptr nonnull %.59.i, ptr nonnull %a1)
-  %.712.us343.i = load i32, ptr %a1, align 4
-  %.714.not.us344.i = icmp eq i32 %.712.us343.i, 0
-  br i1 %.714.not.us344.i, label %B218.us321.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
-
-B218.i:                                           ; preds = %B294.endif.i, %B218.preheader244.i
-  %.162251.i = phi i64 [ %.169.i, %B294.endif.i ], [ 1, %B218.preheader244.i ]
-  %exitcond.not.i = icmp eq i64 %.162251.i, %..73.i
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B220.i
-
-B220.i:                                           ; preds = %B218.i
-  %.169.i = add nuw i64 %.162251.i, 1
-  %.195.reass.i = mul i64 %.162251.i, %.209.i
-  %.199.i = mul nsw i64 %.162251.i, %"$phi76.0.2.0.i"
-  br i1 %.9440.not.i1.i, label %B294.endif.i, label %B48.preheader.i164.i
-
-B48.preheader.i164.i:                             ; preds = %B220.i
-  br i1 %39, label %B48.prol.loopexit.i180.i, label %B48.prol.loopexit.loopexit.i179.i
-
-B48.prol.loopexit.loopexit.i179.i:                ; preds = %B48.preheader.i164.i
-  %54 = shl i64 %.195.reass.i, 2
-  %scevgep10.i168.i = getelementptr i8, ptr %a0, i64 %54
-  %.134.prol.i173.i = load float, ptr %scevgep10.i168.i, align 4
-  %.135.prol.i174.i = fpext float %.134.prol.i173.i to double
-  %.137.prol.i175.i = fmul double %.135.prol.i174.i, 0.000000e+00
-  %.139.prol.i176.i = fadd double %.137.prol.i175.i, 0.000000e+00
-  %55 = add i64 %.195.reass.i, 1
-  br label %B48.prol.loopexit.i180.i
-
-B48.prol.loopexit.i180.i:                         ; preds = %B48.prol.loopexit.loopexit.i179.i, %B48.preheader.i164.i
-  %lost.2.043.unr.i181.i = phi double [ 0.000000e+00, %B48.preheader.i164.i ], [ %.139.prol.i176.i, %B48.prol.loopexit.loopexit.i179.i ]
-  %.933842.unr.i182.i = phi i64 [ %.209.i, %B48.preheader.i164.i ], [ %37, %B48.prol.loopexit.loopexit.i179.i ]
-  %.1003941.unr.i183.i = phi i64 [ %.195.reass.i, %B48.preheader.i164.i ], [ %55, %B48.prol.loopexit.loopexit.i179.i ]
-  %.139.lcssa.unr.i184.i = phi double [ poison, %B48.preheader.i164.i ], [ %.139.prol.i176.i, %B48.prol.loopexit.loopexit.i179.i ]
-  br i1 %40, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i, label %B48.preheader.new.i185.i
-
-B48.preheader.new.i185.i:                         ; preds = %B48.prol.loopexit.i180.i
-  %56 = add nsw i64 %.933842.unr.i182.i, -1
-  %57 = shl i64 %.1003941.unr.i183.i, 2
-  %gep.i = getelementptr i8, ptr %invariant.gep248.i, i64 %57
-  br label %B48.i187.i
-
-B48.i187.i:                                       ; preds = %B48.i187.i, %B48.preheader.new.i185.i
-  %lsr.iv5.i188.i = phi ptr [ %scevgep6.i211.i, %B48.i187.i ], [ %gep.i, %B48.preheader.new.i185.i ]
-  %lsr.iv.i189.i = phi i64 [ %lsr.iv.next.i210.i, %B48.i187.i ], [ %56, %B48.preheader.new.i185.i ]
-  %lost.2.043.i190.i = phi double [ %.139.3.i209.i, %B48.i187.i ], [ %lost.2.043.unr.i181.i, %B48.preheader.new.i185.i ]
-  %scevgep9.i191.i = getelementptr i8, ptr %lsr.iv5.i188.i, i64 -12
-  %.134.i192.i = load float, ptr %scevgep9.i191.i, align 4
-  %.135.i193.i = fpext float %.134.i192.i to double
-  %.137.i194.i = fmul double %.135.i193.i, 0.000000e+00
-  %.139.i195.i = fadd double %lost.2.043.i190.i, %.137.i194.i
-  %scevgep8.i196.i = getelementptr i8, ptr %lsr.iv5.i188.i, i64 -8
-  %.134.1.i197.i = load float, ptr %scevgep8.i196.i, align 4
-  %.135.1.i198.i = fpext float %.134.1.i197.i to double
-  %.137.1.i199.i = fmul double %.135.1.i198.i, 0.000000e+00
-  %.139.1.i200.i = fadd double %.139.i195.i, %.137.1.i199.i
-  %scevgep7.i201.i = getelementptr i8, ptr %lsr.iv5.i188.i, i64 -4
-  %.134.2.i202.i = load float, ptr %scevgep7.i201.i, align 4
-  %.135.2.i203.i = fpext float %.134.2.i202.i to double
-  %.137.2.i204.i = fmul double %.135.2.i203.i, 0.000000e+00
-  %.139.2.i205.i = fadd double %.139.1.i200.i, %.137.2.i204.i
-  %.134.3.i206.i = load float, ptr %lsr.iv5.i188.i, align 4
-  %.135.3.i207.i = fpext float %.134.3.i206.i to double
-  %.137.3.i208.i = fmul double %.135.3.i207.i, 0.000000e+00
-  %.139.3.i209.i = fadd double %.139.2.i205.i, %.137.3.i208.i
-  %lsr.iv.next.i210.i = add i64 %lsr.iv.i189.i, -4
-  %scevgep6.i211.i = getelementptr i8, ptr %lsr.iv5.i188.i, i64 16
-  %.94.3.i212.i = icmp ult i64 %lsr.iv.next.i210.i, -2
-  br i1 %.94.3.i212.i, label %B48.i187.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i
-
-_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i: ; preds = %B48.i187.i, %B48.prol.loopexit.i180.i
-  %.139.lcssa.i214.i = phi double [ %.139.lcssa.unr.i184.i, %B48.prol.loopexit.i180.i ], [ %.139.3.i209.i, %B48.i187.i ]
-  %58 = fcmp une double %.139.lcssa.i214.i, 0.000000e+00
-  br i1 %58, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B294.endif.i
-
-B294.endif.i:                                     ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i, %B220.i
-  %.606.i = load i64, ptr %.55.i, align 8
-  %gep247.i = getelementptr float, ptr %invariant.gep246.i, i64 %.606.i
-  %.619.i = load i64, ptr %sunkaddr355.i, align 8
-  %.628.i = getelementptr float, ptr %a2, i64 %.199.i
-  %.707.i = inttoptr i64 %.619.i to ptr
-  tail call void %.707.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %3, ptr %.625.i, ptr %.628.i, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.i, ptr nonnull %.59.i, ptr nonnull %a1)
-  %.712.i = load i32, ptr %a1, align 4
-  %.714.not.i = icmp eq i32 %.712.i, 0
-  br i1 %.714.not.i, label %B218.i, label %_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
-
-_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B218.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i, %B294.endif.i, %B218.us321.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i, %B294.endif.us336.i, %B218.us.us.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B324.B494_crit_edge.split.us.us.us.i, %B218.preheader.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, %B294.endif.peel.i, %B218.us321.preheader.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i, %B294.endif.us336.peel.i
-  %.sink.i = phi i64 [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit108.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i ], [ 1, %B294.endif.peel.i ], [ 1, %B294.endif.us336.peel.i ], [ 0, %B218.preheader.i ], [ 0, %B218.us321.preheader.i ], [ 0, %B218.us.us.i ], [ 1, %B324.B494_crit_edge.split.us.us.us.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ], [ 0, %B218.us321.i ], [ 1, %B294.endif.us336.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit162.i ], [ 0, %B218.i ], [ 1, %B294.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit216.i ]
+_ZN6nbgrad7kernels6linalg4eighB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B214.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, %B362.endif.i, %B214.us.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B362.endif.us.i
+  %.sink.i = phi i64 [ 0, %B214.us.i ], [ 1, %B362.endif.us.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ], [ 0, %B214.i ], [ 1, %B362.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.eigh(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -43234,101 +43217,134 @@ declare i64 @llvm.smax.i64(i64, i64)
 define internal range(i64 0, 2) i64 @special(ptr readonly %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
   %.19.i = getelementptr i8, ptr %a3, i64 8
   %.20.i = load i64, ptr %.19.i, align 8
-  %.20.fr.i = freeze i64 %.20.i
   %.25.i = getelementptr i8, ptr %a3, i64 40
   %.26.i = load i64, ptr %.25.i, align 8
   %.26.fr.i = freeze i64 %.26.i
   %.27.i = icmp eq i64 %.26.fr.i, 86
-  %.35187.i = add i64 %.20.fr.i, 1
-  %.37.i = select i1 %.27.i, i64 %.35187.i, i64 1
-  %"$phi76.0.2.0.i" = mul i64 %.37.i, %.20.fr.i
+  %.3588.i = add i64 %.20.i, 1
+  %.37.i = select i1 %.27.i, i64 %.3588.i, i64 1
+  %"$phi76.0.2.0.i" = mul i64 %.37.i, %.20.i
   %.55.i = getelementptr i8, ptr %a3, i64 56
   %.56.i = load i64, ptr %.55.i, align 8
   %.59.i = getelementptr i8, ptr %a3, i64 64
   %.60.i = load i64, ptr %.59.i, align 8
-  %.72.i = getelementptr i8, ptr %a3, i64 16
-  %.73.i = load i64, ptr %.72.i, align 8
-  %..73.i = tail call i64 @llvm.smax.i64(i64 %.73.i, i64 0)
-  %invariant.gep.i = getelementptr double, ptr %a2, i64 %.20.fr.i
-  %invariant.gep246.i = getelementptr i8, ptr %a1, i64 64
-  %.209.i = mul i64 %.20.fr.i, %.20.fr.i
-  %.312.i = icmp sgt i64 %.20.fr.i, 0
+  %.69.i = getelementptr i8, ptr %a3, i64 24
+  %.70.i = load i64, ptr %.69.i, align 8
+  %..70.i = tail call i64 @llvm.smax.i64(i64 %.70.i, i64 0)
+  %invariant.gep.i = getelementptr double, ptr %a2, i64 %.20.i
+  %invariant.gep104.i = getelementptr i8, ptr %a1, i64 64
+  %.192.i = mul i64 %.20.i, %.20.i
   %1 = getelementptr double, ptr %a1, i64 %.56.i
   %2 = getelementptr i8, ptr %1, i64 64
-  %3 = getelementptr double, ptr %2, i64 %.60.i
-  %.623.i = getelementptr i8, ptr %a3, i64 48
-  %.625.i = getelementptr i8, ptr %a3, i64 24
-  br i1 %.312.i, label %B218.us.us.preheader.i, label %B0.split.i
+  %.282.i = getelementptr double, ptr %2, i64 %.60.i
+  %.345.i = getelementptr i8, ptr %a3, i64 48
+  %invariant.gep128.i = getelementptr i8, ptr %a0, i64 24
+  %xtraiter.i.i = and i64 %.192.i, 3
+  %xtraiter.i50.i = and i64 %.20.i, 3
+  %unroll_iter.i.i = and i64 %.20.i, 9223372036854775804
+  %3 = shl i64 %.20.i, 3
+  %4 = mul i64 %.20.i, 24
+  %5 = shl i64 %.20.i, 5
+  %6 = shl i64 %.20.i, 4
+  %7 = and i64 %.192.i, 9223372036854775804
+  %8 = mul i64 %unroll_iter.i.i, %3
+  %9 = shl i64 %unroll_iter.i.i, 3
+  %10 = add nsw i64 %unroll_iter.i.i, -4
+  %11 = lshr exact i64 %10, 2
+  %12 = add nuw nsw i64 %11, 1
+  %unroll_iter154.i = and i64 %12, 9223372036854775806
+  br i1 %.27.i, label %B214.us.preheader.i, label %B214.preheader.i
 
-B218.us.us.preheader.i:                           ; preds = %0
-  %invariant.gep231.i = getelementptr i8, ptr %a0, i64 24
-  %4 = add nsw i64 %.209.i, -1
-  %xtraiter.i = and i64 %.20.fr.i, 3
-  %unroll_iter.i = and i64 %.20.fr.i, 9223372036854775804
-  %5 = shl i64 %.209.i, 3
-  %6 = shl i64 %.20.fr.i, 3
-  %7 = mul i64 %.20.fr.i, 24
-  %8 = add i64 %.60.i, %.56.i
-  %9 = shl i64 %8, 3
-  %scevgep276.i = getelementptr i8, ptr %a1, i64 %9
-  %10 = shl i64 %.20.fr.i, 5
-  %11 = shl i64 %.20.fr.i, 4
-  %scevgep305.i = getelementptr i8, ptr %a2, i64 %10
-  %12 = shl i64 %"$phi76.0.2.0.i", 3
-  %scevgep312.i = getelementptr i8, ptr %a2, i64 %7
-  %scevgep314.i = getelementptr i8, ptr %a2, i64 %11
-  %13 = icmp slt i64 %.209.i, 1
-  %14 = and i64 %.209.i, 1
-  %15 = icmp eq i64 %14, 0
-  %16 = icmp samesign ult i64 %.209.i, 4
-  %17 = icmp samesign ult i64 %.20.fr.i, 4
-  %18 = icmp eq i64 %xtraiter.i, 0
-  %sunkaddr333.i = getelementptr i8, ptr %a3, i64 32
-  br label %B218.us.us.i
+B214.preheader.i:                                 ; preds = %0
+  %scevgep10.i105.us.i = getelementptr i8, ptr %.282.i, i64 8
+  %scevgep10.i105.us.1.i = getelementptr i8, ptr %.282.i, i64 16
+  %13 = shl i64 %.192.i, 3
+  %scevgep222.i = getelementptr i8, ptr %a0, i64 %9
+  %scevgep229.i = getelementptr i8, ptr %a0, i64 %3
+  %scevgep233.i = getelementptr i8, ptr %a0, i64 %6
+  %14 = icmp slt i64 %.192.i, 1
+  %15 = icmp eq i64 %xtraiter.i.i, 0
+  %16 = icmp ult i64 %.192.i, 4
+  %17 = icmp slt i64 %.20.i, 1
+  %18 = icmp samesign ult i64 %.20.i, 4
+  %19 = icmp eq i64 %10, 0
+  %20 = icmp eq i64 %xtraiter.i50.i, 0
+  %21 = and i64 %10, 4
+  %22 = icmp eq i64 %21, 0
+  %23 = icmp eq i64 %.20.i, 1
+  %24 = icmp eq i64 %.20.i, 2
+  %sunkaddr238.i = getelementptr i8, ptr %a3, i64 32
+  br label %B214.i
 
-B218.us.us.i:                                     ; preds = %B324.B494_crit_edge.split.us.us.us.i, %B218.us.us.preheader.i
-  %lsr.iv317.i = phi ptr [ %invariant.gep.i, %B218.us.us.preheader.i ], [ %scevgep318.i, %B324.B494_crit_edge.split.us.us.us.i ]
-  %lsr.iv306.i = phi i64 [ 0, %B218.us.us.preheader.i ], [ %lsr.iv.next.i, %B324.B494_crit_edge.split.us.us.us.i ]
-  %lsr.iv290.i = phi ptr [ %a0, %B218.us.us.preheader.i ], [ %scevgep291.i, %B324.B494_crit_edge.split.us.us.us.i ]
-  %lsr.iv.i = phi ptr [ %invariant.gep231.i, %B218.us.us.preheader.i ], [ %scevgep.i, %B324.B494_crit_edge.split.us.us.us.i ]
-  %.162251.us.us.i = phi i64 [ 0, %B218.us.us.preheader.i ], [ %.169.us.us.i, %B324.B494_crit_edge.split.us.us.us.i ]
-  %exitcond491.not.i = icmp eq i64 %.162251.us.us.i, %..73.i
-  br i1 %exitcond491.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.us.us.i
+B214.us.preheader.i:                              ; preds = %0
+  %25 = shl i64 %.192.i, 3
+  %scevgep182.i = getelementptr i8, ptr %a0, i64 %9
+  %scevgep189.i = getelementptr i8, ptr %a0, i64 %3
+  %scevgep193.i = getelementptr i8, ptr %a0, i64 %6
+  %26 = icmp slt i64 %.192.i, 1
+  %27 = icmp eq i64 %xtraiter.i.i, 0
+  %28 = icmp ult i64 %.192.i, 4
+  %29 = icmp slt i64 %.20.i, 1
+  %30 = icmp samesign ult i64 %.20.i, 4
+  %31 = icmp eq i64 %10, 0
+  %32 = icmp eq i64 %xtraiter.i50.i, 0
+  %33 = and i64 %10, 4
+  %34 = icmp eq i64 %33, 0
+  %35 = icmp eq i64 %.20.i, 1
+  %36 = icmp eq i64 %.20.i, 2
+  %sunkaddr.i = getelementptr i8, ptr %a3, i64 32
+  br label %B214.us.i
 
-B220.us.us.i:                                     ; preds = %B218.us.us.i
-  %.169.us.us.i = add nuw i64 %.162251.us.us.i, 1
-  %.197.us.us.i = mul i64 %.162251.us.us.i, %.209.i
-  %.199.us.us.i = mul nsw i64 %.162251.us.us.i, %"$phi76.0.2.0.i"
-  br i1 %13, label %B294.endif.us.us.i, label %B48.preheader.i.i
+B214.us.i:                                        ; preds = %B362.endif.us.i, %B214.us.preheader.i
+  %lsr.iv194.i = phi ptr [ %scevgep193.i, %B214.us.preheader.i ], [ %scevgep195.i, %B362.endif.us.i ]
+  %lsr.iv190.i = phi ptr [ %scevgep189.i, %B214.us.preheader.i ], [ %scevgep191.i, %B362.endif.us.i ]
+  %lsr.iv183.i = phi ptr [ %scevgep182.i, %B214.us.preheader.i ], [ %scevgep184.i, %B362.endif.us.i ]
+  %lsr.iv.i = phi ptr [ %a0, %B214.us.preheader.i ], [ %scevgep.i, %B362.endif.us.i ]
+  %.159110.us.i = phi i64 [ 0, %B214.us.preheader.i ], [ %.166.us.i, %B362.endif.us.i ]
+  %exitcond149.not.i = icmp eq i64 %.159110.us.i, %..70.i
+  br i1 %exitcond149.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B216.us.i
 
-B48.preheader.i.i:                                ; preds = %B220.us.us.i
-  br i1 %15, label %B48.prol.loopexit.i.i, label %B48.prol.loopexit.loopexit.i.i
+B216.us.i:                                        ; preds = %B214.us.i
+  %.166.us.i = add nuw i64 %.159110.us.i, 1
+  %.194.us.i = mul i64 %.159110.us.i, %.192.i
+  %.196.us.i = mul nsw i64 %.159110.us.i, %"$phi76.0.2.0.i"
+  br i1 %26, label %B290.us.i, label %B48.preheader.i.i
 
-B48.prol.loopexit.loopexit.i.i:                   ; preds = %B48.preheader.i.i
-  %19 = shl i64 %.197.us.us.i, 3
-  %scevgep10.i.i = getelementptr i8, ptr %a0, i64 %19
-  %.134.prol.i.i = load double, ptr %scevgep10.i.i, align 8
+B48.preheader.i.i:                                ; preds = %B216.us.i
+  br i1 %27, label %B48.prol.loopexit.i.i, label %B48.prol.i.i
+
+B48.prol.i.i:                                     ; preds = %B48.preheader.i.i, %B48.prol.i.i
+  %lost.2.043.prol.i.i = phi double [ %.138.prol.i.i, %B48.prol.i.i ], [ 0.000000e+00, %B48.preheader.i.i ]
+  %prol.iter.i.i = phi i64 [ %prol.iter.next.i.i, %B48.prol.i.i ], [ 0, %B48.preheader.i.i ]
+  %37 = shl nuw nsw i64 %prol.iter.i.i, 3
+  %scevgep160.i = getelementptr i8, ptr %lsr.iv.i, i64 %37
+  %.134.prol.i.i = load double, ptr %scevgep160.i, align 8
   %.136.prol.i.i = fmul double %.134.prol.i.i, 0.000000e+00
-  %.138.prol.i.i = fadd double %.136.prol.i.i, 0.000000e+00
-  %20 = add i64 %.197.us.us.i, 1
+  %.138.prol.i.i = fadd double %lost.2.043.prol.i.i, %.136.prol.i.i
+  %prol.iter.next.i.i = add nuw nsw i64 %prol.iter.i.i, 1
+  %prol.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i.i, %prol.iter.next.i.i
+  br i1 %prol.iter.cmp.not.i.i, label %B48.prol.loopexit.loopexit.i.i, label %B48.prol.i.i
+
+B48.prol.loopexit.loopexit.i.i:                   ; preds = %B48.prol.i.i
+  %38 = add i64 %.194.us.i, %xtraiter.i.i
   br label %B48.prol.loopexit.i.i
 
 B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.loopexit.i.i, %B48.preheader.i.i
   %lost.2.043.unr.i.i = phi double [ 0.000000e+00, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  %.933842.unr.i.i = phi i64 [ %.209.i, %B48.preheader.i.i ], [ %4, %B48.prol.loopexit.loopexit.i.i ]
-  %.1003941.unr.i.i = phi i64 [ %.197.us.us.i, %B48.preheader.i.i ], [ %20, %B48.prol.loopexit.loopexit.i.i ]
+  %.933842.unr.i.i = phi i64 [ %.192.i, %B48.preheader.i.i ], [ %7, %B48.prol.loopexit.loopexit.i.i ]
+  %.1003941.unr.i.i = phi i64 [ %.194.us.i, %B48.preheader.i.i ], [ %38, %B48.prol.loopexit.loopexit.i.i ]
   %.138.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %16, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %28, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
-  %21 = add nsw i64 %.933842.unr.i.i, -1
-  %22 = shl i64 %.1003941.unr.i.i, 3
-  %gep232.i = getelementptr i8, ptr %invariant.gep231.i, i64 %22
+  %39 = add nsw i64 %.933842.unr.i.i, -1
+  %40 = shl i64 %.1003941.unr.i.i, 3
+  %gep129.i = getelementptr i8, ptr %invariant.gep128.i, i64 %40
   br label %B48.i.i
 
 B48.i.i:                                          ; preds = %B48.i.i, %B48.preheader.new.i.i
-  %lsr.iv5.i.i = phi ptr [ %scevgep6.i.i, %B48.i.i ], [ %gep232.i, %B48.preheader.new.i.i ]
-  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B48.i.i ], [ %21, %B48.preheader.new.i.i ]
+  %lsr.iv5.i.i = phi ptr [ %scevgep6.i.i, %B48.i.i ], [ %gep129.i, %B48.preheader.new.i.i ]
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B48.i.i ], [ %39, %B48.preheader.new.i.i ]
   %lost.2.043.i.i = phi double [ %.138.3.i.i, %B48.i.i ], [ %lost.2.043.unr.i.i, %B48.preheader.new.i.i ]
   %scevgep9.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 -24
   %.134.i.i = load double, ptr %scevgep9.i.i, align 8
@@ -43348,205 +43364,246 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 32
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.138.lcssa.i.i = phi double [ %.138.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.138.3.i.i, %B48.i.i ]
-  %23 = fcmp une double %.138.lcssa.i.i, 0.000000e+00
-  br i1 %23, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.us.us.i
+  %41 = fcmp une double %.138.lcssa.i.i, 0.000000e+00
+  br i1 %41, label %_ZN6nbgrad7kernels6linalg4eighB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B290.us.i
 
-B294.endif.us.us.i:                               ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B220.us.us.i
-  %gep.us274.us.i = getelementptr double, ptr %invariant.gep.i, i64 %.199.us.us.i
-  br i1 %.27.i, label %B326.endif.us.us.us.us.i, label %B326.endif.us.us279.us.i
+B290.us.i:                                        ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B216.us.i
+  %gep.us.i = getelementptr double, ptr %invariant.gep.i, i64 %.196.us.i
+  br i1 %29, label %B362.endif.us.i, label %B36.endif.lr.ph.i.i
 
-B326.endif.us.us279.us.i:                         ; preds = %B294.endif.us.us.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i
-  %lsr.iv292.i = phi ptr [ %scevgep293.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ %lsr.iv290.i, %B294.endif.us.us.i ]
-  %lsr.iv285.i = phi ptr [ %scevgep286.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ %3, %B294.endif.us.us.i ]
-  %lsr.iv277.i = phi ptr [ %scevgep278.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ %scevgep276.i, %B294.endif.us.us.i ]
-  %lsr.iv267.i = phi ptr [ %scevgep268.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ %lsr.iv.i, %B294.endif.us.us.i ]
-  %.360209215.us.us281.us.i = phi i64 [ %.367.us.us283.us.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ], [ 0, %B294.endif.us.us.i ]
-  br i1 %17, label %B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i, label %B360.us221.us.us.i
+B36.endif.lr.ph.i.i:                              ; preds = %B290.us.i
+  br i1 %30, label %B36.endif.lr.ph.i.split.us.i, label %B36.endif.us.i.preheader.i
 
-B360.us221.us.us.i:                               ; preds = %B326.endif.us.us279.us.i, %B360.us221.us.us.i
-  %lsr.iv279.i = phi ptr [ %scevgep280.i, %B360.us221.us.us.i ], [ %lsr.iv277.i, %B326.endif.us.us279.us.i ]
-  %.481200202.us223.us.us.i = phi i64 [ %.488.us225.us.us.3.i, %B360.us221.us.us.i ], [ 0, %B326.endif.us.us279.us.i ]
-  %24 = shl i64 %.481200202.us223.us.us.i, 3
-  %scevgep274.i = getelementptr i8, ptr %lsr.iv267.i, i64 %24
-  %scevgep275.i = getelementptr i8, ptr %scevgep274.i, i64 -24
-  %.552.us.us.us.i = load double, ptr %scevgep275.i, align 8
-  %scevgep284.i = getelementptr i8, ptr %lsr.iv279.i, i64 64
-  store double %.552.us.us.us.i, ptr %scevgep284.i, align 8
-  %scevgep273.i = getelementptr i8, ptr %scevgep274.i, i64 -16
-  %.552.us.us.us.1.i = load double, ptr %scevgep273.i, align 8
-  %sunkaddr.i = getelementptr i8, ptr %lsr.iv279.i, i64 %6
-  %sunkaddr328.i = getelementptr i8, ptr %sunkaddr.i, i64 64
-  store double %.552.us.us.us.1.i, ptr %sunkaddr328.i, align 8
-  %scevgep271.i = getelementptr i8, ptr %scevgep274.i, i64 -8
-  %.552.us.us.us.2.i = load double, ptr %scevgep271.i, align 8
-  %sunkaddr329.i = getelementptr i8, ptr %lsr.iv279.i, i64 %11
-  %sunkaddr330.i = getelementptr i8, ptr %sunkaddr329.i, i64 64
-  store double %.552.us.us.us.2.i, ptr %sunkaddr330.i, align 8
-  %.488.us225.us.us.3.i = add nuw nsw i64 %.481200202.us223.us.us.i, 4
-  %.552.us.us.us.3.i = load double, ptr %scevgep274.i, align 8
-  %sunkaddr331.i = getelementptr i8, ptr %lsr.iv279.i, i64 %7
-  %sunkaddr332.i = getelementptr i8, ptr %sunkaddr331.i, i64 64
-  store double %.552.us.us.us.3.i, ptr %sunkaddr332.i, align 8
-  %scevgep280.i = getelementptr i8, ptr %lsr.iv279.i, i64 %10
-  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.488.us225.us.us.3.i
-  br i1 %niter.ncmp.3.i, label %B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i, label %B360.us221.us.us.i
+B36.endif.us.i.preheader.i:                       ; preds = %B36.endif.lr.ph.i.i
+  %42 = getelementptr double, ptr %a0, i64 %.194.us.i
+  %43 = shl i64 %.194.us.i, 3
+  %gep131.i = getelementptr i8, ptr %invariant.gep128.i, i64 %43
+  br label %B36.endif.us.i.i
 
-B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i: ; preds = %B360.us221.us.us.i, %B326.endif.us.us279.us.i
-  %.481200202.us223.us.us.unr.i = phi i64 [ 0, %B326.endif.us.us279.us.i ], [ %unroll_iter.i, %B360.us221.us.us.i ]
-  br i1 %18, label %B358.B324.loopexit_crit_edge.split.us227.us.us.i, label %B360.us221.us.us.epil.preheader.i
+B36.endif.lr.ph.i.split.us.i:                     ; preds = %B36.endif.lr.ph.i.i
+  br i1 %32, label %B362.endif.us.i, label %B70.us.epil.i.us.i
 
-B360.us221.us.us.epil.preheader.i:                ; preds = %B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i
-  %25 = mul i64 %.481200202.us223.us.us.unr.i, %6
-  %scevgep287.i = getelementptr i8, ptr %lsr.iv285.i, i64 %25
-  %26 = shl i64 %.481200202.us223.us.us.unr.i, 3
-  %scevgep294.i = getelementptr i8, ptr %lsr.iv292.i, i64 %26
-  br label %B360.us221.us.us.epil.i
+B70.us.epil.i.us.i:                               ; preds = %B36.endif.lr.ph.i.split.us.i, %B70.us.epil.i.us.i
+  %lsr.iv17.i.us.i = phi ptr [ %scevgep18.i.us.i, %B70.us.epil.i.us.i ], [ %gep.us.i, %B36.endif.lr.ph.i.split.us.i ]
+  %epil.iter.i.us.i = phi i64 [ %epil.iter.next.i.us.i, %B70.us.epil.i.us.i ], [ 0, %B36.endif.lr.ph.i.split.us.i ]
+  %44 = shl nuw nsw i64 %epil.iter.i.us.i, 3
+  %scevgep188.i = getelementptr i8, ptr %lsr.iv.i, i64 %44
+  %.271.us.epil.i.us.i = load double, ptr %scevgep188.i, align 8
+  store double %.271.us.epil.i.us.i, ptr %lsr.iv17.i.us.i, align 8
+  %epil.iter.next.i.us.i = add nuw nsw i64 %epil.iter.i.us.i, 1
+  %scevgep18.i.us.i = getelementptr i8, ptr %lsr.iv17.i.us.i, i64 %3
+  %epil.iter.cmp.not.i.us.i = icmp eq i64 %xtraiter.i50.i, %epil.iter.next.i.us.i
+  br i1 %epil.iter.cmp.not.i.us.i, label %B68.B34.loopexit_crit_edge.us.i.loopexit.us.i, label %B70.us.epil.i.us.i
 
-B360.us221.us.us.epil.i:                          ; preds = %B360.us221.us.us.epil.i, %B360.us221.us.us.epil.preheader.i
-  %lsr.iv288.i = phi ptr [ %scevgep287.i, %B360.us221.us.us.epil.preheader.i ], [ %scevgep289.i, %B360.us221.us.us.epil.i ]
-  %epil.iter.i = phi i64 [ 0, %B360.us221.us.us.epil.preheader.i ], [ %epil.iter.next.i, %B360.us221.us.us.epil.i ]
-  %27 = shl nuw nsw i64 %epil.iter.i, 3
-  %scevgep295.i = getelementptr i8, ptr %scevgep294.i, i64 %27
-  %.552.us.us.us.epil.i = load double, ptr %scevgep295.i, align 8
-  store double %.552.us.us.us.epil.i, ptr %lsr.iv288.i, align 8
-  %epil.iter.next.i = add nuw nsw i64 %epil.iter.i, 1
-  %scevgep289.i = getelementptr i8, ptr %lsr.iv288.i, i64 %6
-  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
-  br i1 %epil.iter.cmp.not.i, label %B358.B324.loopexit_crit_edge.split.us227.us.us.i, label %B360.us221.us.us.epil.i
+B68.B34.loopexit_crit_edge.us.i.loopexit.us.i:    ; preds = %B70.us.epil.i.us.i
+  br i1 %35, label %B362.endif.us.i, label %B36.endif.us.i.us.1.i
 
-B358.B324.loopexit_crit_edge.split.us227.us.us.i: ; preds = %B360.us221.us.us.epil.i, %B358.B324.loopexit_crit_edge.split.us227.us.us.unr-lcssa.i
-  %.367.us.us283.us.i = add nuw nsw i64 %.360209215.us.us281.us.i, 1
-  %scevgep268.i = getelementptr i8, ptr %lsr.iv267.i, i64 %6
-  %scevgep278.i = getelementptr i8, ptr %lsr.iv277.i, i64 8
-  %scevgep286.i = getelementptr i8, ptr %lsr.iv285.i, i64 8
-  %scevgep293.i = getelementptr i8, ptr %lsr.iv292.i, i64 %6
-  %exitcond488.not.i = icmp eq i64 %.20.fr.i, %.367.us.us283.us.i
-  br i1 %exitcond488.not.i, label %B324.B494_crit_edge.split.us.us.us.i, label %B326.endif.us.us279.us.i
+B36.endif.us.i.us.1.i:                            ; preds = %B68.B34.loopexit_crit_edge.us.i.loopexit.us.i
+  %scevgep10.i56.us.i = getelementptr i8, ptr %gep.us.i, i64 8
+  br label %B70.us.epil.i.us.1.i
 
-B324.B494_crit_edge.split.us.us.us.i:             ; preds = %B358.B324.loopexit_crit_edge.split.us227.us.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i
-  %"$phi566.1.2.1.us.us.i" = phi ptr [ %gep.us274.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %3, %B358.B324.loopexit_crit_edge.split.us227.us.us.i ]
-  %.606.us.us.i = load i64, ptr %.55.i, align 8
-  %gep247.us.us.i = getelementptr double, ptr %invariant.gep246.i, i64 %.606.us.us.i
-  %.619.us.us.i = load i64, ptr %sunkaddr333.i, align 8
-  %.628.us.us.i = getelementptr double, ptr %a2, i64 %.199.us.us.i
-  %.707.us.us.i = inttoptr i64 %.619.us.us.i to ptr
-  tail call void %.707.us.us.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %"$phi566.1.2.1.us.us.i", ptr %.625.i, ptr %.628.us.us.i, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.us.us.i, ptr nonnull %.59.i, ptr %a1)
-  %.712.us.us.i = load i32, ptr %a1, align 4
-  %.714.not.us.us.i = icmp eq i32 %.712.us.us.i, 0
-  %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %5
-  %scevgep291.i = getelementptr i8, ptr %lsr.iv290.i, i64 %5
-  %lsr.iv.next.i = add i64 %lsr.iv306.i, %12
-  %scevgep318.i = getelementptr i8, ptr %lsr.iv317.i, i64 %12
-  br i1 %.714.not.us.us.i, label %B218.us.us.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+B70.us.epil.i.us.1.i:                             ; preds = %B70.us.epil.i.us.1.i, %B36.endif.us.i.us.1.i
+  %lsr.iv17.i.us.1.i = phi ptr [ %scevgep10.i56.us.i, %B36.endif.us.i.us.1.i ], [ %scevgep18.i.us.1.i, %B70.us.epil.i.us.1.i ]
+  %epil.iter.i.us.1.i = phi i64 [ 0, %B36.endif.us.i.us.1.i ], [ %epil.iter.next.i.us.1.i, %B70.us.epil.i.us.1.i ]
+  %45 = shl nuw nsw i64 %epil.iter.i.us.1.i, 3
+  %scevgep192.i = getelementptr i8, ptr %lsr.iv190.i, i64 %45
+  %.271.us.epil.i.us.1.i = load double, ptr %scevgep192.i, align 8
+  store double %.271.us.epil.i.us.1.i, ptr %lsr.iv17.i.us.1.i, align 8
+  %epil.iter.next.i.us.1.i = add nuw nsw i64 %epil.iter.i.us.1.i, 1
+  %scevgep18.i.us.1.i = getelementptr i8, ptr %lsr.iv17.i.us.1.i, i64 %3
+  %epil.iter.cmp.not.i.us.1.i = icmp eq i64 %xtraiter.i50.i, %epil.iter.next.i.us.1.i
+  br i1 %epil.iter.cmp.not.i.us.1.i, label %B68.B34.loopexit_crit_edge.us.i.loopexit.us.1.i, label %B70.us.epil.i.us.1.i
 
-B326.endif.us.us.us.us.i:                         ; preds = %B294.endif.us.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i
-  %lsr.iv324.i = phi ptr [ %scevgep325.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv290.i, %B294.endif.us.us.i ]
-  %lsr.iv319.i = phi ptr [ %scevgep320.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv317.i, %B294.endif.us.us.i ]
-  %lsr.iv307.i = phi i64 [ %lsr.iv.next308.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv306.i, %B294.endif.us.us.i ]
-  %lsr.iv296.i = phi ptr [ %scevgep297.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ %lsr.iv.i, %B294.endif.us.us.i ]
-  %.360209215.us.us.us.us.i = phi i64 [ %.367.us.us.us.us.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i ], [ 0, %B294.endif.us.us.i ]
-  br i1 %17, label %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i, label %B360.us.us.us.us.us.i
+B68.B34.loopexit_crit_edge.us.i.loopexit.us.1.i:  ; preds = %B70.us.epil.i.us.1.i
+  br i1 %36, label %B362.endif.us.i, label %B36.endif.us.i.us.2.i
 
-B360.us.us.us.us.us.i:                            ; preds = %B326.endif.us.us.us.us.i, %B360.us.us.us.us.us.i
-  %lsr.iv309.i = phi i64 [ %lsr.iv.next310.i, %B360.us.us.us.us.us.i ], [ %lsr.iv307.i, %B326.endif.us.us.us.us.i ]
-  %.481200202.us.us.us.us.us.i = phi i64 [ %.488.us.us.us.us.us.3.i, %B360.us.us.us.us.us.i ], [ 0, %B326.endif.us.us.us.us.i ]
-  %28 = shl i64 %.481200202.us.us.us.us.us.i, 3
-  %scevgep303.i = getelementptr i8, ptr %lsr.iv296.i, i64 %28
-  %scevgep304.i = getelementptr i8, ptr %scevgep303.i, i64 -24
-  %.527.us.us.us.us.us.i = load double, ptr %scevgep304.i, align 8
-  %scevgep316.i = getelementptr i8, ptr %invariant.gep.i, i64 %lsr.iv309.i
-  store double %.527.us.us.us.us.us.i, ptr %scevgep316.i, align 8
-  %scevgep302.i = getelementptr i8, ptr %scevgep303.i, i64 -16
-  %.527.us.us.us.us.us.1.i = load double, ptr %scevgep302.i, align 8
-  %scevgep315.i = getelementptr i8, ptr %scevgep314.i, i64 %lsr.iv309.i
-  store double %.527.us.us.us.us.us.1.i, ptr %scevgep315.i, align 8
-  %scevgep300.i = getelementptr i8, ptr %scevgep303.i, i64 -8
-  %.527.us.us.us.us.us.2.i = load double, ptr %scevgep300.i, align 8
-  %scevgep313.i = getelementptr i8, ptr %scevgep312.i, i64 %lsr.iv309.i
-  store double %.527.us.us.us.us.us.2.i, ptr %scevgep313.i, align 8
-  %.488.us.us.us.us.us.3.i = add nuw nsw i64 %.481200202.us.us.us.us.us.i, 4
-  %.527.us.us.us.us.us.3.i = load double, ptr %scevgep303.i, align 8
-  %scevgep311.i = getelementptr i8, ptr %scevgep305.i, i64 %lsr.iv309.i
-  store double %.527.us.us.us.us.us.3.i, ptr %scevgep311.i, align 8
-  %lsr.iv.next310.i = add i64 %lsr.iv309.i, %10
-  %niter261.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.488.us.us.us.us.us.3.i
-  br i1 %niter261.ncmp.3.i, label %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i, label %B360.us.us.us.us.us.i
+B36.endif.us.i.us.2.i:                            ; preds = %B68.B34.loopexit_crit_edge.us.i.loopexit.us.1.i
+  %scevgep10.i56.us.1.i = getelementptr i8, ptr %gep.us.i, i64 16
+  br label %B70.us.epil.i.us.2.i
 
-B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i: ; preds = %B360.us.us.us.us.us.i, %B326.endif.us.us.us.us.i
-  %.481200202.us.us.us.us.us.unr.i = phi i64 [ 0, %B326.endif.us.us.us.us.i ], [ %unroll_iter.i, %B360.us.us.us.us.us.i ]
-  br i1 %18, label %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i, label %B360.us.us.us.us.us.epil.preheader.i
+B70.us.epil.i.us.2.i:                             ; preds = %B70.us.epil.i.us.2.i, %B36.endif.us.i.us.2.i
+  %lsr.iv17.i.us.2.i = phi ptr [ %scevgep10.i56.us.1.i, %B36.endif.us.i.us.2.i ], [ %scevgep18.i.us.2.i, %B70.us.epil.i.us.2.i ]
+  %epil.iter.i.us.2.i = phi i64 [ 0, %B36.endif.us.i.us.2.i ], [ %epil.iter.next.i.us.2.i, %B70.us.epil.i.us.2.i ]
+  %46 = shl nuw nsw i64 %epil.iter.i.us.2.i, 3
+  %scevgep196.i = getelementptr i8, ptr %lsr.iv194.i, i64 %46
+  %.271.us.epil.i.us.2.i = load double, ptr %scevgep196.i, align 8
+  store double %.271.us.epil.i.us.2.i, ptr %lsr.iv17.i.us.2.i, align 8
+  %epil.iter.next.i.us.2.i = add nuw nsw i64 %epil.iter.i.us.2.i, 1
+  %scevgep18.i.us.2.i = getelementptr i8, ptr %lsr.iv17.i.us.2.i, i64 %3
+  %epil.iter.cmp.not.i.us.2.i = icmp eq i64 %xtraiter.i50.i, %epil.iter.next.i.us.2.i
+  br i1 %epil.iter.cmp.not.i.us.2.i, label %B362.endif.us.i, label %B70.us.epil.i.us.2.i
 
-B360.us.us.us.us.us.epil.preheader.i:             ; preds = %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i
-  %29 = mul i64 %.481200202.us.us.us.us.us.unr.i, %6
-  %scevgep321.i = getelementptr i8, ptr %lsr.iv319.i, i64 %29
-  %30 = shl i64 %.481200202.us.us.us.us.us.unr.i, 3
-  %scevgep326.i = getelementptr i8, ptr %lsr.iv324.i, i64 %30
-  br label %B360.us.us.us.us.us.epil.i
+B36.endif.us.i.i:                                 ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B36.endif.us.i.preheader.i
+  %lsr.iv185.i = phi ptr [ %lsr.iv183.i, %B36.endif.us.i.preheader.i ], [ %scevgep186.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv19.i.i = phi ptr [ %42, %B36.endif.us.i.preheader.i ], [ %scevgep20.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv9.i.i = phi ptr [ %gep.us.i, %B36.endif.us.i.preheader.i ], [ %scevgep10.i56.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv.i52.i = phi ptr [ %gep131.i, %B36.endif.us.i.preheader.i ], [ %scevgep1.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %.1109399.us.i.i = phi i64 [ 0, %B36.endif.us.i.preheader.i ], [ %.117.us.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  br i1 %31, label %B70.us.i.epil.i, label %B70.us.i.i
 
-B360.us.us.us.us.us.epil.i:                       ; preds = %B360.us.us.us.us.us.epil.i, %B360.us.us.us.us.us.epil.preheader.i
-  %lsr.iv322.i = phi ptr [ %scevgep321.i, %B360.us.us.us.us.us.epil.preheader.i ], [ %scevgep323.i, %B360.us.us.us.us.us.epil.i ]
-  %epil.iter258.i = phi i64 [ 0, %B360.us.us.us.us.us.epil.preheader.i ], [ %epil.iter258.next.i, %B360.us.us.us.us.us.epil.i ]
-  %31 = shl nuw nsw i64 %epil.iter258.i, 3
-  %scevgep327.i = getelementptr i8, ptr %scevgep326.i, i64 %31
-  %.527.us.us.us.us.us.epil.i = load double, ptr %scevgep327.i, align 8
-  store double %.527.us.us.us.us.us.epil.i, ptr %lsr.iv322.i, align 8
-  %epil.iter258.next.i = add nuw nsw i64 %epil.iter258.i, 1
-  %scevgep323.i = getelementptr i8, ptr %lsr.iv322.i, i64 %6
-  %epil.iter258.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter258.next.i
-  br i1 %epil.iter258.cmp.not.i, label %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i, label %B360.us.us.us.us.us.epil.i
+B70.us.i.i:                                       ; preds = %B36.endif.us.i.i, %B70.us.i.i
+  %lsr.iv173.i = phi i64 [ %lsr.iv.next174.i, %B70.us.i.i ], [ %unroll_iter154.i, %B36.endif.us.i.i ]
+  %lsr.iv161.i = phi i64 [ %lsr.iv.next.i, %B70.us.i.i ], [ 0, %B36.endif.us.i.i ]
+  %lsr.iv11.i.i = phi ptr [ %scevgep181.i, %B70.us.i.i ], [ %lsr.iv9.i.i, %B36.endif.us.i.i ]
+  %scevgep168.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %lsr.iv161.i
+  %scevgep169.i = getelementptr i8, ptr %scevgep168.i, i64 24
+  %.271.us.i.i = load double, ptr %scevgep168.i, align 8
+  store double %.271.us.i.i, ptr %lsr.iv11.i.i, align 8
+  %scevgep172.i = getelementptr i8, ptr %scevgep168.i, i64 8
+  %.271.us.1.i.i = load double, ptr %scevgep172.i, align 8
+  %sunkaddr23.i.i = getelementptr i8, ptr %lsr.iv11.i.i, i64 %3
+  store double %.271.us.1.i.i, ptr %sunkaddr23.i.i, align 8
+  %scevgep171.i = getelementptr i8, ptr %scevgep168.i, i64 16
+  %.271.us.2.i.i = load double, ptr %scevgep171.i, align 8
+  %scevgep175.i = getelementptr i8, ptr %sunkaddr23.i.i, i64 %3
+  store double %.271.us.2.i.i, ptr %scevgep175.i, align 8
+  %.271.us.3.i.i = load double, ptr %scevgep169.i, align 8
+  %scevgep176.i = getelementptr i8, ptr %scevgep175.i, i64 %3
+  store double %.271.us.3.i.i, ptr %scevgep176.i, align 8
+  %scevgep163.i = getelementptr i8, ptr %scevgep168.i, i64 56
+  %scevgep167.i = getelementptr i8, ptr %scevgep168.i, i64 32
+  %.271.us.i.1.i = load double, ptr %scevgep167.i, align 8
+  %scevgep177.i = getelementptr i8, ptr %scevgep176.i, i64 %3
+  store double %.271.us.i.1.i, ptr %scevgep177.i, align 8
+  %scevgep166.i = getelementptr i8, ptr %scevgep168.i, i64 40
+  %.271.us.1.i.1.i = load double, ptr %scevgep166.i, align 8
+  %scevgep178.i = getelementptr i8, ptr %scevgep177.i, i64 %3
+  store double %.271.us.1.i.1.i, ptr %scevgep178.i, align 8
+  %scevgep165.i = getelementptr i8, ptr %scevgep168.i, i64 48
+  %.271.us.2.i.1.i = load double, ptr %scevgep165.i, align 8
+  %scevgep179.i = getelementptr i8, ptr %scevgep178.i, i64 %3
+  store double %.271.us.2.i.1.i, ptr %scevgep179.i, align 8
+  %.271.us.3.i.1.i = load double, ptr %scevgep163.i, align 8
+  %scevgep180.i = getelementptr i8, ptr %scevgep179.i, i64 %3
+  store double %.271.us.3.i.1.i, ptr %scevgep180.i, align 8
+  %lsr.iv.next.i = add i64 %lsr.iv161.i, 64
+  %lsr.iv.next174.i = add i64 %lsr.iv173.i, -2
+  %niter155.ncmp.1.i = icmp eq i64 %lsr.iv.next174.i, 0
+  %scevgep181.i = getelementptr i8, ptr %scevgep180.i, i64 %3
+  br i1 %niter155.ncmp.1.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, label %B70.us.i.i
 
-B358.B324.loopexit_crit_edge.split.us.us.us.us.us.i: ; preds = %B360.us.us.us.us.us.epil.i, %B358.B324.loopexit_crit_edge.split.us.us.us.us.us.unr-lcssa.i
-  %.367.us.us.us.us.i = add nuw nsw i64 %.360209215.us.us.us.us.i, 1
-  %scevgep297.i = getelementptr i8, ptr %lsr.iv296.i, i64 %6
-  %lsr.iv.next308.i = add i64 %lsr.iv307.i, 8
-  %scevgep320.i = getelementptr i8, ptr %lsr.iv319.i, i64 8
-  %scevgep325.i = getelementptr i8, ptr %lsr.iv324.i, i64 %6
-  %exitcond490.not.i = icmp eq i64 %.20.fr.i, %.367.us.us.us.us.i
-  br i1 %exitcond490.not.i, label %B324.B494_crit_edge.split.us.us.us.i, label %B326.endif.us.us.us.us.i
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i: ; preds = %B70.us.i.i
+  %scevgep12.i.i = getelementptr i8, ptr %lsr.iv11.i.i, i64 %5
+  %scevgep12.i.1.i = getelementptr i8, ptr %scevgep12.i.i, i64 %5
+  br i1 %34, label %B70.us.i.epil.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.i
 
-B0.split.i:                                       ; preds = %0
-  %32 = icmp slt i64 %.73.i, 1
-  br i1 %.27.i, label %B218.us321.preheader.i, label %B218.preheader.i
+B70.us.i.epil.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i, %B36.endif.us.i.i
+  %.2318789.us.i.unr4.i = phi i64 [ %lsr.iv.next.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ 0, %B36.endif.us.i.i ]
+  %lsr.iv11.i.unr3.i = phi ptr [ %scevgep12.i.1.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i ], [ %lsr.iv9.i.i, %B36.endif.us.i.i ]
+  %scevgep7.i53.epil.i = getelementptr i8, ptr %lsr.iv.i52.i, i64 %.2318789.us.i.unr4.i
+  %scevgep8.i54.epil.i = getelementptr i8, ptr %scevgep7.i53.epil.i, i64 -24
+  %.271.us.i.epil.i = load double, ptr %scevgep8.i54.epil.i, align 8
+  store double %.271.us.i.epil.i, ptr %lsr.iv11.i.unr3.i, align 8
+  %scevgep6.i55.epil.i = getelementptr i8, ptr %scevgep7.i53.epil.i, i64 -16
+  %.271.us.1.i.epil.i = load double, ptr %scevgep6.i55.epil.i, align 8
+  %sunkaddr23.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %3
+  store double %.271.us.1.i.epil.i, ptr %sunkaddr23.i.epil.i, align 8
+  %scevgep4.i.epil.i = getelementptr i8, ptr %scevgep7.i53.epil.i, i64 -8
+  %.271.us.2.i.epil.i = load double, ptr %scevgep4.i.epil.i, align 8
+  %scevgep14.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %6
+  store double %.271.us.2.i.epil.i, ptr %scevgep14.i.epil.i, align 8
+  %.271.us.3.i.epil.i = load double, ptr %scevgep7.i53.epil.i, align 8
+  %scevgep13.i.epil.i = getelementptr i8, ptr %lsr.iv11.i.unr3.i, i64 %4
+  store double %.271.us.3.i.epil.i, ptr %scevgep13.i.epil.i, align 8
+  br label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.i
 
-B218.preheader.i:                                 ; preds = %B0.split.i
-  br i1 %32, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.peel.i
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.i: ; preds = %B70.us.i.epil.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.unr-lcssa.i
+  br i1 %32, label %B68.B34.loopexit_crit_edge.us.i.i, label %B70.us.epil.preheader.i.i
 
-B220.peel.i:                                      ; preds = %B218.preheader.i
-  %.9440.not.i1.i = icmp slt i64 %.209.i, 1
-  br i1 %.9440.not.i1.i, label %B294.endif.peel.i, label %B48.preheader.i2.i
+B70.us.epil.preheader.i.i:                        ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.i
+  %scevgep16.i.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 %8
+  br label %B70.us.epil.i.i
 
-B48.preheader.i2.i:                               ; preds = %B220.peel.i
-  %xtraiter.i3.i = and i64 %.209.i, 1
-  %lcmp.mod.not.i4.i = icmp eq i64 %xtraiter.i3.i, 0
-  br i1 %lcmp.mod.not.i4.i, label %B48.prol.loopexit.i17.i, label %B48.prol.i7.preheader.i
+B70.us.epil.i.i:                                  ; preds = %B70.us.epil.i.i, %B70.us.epil.preheader.i.i
+  %lsr.iv17.i.i = phi ptr [ %scevgep16.i.i, %B70.us.epil.preheader.i.i ], [ %scevgep18.i.i, %B70.us.epil.i.i ]
+  %epil.iter.i.i = phi i64 [ 0, %B70.us.epil.preheader.i.i ], [ %epil.iter.next.i.i, %B70.us.epil.i.i ]
+  %47 = shl nuw nsw i64 %epil.iter.i.i, 3
+  %scevgep187.i = getelementptr i8, ptr %lsr.iv185.i, i64 %47
+  %.271.us.epil.i.i = load double, ptr %scevgep187.i, align 8
+  store double %.271.us.epil.i.i, ptr %lsr.iv17.i.i, align 8
+  %epil.iter.next.i.i = add nuw nsw i64 %epil.iter.i.i, 1
+  %scevgep18.i.i = getelementptr i8, ptr %lsr.iv17.i.i, i64 %3
+  %epil.iter.cmp.not.i.i = icmp eq i64 %xtraiter.i50.i, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B68.B34.loopexit_crit_edge.us.i.i, label %B70.us.epil.i.i
 
-B48.prol.i7.preheader.i:                          ; preds = %B48.preheader.i2.i
-  %.134.prol.i11.i = load double, ptr %a0, align 8
+B68.B34.loopexit_crit_edge.us.i.i:                ; preds = %B70.us.epil.i.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.loopexit.i
+  %.117.us.i.i = add nuw nsw i64 %.1109399.us.i.i, 1
+  %scevgep1.i.i = getelementptr i8, ptr %lsr.iv.i52.i, i64 %3
+  %scevgep10.i56.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 8
+  %scevgep20.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %3
+  %scevgep186.i = getelementptr i8, ptr %lsr.iv185.i, i64 %3
+  %exitcond109.not.i.i = icmp eq i64 %.117.us.i.i, %.20.i
+  br i1 %exitcond109.not.i.i, label %B362.endif.us.i, label %B36.endif.us.i.i
+
+B362.endif.us.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B70.us.epil.i.us.2.i, %B68.B34.loopexit_crit_edge.us.i.loopexit.us.1.i, %B68.B34.loopexit_crit_edge.us.i.loopexit.us.i, %B36.endif.lr.ph.i.split.us.i, %B290.us.i
+  %.326.us.i = load i64, ptr %.55.i, align 8
+  %gep105.us.i = getelementptr double, ptr %invariant.gep104.i, i64 %.326.us.i
+  %.341.us.i = load i64, ptr %sunkaddr.i, align 8
+  %.348.us.i = getelementptr double, ptr %a2, i64 %.196.us.i
+  %.403.us.i = inttoptr i64 %.341.us.i to ptr
+  tail call void %.403.us.i(ptr nonnull %.25.i, ptr %.345.i, ptr nonnull %.19.i, ptr %gep.us.i, ptr nonnull %.19.i, ptr %.348.us.i, ptr %invariant.gep104.i, ptr nonnull %.55.i, ptr %gep105.us.i, ptr nonnull %.59.i, ptr %a1)
+  %.408.us.i = load i32, ptr %a1, align 4
+  %.410.not.us.i = icmp eq i32 %.408.us.i, 0
+  %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %25
+  %scevgep184.i = getelementptr i8, ptr %lsr.iv183.i, i64 %25
+  %scevgep191.i = getelementptr i8, ptr %lsr.iv190.i, i64 %25
+  %scevgep195.i = getelementptr i8, ptr %lsr.iv194.i, i64 %25
+  br i1 %.410.not.us.i, label %B214.us.i, label %_ZN6nbgrad7kernels6linalg4eighB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B214.i:                                           ; preds = %B362.endif.i, %B214.preheader.i
+  %lsr.iv234.i = phi ptr [ %scevgep233.i, %B214.preheader.i ], [ %scevgep235.i, %B362.endif.i ]
+  %lsr.iv230.i = phi ptr [ %scevgep229.i, %B214.preheader.i ], [ %scevgep231.i, %B362.endif.i ]
+  %lsr.iv223.i = phi ptr [ %scevgep222.i, %B214.preheader.i ], [ %scevgep224.i, %B362.endif.i ]
+  %lsr.iv197.i = phi ptr [ %a0, %B214.preheader.i ], [ %scevgep198.i, %B362.endif.i ]
+  %.159110.i = phi i64 [ 0, %B214.preheader.i ], [ %.166.i, %B362.endif.i ]
+  %exitcond.not.i = icmp eq i64 %.159110.i, %..70.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B216.i
+
+B216.i:                                           ; preds = %B214.i
+  %.166.i = add nuw i64 %.159110.i, 1
+  %.194.i = mul i64 %.159110.i, %.192.i
+  %.196.i = mul nsw i64 %.159110.i, %"$phi76.0.2.0.i"
+  br i1 %14, label %B290.i, label %B48.preheader.i2.i
+
+B48.preheader.i2.i:                               ; preds = %B216.i
+  br i1 %15, label %B48.prol.loopexit.i17.i, label %B48.prol.i7.i
+
+B48.prol.i7.i:                                    ; preds = %B48.preheader.i2.i, %B48.prol.i7.i
+  %lost.2.043.prol.i8.i = phi double [ %.138.prol.i13.i, %B48.prol.i7.i ], [ 0.000000e+00, %B48.preheader.i2.i ]
+  %prol.iter.i9.i = phi i64 [ %prol.iter.next.i14.i, %B48.prol.i7.i ], [ 0, %B48.preheader.i2.i ]
+  %48 = shl nuw nsw i64 %prol.iter.i9.i, 3
+  %scevgep199.i = getelementptr i8, ptr %lsr.iv197.i, i64 %48
+  %.134.prol.i11.i = load double, ptr %scevgep199.i, align 8
   %.136.prol.i12.i = fmul double %.134.prol.i11.i, 0.000000e+00
-  %.138.prol.i13.i = fadd double %.136.prol.i12.i, 0.000000e+00
-  %33 = add nsw i64 %.209.i, -1
+  %.138.prol.i13.i = fadd double %lost.2.043.prol.i8.i, %.136.prol.i12.i
+  %prol.iter.next.i14.i = add nuw nsw i64 %prol.iter.i9.i, 1
+  %prol.iter.cmp.not.i15.i = icmp eq i64 %xtraiter.i.i, %prol.iter.next.i14.i
+  br i1 %prol.iter.cmp.not.i15.i, label %B48.prol.loopexit.loopexit.i16.i, label %B48.prol.i7.i
+
+B48.prol.loopexit.loopexit.i16.i:                 ; preds = %B48.prol.i7.i
+  %49 = add i64 %.194.i, %xtraiter.i.i
   br label %B48.prol.loopexit.i17.i
 
-B48.prol.loopexit.i17.i:                          ; preds = %B48.prol.i7.preheader.i, %B48.preheader.i2.i
-  %lost.2.043.unr.i18.i = phi double [ 0.000000e+00, %B48.preheader.i2.i ], [ %.138.prol.i13.i, %B48.prol.i7.preheader.i ]
-  %.933842.unr.i19.i = phi i64 [ %.209.i, %B48.preheader.i2.i ], [ %33, %B48.prol.i7.preheader.i ]
-  %.1003941.unr.i20.i = phi i64 [ 24, %B48.preheader.i2.i ], [ 32, %B48.prol.i7.preheader.i ]
-  %.138.lcssa.unr.i21.i = phi double [ poison, %B48.preheader.i2.i ], [ %.138.prol.i13.i, %B48.prol.i7.preheader.i ]
-  %34 = icmp samesign ult i64 %.209.i, 4
-  br i1 %34, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, label %B48.preheader.new.i22.i
+B48.prol.loopexit.i17.i:                          ; preds = %B48.prol.loopexit.loopexit.i16.i, %B48.preheader.i2.i
+  %lost.2.043.unr.i18.i = phi double [ 0.000000e+00, %B48.preheader.i2.i ], [ %.138.prol.i13.i, %B48.prol.loopexit.loopexit.i16.i ]
+  %.933842.unr.i19.i = phi i64 [ %.192.i, %B48.preheader.i2.i ], [ %7, %B48.prol.loopexit.loopexit.i16.i ]
+  %.1003941.unr.i20.i = phi i64 [ %.194.i, %B48.preheader.i2.i ], [ %49, %B48.prol.loopexit.loopexit.i16.i ]
+  %.138.lcssa.unr.i21.i = phi double [ poison, %B48.preheader.i2.i ], [ %.138.prol.i13.i, %B48.prol.loopexit.loopexit.i16.i ]
+  br i1 %16, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, label %B48.preheader.new.i22.i
 
 B48.preheader.new.i22.i:                          ; preds = %B48.prol.loopexit.i17.i
-  %35 = add nsw i64 %.933842.unr.i19.i, -1
-  %scevgep.i23.i = getelementptr i8, ptr %a0, i64 %.1003941.unr.i20.i
+  %50 = add nsw i64 %.933842.unr.i19.i, -1
+  %51 = shl i64 %.1003941.unr.i20.i, 3
+  %gep.i = getelementptr i8, ptr %invariant.gep128.i, i64 %51
   br label %B48.i24.i
 
 B48.i24.i:                                        ; preds = %B48.i24.i, %B48.preheader.new.i22.i
-  %lsr.iv5.i25.i = phi ptr [ %scevgep6.i44.i, %B48.i24.i ], [ %scevgep.i23.i, %B48.preheader.new.i22.i ]
-  %lsr.iv.i26.i = phi i64 [ %lsr.iv.next.i43.i, %B48.i24.i ], [ %35, %B48.preheader.new.i22.i ]
+  %lsr.iv5.i25.i = phi ptr [ %scevgep6.i44.i, %B48.i24.i ], [ %gep.i, %B48.preheader.new.i22.i ]
+  %lsr.iv.i26.i = phi i64 [ %lsr.iv.next.i43.i, %B48.i24.i ], [ %50, %B48.preheader.new.i22.i ]
   %lost.2.043.i27.i = phi double [ %.138.3.i42.i, %B48.i24.i ], [ %lost.2.043.unr.i18.i, %B48.preheader.new.i22.i ]
   %scevgep9.i28.i = getelementptr i8, ptr %lsr.iv5.i25.i, i64 -24
   %.134.i29.i = load double, ptr %scevgep9.i28.i, align 8
@@ -43566,265 +43623,189 @@ B48.i24.i:                                        ; preds = %B48.i24.i, %B48.pre
   %lsr.iv.next.i43.i = add i64 %lsr.iv.i26.i, -4
   %scevgep6.i44.i = getelementptr i8, ptr %lsr.iv5.i25.i, i64 32
   %.94.3.i45.i = icmp ult i64 %lsr.iv.next.i43.i, -2
-  br i1 %.94.3.i45.i, label %B48.i24.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i
+  br i1 %.94.3.i45.i, label %B48.i24.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i: ; preds = %B48.i24.i, %B48.prol.loopexit.i17.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i: ; preds = %B48.i24.i, %B48.prol.loopexit.i17.i
   %.138.lcssa.i47.i = phi double [ %.138.lcssa.unr.i21.i, %B48.prol.loopexit.i17.i ], [ %.138.3.i42.i, %B48.i24.i ]
-  %36 = fcmp une double %.138.lcssa.i47.i, 0.000000e+00
-  br i1 %36, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.peel.i
+  %52 = fcmp une double %.138.lcssa.i47.i, 0.000000e+00
+  br i1 %52, label %_ZN6nbgrad7kernels6linalg4eighB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B290.i
 
-B294.endif.peel.i:                                ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, %B220.peel.i
-  %gep247.peel.i = getelementptr double, ptr %invariant.gep246.i, i64 %.56.i
-  %sunkaddr334.i = getelementptr i8, ptr %a3, i64 32
-  %.619.peel.i = load i64, ptr %sunkaddr334.i, align 8
-  %.707.peel.i = inttoptr i64 %.619.peel.i to ptr
-  tail call void %.707.peel.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %3, ptr %.625.i, ptr %a2, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.peel.i, ptr nonnull %.59.i, ptr %a1)
-  %.712.peel.i = load i32, ptr %a1, align 4
-  %.714.not.peel.i = icmp eq i32 %.712.peel.i, 0
-  br i1 %.714.not.peel.i, label %B218.preheader224.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+B290.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, %B216.i
+  br i1 %17, label %B362.endif.i, label %B36.endif.lr.ph.i58.i
 
-B218.preheader224.i:                              ; preds = %B294.endif.peel.i
-  %invariant.gep228.i = getelementptr i8, ptr %a0, i64 24
-  %37 = add nsw i64 %.209.i, -1
-  %38 = and i64 %.209.i, 1
-  %39 = icmp eq i64 %38, 0
-  %40 = icmp samesign ult i64 %.209.i, 4
-  br label %B218.i
+B36.endif.lr.ph.i58.i:                            ; preds = %B290.i
+  br i1 %18, label %B36.endif.lr.ph.i58.split.us.i, label %B36.endif.us.i62.preheader.i
 
-B218.us321.preheader.i:                           ; preds = %B0.split.i
-  br i1 %32, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.us327.peel.i
+B36.endif.us.i62.preheader.i:                     ; preds = %B36.endif.lr.ph.i58.i
+  %53 = getelementptr double, ptr %a0, i64 %.194.i
+  %54 = shl i64 %.194.i, 3
+  %gep127.i = getelementptr i8, ptr %invariant.gep128.i, i64 %54
+  br label %B36.endif.us.i62.i
 
-B220.us327.peel.i:                                ; preds = %B218.us321.preheader.i
-  %.9440.not.i50.i = icmp slt i64 %.209.i, 1
-  br i1 %.9440.not.i50.i, label %B294.endif.us336.peel.i, label %B48.preheader.i51.i
+B36.endif.lr.ph.i58.split.us.i:                   ; preds = %B36.endif.lr.ph.i58.i
+  br i1 %20, label %B362.endif.i, label %B70.us.epil.i94.us.i
 
-B48.preheader.i51.i:                              ; preds = %B220.us327.peel.i
-  %xtraiter.i52.i = and i64 %.209.i, 1
-  %lcmp.mod.not.i53.i = icmp eq i64 %xtraiter.i52.i, 0
-  br i1 %lcmp.mod.not.i53.i, label %B48.prol.loopexit.i66.i, label %B48.prol.i56.preheader.i
+B70.us.epil.i94.us.i:                             ; preds = %B36.endif.lr.ph.i58.split.us.i, %B70.us.epil.i94.us.i
+  %lsr.iv17.i95.us.i = phi ptr [ %scevgep18.i100.us.i, %B70.us.epil.i94.us.i ], [ %.282.i, %B36.endif.lr.ph.i58.split.us.i ]
+  %epil.iter.i96.us.i = phi i64 [ %epil.iter.next.i99.us.i, %B70.us.epil.i94.us.i ], [ 0, %B36.endif.lr.ph.i58.split.us.i ]
+  %55 = shl nuw nsw i64 %epil.iter.i96.us.i, 3
+  %scevgep228.i = getelementptr i8, ptr %lsr.iv197.i, i64 %55
+  %.271.us.epil.i98.us.i = load double, ptr %scevgep228.i, align 8
+  store double %.271.us.epil.i98.us.i, ptr %lsr.iv17.i95.us.i, align 8
+  %epil.iter.next.i99.us.i = add nuw nsw i64 %epil.iter.i96.us.i, 1
+  %scevgep18.i100.us.i = getelementptr i8, ptr %lsr.iv17.i95.us.i, i64 %3
+  %epil.iter.cmp.not.i101.us.i = icmp eq i64 %xtraiter.i50.i, %epil.iter.next.i99.us.i
+  br i1 %epil.iter.cmp.not.i101.us.i, label %B68.B34.loopexit_crit_edge.us.i102.loopexit.us.i, label %B70.us.epil.i94.us.i
 
-B48.prol.i56.preheader.i:                         ; preds = %B48.preheader.i51.i
-  %.134.prol.i60.i = load double, ptr %a0, align 8
-  %.136.prol.i61.i = fmul double %.134.prol.i60.i, 0.000000e+00
-  %.138.prol.i62.i = fadd double %.136.prol.i61.i, 0.000000e+00
-  %41 = add nsw i64 %.209.i, -1
-  br label %B48.prol.loopexit.i66.i
+B68.B34.loopexit_crit_edge.us.i102.loopexit.us.i: ; preds = %B70.us.epil.i94.us.i
+  br i1 %23, label %B362.endif.i, label %B70.us.epil.i94.us.1.i
 
-B48.prol.loopexit.i66.i:                          ; preds = %B48.prol.i56.preheader.i, %B48.preheader.i51.i
-  %lost.2.043.unr.i67.i = phi double [ 0.000000e+00, %B48.preheader.i51.i ], [ %.138.prol.i62.i, %B48.prol.i56.preheader.i ]
-  %.933842.unr.i68.i = phi i64 [ %.209.i, %B48.preheader.i51.i ], [ %41, %B48.prol.i56.preheader.i ]
-  %.1003941.unr.i69.i = phi i64 [ 24, %B48.preheader.i51.i ], [ 32, %B48.prol.i56.preheader.i ]
-  %.138.lcssa.unr.i70.i = phi double [ poison, %B48.preheader.i51.i ], [ %.138.prol.i62.i, %B48.prol.i56.preheader.i ]
-  %42 = icmp samesign ult i64 %.209.i, 4
-  br i1 %42, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i, label %B48.preheader.new.i71.i
+B70.us.epil.i94.us.1.i:                           ; preds = %B68.B34.loopexit_crit_edge.us.i102.loopexit.us.i, %B70.us.epil.i94.us.1.i
+  %lsr.iv17.i95.us.1.i = phi ptr [ %scevgep18.i100.us.1.i, %B70.us.epil.i94.us.1.i ], [ %scevgep10.i105.us.i, %B68.B34.loopexit_crit_edge.us.i102.loopexit.us.i ]
+  %epil.iter.i96.us.1.i = phi i64 [ %epil.iter.next.i99.us.1.i, %B70.us.epil.i94.us.1.i ], [ 0, %B68.B34.loopexit_crit_edge.us.i102.loopexit.us.i ]
+  %56 = shl nuw nsw i64 %epil.iter.i96.us.1.i, 3
+  %scevgep232.i = getelementptr i8, ptr %lsr.iv230.i, i64 %56
+  %.271.us.epil.i98.us.1.i = load double, ptr %scevgep232.i, align 8
+  store double %.271.us.epil.i98.us.1.i, ptr %lsr.iv17.i95.us.1.i, align 8
+  %epil.iter.next.i99.us.1.i = add nuw nsw i64 %epil.iter.i96.us.1.i, 1
+  %scevgep18.i100.us.1.i = getelementptr i8, ptr %lsr.iv17.i95.us.1.i, i64 %3
+  %epil.iter.cmp.not.i101.us.1.i = icmp eq i64 %xtraiter.i50.i, %epil.iter.next.i99.us.1.i
+  br i1 %epil.iter.cmp.not.i101.us.1.i, label %B68.B34.loopexit_crit_edge.us.i102.loopexit.us.1.i, label %B70.us.epil.i94.us.1.i
 
-B48.preheader.new.i71.i:                          ; preds = %B48.prol.loopexit.i66.i
-  %43 = add nsw i64 %.933842.unr.i68.i, -1
-  %scevgep.i72.i = getelementptr i8, ptr %a0, i64 %.1003941.unr.i69.i
-  br label %B48.i73.i
+B68.B34.loopexit_crit_edge.us.i102.loopexit.us.1.i: ; preds = %B70.us.epil.i94.us.1.i
+  br i1 %24, label %B362.endif.i, label %B70.us.epil.i94.us.2.i
 
-B48.i73.i:                                        ; preds = %B48.i73.i, %B48.preheader.new.i71.i
-  %lsr.iv5.i74.i = phi ptr [ %scevgep6.i93.i, %B48.i73.i ], [ %scevgep.i72.i, %B48.preheader.new.i71.i ]
-  %lsr.iv.i75.i = phi i64 [ %lsr.iv.next.i92.i, %B48.i73.i ], [ %43, %B48.preheader.new.i71.i ]
-  %lost.2.043.i76.i = phi double [ %.138.3.i91.i, %B48.i73.i ], [ %lost.2.043.unr.i67.i, %B48.preheader.new.i71.i ]
-  %scevgep9.i77.i = getelementptr i8, ptr %lsr.iv5.i74.i, i64 -24
-  %.134.i78.i = load double, ptr %scevgep9.i77.i, align 8
-  %.136.i79.i = fmul double %.134.i78.i, 0.000000e+00
-  %.138.i80.i = fadd double %lost.2.043.i76.i, %.136.i79.i
-  %scevgep8.i81.i = getelementptr i8, ptr %lsr.iv5.i74.i, i64 -16
-  %.134.1.i82.i = load double, ptr %scevgep8.i81.i, align 8
-  %.136.1.i83.i = fmul double %.134.1.i82.i, 0.000000e+00
-  %.138.1.i84.i = fadd double %.138.i80.i, %.136.1.i83.i
-  %scevgep7.i85.i = getelementptr i8, ptr %lsr.iv5.i74.i, i64 -8
-  %.134.2.i86.i = load double, ptr %scevgep7.i85.i, align 8
-  %.136.2.i87.i = fmul double %.134.2.i86.i, 0.000000e+00
-  %.138.2.i88.i = fadd double %.138.1.i84.i, %.136.2.i87.i
-  %.134.3.i89.i = load double, ptr %lsr.iv5.i74.i, align 8
-  %.136.3.i90.i = fmul double %.134.3.i89.i, 0.000000e+00
-  %.138.3.i91.i = fadd double %.138.2.i88.i, %.136.3.i90.i
-  %lsr.iv.next.i92.i = add i64 %lsr.iv.i75.i, -4
-  %scevgep6.i93.i = getelementptr i8, ptr %lsr.iv5.i74.i, i64 32
-  %.94.3.i94.i = icmp ult i64 %lsr.iv.next.i92.i, -2
-  br i1 %.94.3.i94.i, label %B48.i73.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i
+B70.us.epil.i94.us.2.i:                           ; preds = %B68.B34.loopexit_crit_edge.us.i102.loopexit.us.1.i, %B70.us.epil.i94.us.2.i
+  %lsr.iv17.i95.us.2.i = phi ptr [ %scevgep18.i100.us.2.i, %B70.us.epil.i94.us.2.i ], [ %scevgep10.i105.us.1.i, %B68.B34.loopexit_crit_edge.us.i102.loopexit.us.1.i ]
+  %epil.iter.i96.us.2.i = phi i64 [ %epil.iter.next.i99.us.2.i, %B70.us.epil.i94.us.2.i ], [ 0, %B68.B34.loopexit_crit_edge.us.i102.loopexit.us.1.i ]
+  %57 = shl nuw nsw i64 %epil.iter.i96.us.2.i, 3
+  %scevgep236.i = getelementptr i8, ptr %lsr.iv234.i, i64 %57
+  %.271.us.epil.i98.us.2.i = load double, ptr %scevgep236.i, align 8
+  store double %.271.us.epil.i98.us.2.i, ptr %lsr.iv17.i95.us.2.i, align 8
+  %epil.iter.next.i99.us.2.i = add nuw nsw i64 %epil.iter.i96.us.2.i, 1
+  %scevgep18.i100.us.2.i = getelementptr i8, ptr %lsr.iv17.i95.us.2.i, i64 %3
+  %epil.iter.cmp.not.i101.us.2.i = icmp eq i64 %xtraiter.i50.i, %epil.iter.next.i99.us.2.i
+  br i1 %epil.iter.cmp.not.i101.us.2.i, label %B362.endif.i, label %B70.us.epil.i94.us.2.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i: ; preds = %B48.i73.i, %B48.prol.loopexit.i66.i
-  %.138.lcssa.i96.i = phi double [ %.138.lcssa.unr.i70.i, %B48.prol.loopexit.i66.i ], [ %.138.3.i91.i, %B48.i73.i ]
-  %44 = fcmp une double %.138.lcssa.i96.i, 0.000000e+00
-  br i1 %44, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.us336.peel.i
+B36.endif.us.i62.i:                               ; preds = %B68.B34.loopexit_crit_edge.us.i102.i, %B36.endif.us.i62.preheader.i
+  %lsr.iv225.i = phi ptr [ %lsr.iv223.i, %B36.endif.us.i62.preheader.i ], [ %scevgep226.i, %B68.B34.loopexit_crit_edge.us.i102.i ]
+  %lsr.iv19.i63.i = phi ptr [ %53, %B36.endif.us.i62.preheader.i ], [ %scevgep20.i106.i, %B68.B34.loopexit_crit_edge.us.i102.i ]
+  %lsr.iv9.i64.i = phi ptr [ %.282.i, %B36.endif.us.i62.preheader.i ], [ %scevgep10.i105.i, %B68.B34.loopexit_crit_edge.us.i102.i ]
+  %lsr.iv.i65.i = phi ptr [ %gep127.i, %B36.endif.us.i62.preheader.i ], [ %scevgep1.i104.i, %B68.B34.loopexit_crit_edge.us.i102.i ]
+  %.1109399.us.i66.i = phi i64 [ 0, %B36.endif.us.i62.preheader.i ], [ %.117.us.i103.i, %B68.B34.loopexit_crit_edge.us.i102.i ]
+  br i1 %19, label %B70.us.i68.epil.i, label %B70.us.i68.i
 
-B294.endif.us336.peel.i:                          ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i, %B220.us327.peel.i
-  %gep247.us339.peel.i = getelementptr double, ptr %invariant.gep246.i, i64 %.56.i
-  %sunkaddr335.i = getelementptr i8, ptr %a3, i64 32
-  %.619.us340.peel.i = load i64, ptr %sunkaddr335.i, align 8
-  %.707.us342.peel.i = inttoptr i64 %.619.us340.peel.i to ptr
-  tail call void %.707.us342.peel.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %invariant.gep.i, ptr %.625.i, ptr %a2, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.us339.peel.i, ptr nonnull %.59.i, ptr %a1)
-  %.712.us343.peel.i = load i32, ptr %a1, align 4
-  %.714.not.us344.peel.i = icmp eq i32 %.712.us343.peel.i, 0
-  br i1 %.714.not.us344.peel.i, label %B218.us321.preheader220.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+B70.us.i68.i:                                     ; preds = %B36.endif.us.i62.i, %B70.us.i68.i
+  %lsr.iv213.i = phi i64 [ %lsr.iv.next214.i, %B70.us.i68.i ], [ %unroll_iter154.i, %B36.endif.us.i62.i ]
+  %lsr.iv200.i = phi i64 [ %lsr.iv.next201.i, %B70.us.i68.i ], [ 0, %B36.endif.us.i62.i ]
+  %lsr.iv11.i69.i = phi ptr [ %scevgep221.i, %B70.us.i68.i ], [ %lsr.iv9.i64.i, %B36.endif.us.i62.i ]
+  %scevgep208.i = getelementptr i8, ptr %lsr.iv19.i63.i, i64 %lsr.iv200.i
+  %scevgep209.i = getelementptr i8, ptr %scevgep208.i, i64 24
+  %.271.us.i73.i = load double, ptr %scevgep208.i, align 8
+  store double %.271.us.i73.i, ptr %lsr.iv11.i69.i, align 8
+  %scevgep212.i = getelementptr i8, ptr %scevgep208.i, i64 8
+  %.271.us.1.i76.i = load double, ptr %scevgep212.i, align 8
+  %sunkaddr23.i78.i = getelementptr i8, ptr %lsr.iv11.i69.i, i64 %3
+  store double %.271.us.1.i76.i, ptr %sunkaddr23.i78.i, align 8
+  %scevgep211.i = getelementptr i8, ptr %scevgep208.i, i64 16
+  %.271.us.2.i81.i = load double, ptr %scevgep211.i, align 8
+  %scevgep215.i = getelementptr i8, ptr %sunkaddr23.i78.i, i64 %3
+  store double %.271.us.2.i81.i, ptr %scevgep215.i, align 8
+  %.271.us.3.i85.i = load double, ptr %scevgep209.i, align 8
+  %scevgep216.i = getelementptr i8, ptr %scevgep215.i, i64 %3
+  store double %.271.us.3.i85.i, ptr %scevgep216.i, align 8
+  %scevgep203.i = getelementptr i8, ptr %scevgep208.i, i64 56
+  %scevgep207.i = getelementptr i8, ptr %scevgep208.i, i64 32
+  %.271.us.i73.1.i = load double, ptr %scevgep207.i, align 8
+  %scevgep217.i = getelementptr i8, ptr %scevgep216.i, i64 %3
+  store double %.271.us.i73.1.i, ptr %scevgep217.i, align 8
+  %scevgep206.i = getelementptr i8, ptr %scevgep208.i, i64 40
+  %.271.us.1.i76.1.i = load double, ptr %scevgep206.i, align 8
+  %scevgep218.i = getelementptr i8, ptr %scevgep217.i, i64 %3
+  store double %.271.us.1.i76.1.i, ptr %scevgep218.i, align 8
+  %scevgep205.i = getelementptr i8, ptr %scevgep208.i, i64 48
+  %.271.us.2.i81.1.i = load double, ptr %scevgep205.i, align 8
+  %scevgep219.i = getelementptr i8, ptr %scevgep218.i, i64 %3
+  store double %.271.us.2.i81.1.i, ptr %scevgep219.i, align 8
+  %.271.us.3.i85.1.i = load double, ptr %scevgep203.i, align 8
+  %scevgep220.i = getelementptr i8, ptr %scevgep219.i, i64 %3
+  store double %.271.us.3.i85.1.i, ptr %scevgep220.i, align 8
+  %lsr.iv.next201.i = add i64 %lsr.iv200.i, 64
+  %lsr.iv.next214.i = add i64 %lsr.iv213.i, -2
+  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next214.i, 0
+  %scevgep221.i = getelementptr i8, ptr %scevgep220.i, i64 %3
+  br i1 %niter.ncmp.1.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i89.loopexit.unr-lcssa.i, label %B70.us.i68.i
 
-B218.us321.preheader220.i:                        ; preds = %B294.endif.us336.peel.i
-  %invariant.gep229.i = getelementptr i8, ptr %a0, i64 24
-  %45 = add nsw i64 %.209.i, -1
-  %46 = and i64 %.209.i, 1
-  %47 = icmp eq i64 %46, 0
-  %48 = icmp samesign ult i64 %.209.i, 4
-  br label %B218.us321.i
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i89.loopexit.unr-lcssa.i: ; preds = %B70.us.i68.i
+  %scevgep12.i87.i = getelementptr i8, ptr %lsr.iv11.i69.i, i64 %5
+  %scevgep12.i87.1.i = getelementptr i8, ptr %scevgep12.i87.i, i64 %5
+  br i1 %22, label %B70.us.i68.epil.i, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i89.loopexit.i
 
-B218.us321.i:                                     ; preds = %B294.endif.us336.i, %B218.us321.preheader220.i
-  %.162251.us324.i = phi i64 [ %.169.us329.i, %B294.endif.us336.i ], [ 1, %B218.us321.preheader220.i ]
-  %exitcond485.not.i = icmp eq i64 %.162251.us324.i, %..73.i
-  br i1 %exitcond485.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.us327.i
+B70.us.i68.epil.i:                                ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i89.loopexit.unr-lcssa.i, %B36.endif.us.i62.i
+  %.2318789.us.i70.unr8.i = phi i64 [ %lsr.iv.next201.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i89.loopexit.unr-lcssa.i ], [ 0, %B36.endif.us.i62.i ]
+  %lsr.iv11.i69.unr7.i = phi ptr [ %scevgep12.i87.1.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i89.loopexit.unr-lcssa.i ], [ %lsr.iv9.i64.i, %B36.endif.us.i62.i ]
+  %scevgep7.i71.epil.i = getelementptr i8, ptr %lsr.iv.i65.i, i64 %.2318789.us.i70.unr8.i
+  %scevgep8.i72.epil.i = getelementptr i8, ptr %scevgep7.i71.epil.i, i64 -24
+  %.271.us.i73.epil.i = load double, ptr %scevgep8.i72.epil.i, align 8
+  store double %.271.us.i73.epil.i, ptr %lsr.iv11.i69.unr7.i, align 8
+  %scevgep6.i75.epil.i = getelementptr i8, ptr %scevgep7.i71.epil.i, i64 -16
+  %.271.us.1.i76.epil.i = load double, ptr %scevgep6.i75.epil.i, align 8
+  %sunkaddr23.i78.epil.i = getelementptr i8, ptr %lsr.iv11.i69.unr7.i, i64 %3
+  store double %.271.us.1.i76.epil.i, ptr %sunkaddr23.i78.epil.i, align 8
+  %scevgep4.i80.epil.i = getelementptr i8, ptr %scevgep7.i71.epil.i, i64 -8
+  %.271.us.2.i81.epil.i = load double, ptr %scevgep4.i80.epil.i, align 8
+  %scevgep14.i82.epil.i = getelementptr i8, ptr %lsr.iv11.i69.unr7.i, i64 %6
+  store double %.271.us.2.i81.epil.i, ptr %scevgep14.i82.epil.i, align 8
+  %.271.us.3.i85.epil.i = load double, ptr %scevgep7.i71.epil.i, align 8
+  %scevgep13.i86.epil.i = getelementptr i8, ptr %lsr.iv11.i69.unr7.i, i64 %4
+  store double %.271.us.3.i85.epil.i, ptr %scevgep13.i86.epil.i, align 8
+  br label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i89.loopexit.i
 
-B220.us327.i:                                     ; preds = %B218.us321.i
-  %.169.us329.i = add nuw i64 %.162251.us324.i, 1
-  %.195.reass.us.i = mul i64 %.162251.us324.i, %.209.i
-  %.199.us330.i = mul nsw i64 %.162251.us324.i, %"$phi76.0.2.0.i"
-  br i1 %.9440.not.i50.i, label %B294.endif.us336.i, label %B48.preheader.i100.i
+B68.B34.loopexit_crit_edge.us.unr-lcssa.i89.loopexit.i: ; preds = %B70.us.i68.epil.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i89.loopexit.unr-lcssa.i
+  br i1 %20, label %B68.B34.loopexit_crit_edge.us.i102.i, label %B70.us.epil.preheader.i91.i
 
-B48.preheader.i100.i:                             ; preds = %B220.us327.i
-  br i1 %47, label %B48.prol.loopexit.i115.i, label %B48.prol.loopexit.loopexit.i114.i
+B70.us.epil.preheader.i91.i:                      ; preds = %B68.B34.loopexit_crit_edge.us.unr-lcssa.i89.loopexit.i
+  %scevgep16.i92.i = getelementptr i8, ptr %lsr.iv9.i64.i, i64 %8
+  br label %B70.us.epil.i94.i
 
-B48.prol.loopexit.loopexit.i114.i:                ; preds = %B48.preheader.i100.i
-  %49 = shl i64 %.195.reass.us.i, 3
-  %scevgep10.i104.i = getelementptr i8, ptr %a0, i64 %49
-  %.134.prol.i109.i = load double, ptr %scevgep10.i104.i, align 8
-  %.136.prol.i110.i = fmul double %.134.prol.i109.i, 0.000000e+00
-  %.138.prol.i111.i = fadd double %.136.prol.i110.i, 0.000000e+00
-  %50 = add i64 %.195.reass.us.i, 1
-  br label %B48.prol.loopexit.i115.i
+B70.us.epil.i94.i:                                ; preds = %B70.us.epil.i94.i, %B70.us.epil.preheader.i91.i
+  %lsr.iv17.i95.i = phi ptr [ %scevgep16.i92.i, %B70.us.epil.preheader.i91.i ], [ %scevgep18.i100.i, %B70.us.epil.i94.i ]
+  %epil.iter.i96.i = phi i64 [ 0, %B70.us.epil.preheader.i91.i ], [ %epil.iter.next.i99.i, %B70.us.epil.i94.i ]
+  %58 = shl nuw nsw i64 %epil.iter.i96.i, 3
+  %scevgep227.i = getelementptr i8, ptr %lsr.iv225.i, i64 %58
+  %.271.us.epil.i98.i = load double, ptr %scevgep227.i, align 8
+  store double %.271.us.epil.i98.i, ptr %lsr.iv17.i95.i, align 8
+  %epil.iter.next.i99.i = add nuw nsw i64 %epil.iter.i96.i, 1
+  %scevgep18.i100.i = getelementptr i8, ptr %lsr.iv17.i95.i, i64 %3
+  %epil.iter.cmp.not.i101.i = icmp eq i64 %xtraiter.i50.i, %epil.iter.next.i99.i
+  br i1 %epil.iter.cmp.not.i101.i, label %B68.B34.loopexit_crit_edge.us.i102.i, label %B70.us.epil.i94.i
 
-B48.prol.loopexit.i115.i:                         ; preds = %B48.prol.loopexit.loopexit.i114.i, %B48.preheader.i100.i
-  %lost.2.043.unr.i116.i = phi double [ 0.000000e+00, %B48.preheader.i100.i ], [ %.138.prol.i111.i, %B48.prol.loopexit.loopexit.i114.i ]
-  %.933842.unr.i117.i = phi i64 [ %.209.i, %B48.preheader.i100.i ], [ %45, %B48.prol.loopexit.loopexit.i114.i ]
-  %.1003941.unr.i118.i = phi i64 [ %.195.reass.us.i, %B48.preheader.i100.i ], [ %50, %B48.prol.loopexit.loopexit.i114.i ]
-  %.138.lcssa.unr.i119.i = phi double [ poison, %B48.preheader.i100.i ], [ %.138.prol.i111.i, %B48.prol.loopexit.loopexit.i114.i ]
-  br i1 %48, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i, label %B48.preheader.new.i120.i
+B68.B34.loopexit_crit_edge.us.i102.i:             ; preds = %B70.us.epil.i94.i, %B68.B34.loopexit_crit_edge.us.unr-lcssa.i89.loopexit.i
+  %.117.us.i103.i = add nuw nsw i64 %.1109399.us.i66.i, 1
+  %scevgep1.i104.i = getelementptr i8, ptr %lsr.iv.i65.i, i64 %3
+  %scevgep10.i105.i = getelementptr i8, ptr %lsr.iv9.i64.i, i64 8
+  %scevgep20.i106.i = getelementptr i8, ptr %lsr.iv19.i63.i, i64 %3
+  %scevgep226.i = getelementptr i8, ptr %lsr.iv225.i, i64 %3
+  %exitcond109.not.i107.i = icmp eq i64 %.117.us.i103.i, %.20.i
+  br i1 %exitcond109.not.i107.i, label %B362.endif.i, label %B36.endif.us.i62.i
 
-B48.preheader.new.i120.i:                         ; preds = %B48.prol.loopexit.i115.i
-  %51 = add nsw i64 %.933842.unr.i117.i, -1
-  %52 = shl i64 %.1003941.unr.i118.i, 3
-  %gep230.i = getelementptr i8, ptr %invariant.gep229.i, i64 %52
-  br label %B48.i122.i
+B362.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i102.i, %B70.us.epil.i94.us.2.i, %B68.B34.loopexit_crit_edge.us.i102.loopexit.us.1.i, %B68.B34.loopexit_crit_edge.us.i102.loopexit.us.i, %B36.endif.lr.ph.i58.split.us.i, %B290.i
+  %.326.i = load i64, ptr %.55.i, align 8
+  %gep105.i = getelementptr double, ptr %invariant.gep104.i, i64 %.326.i
+  %.341.i = load i64, ptr %sunkaddr238.i, align 8
+  %.348.i = getelementptr double, ptr %a2, i64 %.196.i
+  %.403.i = inttoptr i64 %.341.i to ptr
+  tail call void %.403.i(ptr nonnull %.25.i, ptr %.345.i, ptr nonnull %.19.i, ptr %.282.i, ptr nonnull %.19.i, ptr %.348.i, ptr %invariant.gep104.i, ptr nonnull %.55.i, ptr %gep105.i, ptr nonnull %.59.i, ptr %a1)
+  %.408.i = load i32, ptr %a1, align 4
+  %.410.not.i = icmp eq i32 %.408.i, 0
+  %scevgep198.i = getelementptr i8, ptr %lsr.iv197.i, i64 %13
+  %scevgep224.i = getelementptr i8, ptr %lsr.iv223.i, i64 %13
+  %scevgep231.i = getelementptr i8, ptr %lsr.iv230.i, i64 %13
+  %scevgep235.i = getelementptr i8, ptr %lsr.iv234.i, i64 %13
+  br i1 %.410.not.i, label %B214.i, label %_ZN6nbgrad7kernels6linalg4eighB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-B48.i122.i:                                       ; preds = %B48.i122.i, %B48.preheader.new.i120.i
-  %lsr.iv5.i123.i = phi ptr [ %scevgep6.i142.i, %B48.i122.i ], [ %gep230.i, %B48.preheader.new.i120.i ]
-  %lsr.iv.i124.i = phi i64 [ %lsr.iv.next.i141.i, %B48.i122.i ], [ %51, %B48.preheader.new.i120.i ]
-  %lost.2.043.i125.i = phi double [ %.138.3.i140.i, %B48.i122.i ], [ %lost.2.043.unr.i116.i, %B48.preheader.new.i120.i ]
-  %scevgep9.i126.i = getelementptr i8, ptr %lsr.iv5.i123.i, i64 -24
-  %.134.i127.i = load double, ptr %scevgep9.i126.i, align 8
-  %.136.i128.i = fmul double %.134.i127.i, 0.000000e+00
-  %.138.i129.i = fadd double %lost.2.043.i125.i, %.136.i128.i
-  %scevgep8.i130.i = getelementptr i8, ptr %lsr.iv5.i123.i, i64 -16
-  %.134.1.i131.i = load double, ptr %scevgep8.i130.i, align 8
-  %.136.1.i132.i = fmul double %.134.1.i131.i, 0.000000e+00
-  %.138.1.i133.i = fadd double %.138.i129.i, %.136.1.i132.i
-  %scevgep7.i134.i = getelementptr i8, ptr %lsr.iv5.i123.i, i64 -8
-  %.134.2.i135.i = load double, ptr %scevgep7.i134.i, align 8
-  %.136.2.i136.i = fmul double %.134.2.i135.i, 0.000000e+00
-  %.138.2.i137.i = fadd double %.138.1.i133.i, %.136.2.i136.i
-  %.134.3.i138.i = load double, ptr %lsr.iv5.i123.i, align 8
-  %.136.3.i139.i = fmul double %.134.3.i138.i, 0.000000e+00
-  %.138.3.i140.i = fadd double %.138.2.i137.i, %.136.3.i139.i
-  %lsr.iv.next.i141.i = add i64 %lsr.iv.i124.i, -4
-  %scevgep6.i142.i = getelementptr i8, ptr %lsr.iv5.i123.i, i64 32
-  %.94.3.i143.i = icmp ult i64 %lsr.iv.next.i141.i, -2
-  br i1 %.94.3.i143.i, label %B48.i122.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i
-
-_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i: ; preds = %B48.i122.i, %B48.prol.loopexit.i115.i
-  %.138.lcssa.i145.i = phi double [ %.138.lcssa.unr.i119.i, %B48.prol.loopexit.i115.i ], [ %.138.3.i140.i, %B48.i122.i ]
-  %53 = fcmp une double %.138.lcssa.i145.i, 0.000000e+00
-  br i1 %53, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.us336.i
-
-B294.endif.us336.i:                               ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i, %B220.us327.i
-  %gep245.us337.i = getelementptr double, ptr %invariant.gep.i, i64 %.199.us330.i
-  %.606.us338.i = load i64, ptr %.55.i, align 8
-  %gep247.us339.i = getelementptr double, ptr %invariant.gep246.i, i64 %.606.us338.i
-  %.619.us340.i = load i64, ptr %sunkaddr335.i, align 8
-  %.628.us341.i = getelementptr double, ptr %a2, i64 %.199.us330.i
-  %.707.us342.i = inttoptr i64 %.619.us340.i to ptr
-  tail call void %.707.us342.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %gep245.us337.i, ptr %.625.i, ptr %.628.us341.i, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.us339.i, ptr nonnull %.59.i, ptr nonnull %a1)
-  %.712.us343.i = load i32, ptr %a1, align 4
-  %.714.not.us344.i = icmp eq i32 %.712.us343.i, 0
-  br i1 %.714.not.us344.i, label %B218.us321.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
-
-B218.i:                                           ; preds = %B294.endif.i, %B218.preheader224.i
-  %.162251.i = phi i64 [ %.169.i, %B294.endif.i ], [ 1, %B218.preheader224.i ]
-  %exitcond.not.i = icmp eq i64 %.162251.i, %..73.i
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B220.i
-
-B220.i:                                           ; preds = %B218.i
-  %.169.i = add nuw i64 %.162251.i, 1
-  %.195.reass.i = mul i64 %.162251.i, %.209.i
-  %.199.i = mul nsw i64 %.162251.i, %"$phi76.0.2.0.i"
-  br i1 %.9440.not.i1.i, label %B294.endif.i, label %B48.preheader.i149.i
-
-B48.preheader.i149.i:                             ; preds = %B220.i
-  br i1 %39, label %B48.prol.loopexit.i164.i, label %B48.prol.loopexit.loopexit.i163.i
-
-B48.prol.loopexit.loopexit.i163.i:                ; preds = %B48.preheader.i149.i
-  %54 = shl i64 %.195.reass.i, 3
-  %scevgep10.i153.i = getelementptr i8, ptr %a0, i64 %54
-  %.134.prol.i158.i = load double, ptr %scevgep10.i153.i, align 8
-  %.136.prol.i159.i = fmul double %.134.prol.i158.i, 0.000000e+00
-  %.138.prol.i160.i = fadd double %.136.prol.i159.i, 0.000000e+00
-  %55 = add i64 %.195.reass.i, 1
-  br label %B48.prol.loopexit.i164.i
-
-B48.prol.loopexit.i164.i:                         ; preds = %B48.prol.loopexit.loopexit.i163.i, %B48.preheader.i149.i
-  %lost.2.043.unr.i165.i = phi double [ 0.000000e+00, %B48.preheader.i149.i ], [ %.138.prol.i160.i, %B48.prol.loopexit.loopexit.i163.i ]
-  %.933842.unr.i166.i = phi i64 [ %.209.i, %B48.preheader.i149.i ], [ %37, %B48.prol.loopexit.loopexit.i163.i ]
-  %.1003941.unr.i167.i = phi i64 [ %.195.reass.i, %B48.preheader.i149.i ], [ %55, %B48.prol.loopexit.loopexit.i163.i ]
-  %.138.lcssa.unr.i168.i = phi double [ poison, %B48.preheader.i149.i ], [ %.138.prol.i160.i, %B48.prol.loopexit.loopexit.i163.i ]
-  br i1 %40, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i, label %B48.preheader.new.i169.i
-
-B48.preheader.new.i169.i:                         ; preds = %B48.prol.loopexit.i164.i
-  %56 = add nsw i64 %.933842.unr.i166.i, -1
-  %57 = shl i64 %.1003941.unr.i167.i, 3
-  %gep.i = getelementptr i8, ptr %invariant.gep228.i, i64 %57
-  br label %B48.i171.i
-
-B48.i171.i:                                       ; preds = %B48.i171.i, %B48.preheader.new.i169.i
-  %lsr.iv5.i172.i = phi ptr [ %scevgep6.i191.i, %B48.i171.i ], [ %gep.i, %B48.preheader.new.i169.i ]
-  %lsr.iv.i173.i = phi i64 [ %lsr.iv.next.i190.i, %B48.i171.i ], [ %56, %B48.preheader.new.i169.i ]
-  %lost.2.043.i174.i = phi double [ %.138.3.i189.i, %B48.i171.i ], [ %lost.2.043.unr.i165.i, %B48.preheader.new.i169.i ]
-  %scevgep9.i175.i = getelementptr i8, ptr %lsr.iv5.i172.i, i64 -24
-  %.134.i176.i = load double, ptr %scevgep9.i175.i, align 8
-  %.136.i177.i = fmul double %.134.i176.i, 0.000000e+00
-  %.138.i178.i = fadd double %lost.2.043.i174.i, %.136.i177.i
-  %scevgep8.i179.i = getelementptr i8, ptr %lsr.iv5.i172.i, i64 -16
-  %.134.1.i180.i = load double, ptr %scevgep8.i179.i, align 8
-  %.136.1.i181.i = fmul double %.134.1.i180.i, 0.000000e+00
-  %.138.1.i182.i = fadd double %.138.i178.i, %.136.1.i181.i
-  %scevgep7.i183.i = getelementptr i8, ptr %lsr.iv5.i172.i, i64 -8
-  %.134.2.i184.i = load double, ptr %scevgep7.i183.i, align 8
-  %.136.2.i185.i = fmul double %.134.2.i184.i, 0.000000e+00
-  %.138.2.i186.i = fadd double %.138.1.i182.i, %.136.2.i185.i
-  %.134.3.i187.i = load double, ptr %lsr.iv5.i172.i, align 8
-  %.136.3.i188.i = fmul double %.134.3.i187.i, 0.000000e+00
-  %.138.3.i189.i = fadd double %.138.2.i186.i, %.136.3.i188.i
-  %lsr.iv.next.i190.i = add i64 %lsr.iv.i173.i, -4
-  %scevgep6.i191.i = getelementptr i8, ptr %lsr.iv5.i172.i, i64 32
-  %.94.3.i192.i = icmp ult i64 %lsr.iv.next.i190.i, -2
-  br i1 %.94.3.i192.i, label %B48.i171.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i
-
-_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i: ; preds = %B48.i171.i, %B48.prol.loopexit.i164.i
-  %.138.lcssa.i194.i = phi double [ %.138.lcssa.unr.i168.i, %B48.prol.loopexit.i164.i ], [ %.138.3.i189.i, %B48.i171.i ]
-  %58 = fcmp une double %.138.lcssa.i194.i, 0.000000e+00
-  br i1 %58, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B294.endif.i
-
-B294.endif.i:                                     ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i, %B220.i
-  %.606.i = load i64, ptr %.55.i, align 8
-  %gep247.i = getelementptr double, ptr %invariant.gep246.i, i64 %.606.i
-  %.619.i = load i64, ptr %sunkaddr334.i, align 8
-  %.628.i = getelementptr double, ptr %a2, i64 %.199.i
-  %.707.i = inttoptr i64 %.619.i to ptr
-  tail call void %.707.i(ptr nonnull %.25.i, ptr %.623.i, ptr nonnull %.19.i, ptr %3, ptr %.625.i, ptr %.628.i, ptr %invariant.gep246.i, ptr nonnull %.55.i, ptr %gep247.i, ptr nonnull %.59.i, ptr nonnull %a1)
-  %.712.i = load i32, ptr %a1, align 4
-  %.714.not.i = icmp eq i32 %.712.i, 0
-  br i1 %.714.not.i, label %B218.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
-
-_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B218.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i, %B294.endif.i, %B218.us321.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i, %B294.endif.us336.i, %B218.us.us.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B324.B494_crit_edge.split.us.us.us.i, %B218.preheader.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, %B294.endif.peel.i, %B218.us321.preheader.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i, %B294.endif.us336.peel.i
-  %.sink.i = phi i64 [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit98.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i ], [ 1, %B294.endif.peel.i ], [ 1, %B294.endif.us336.peel.i ], [ 0, %B218.preheader.i ], [ 0, %B218.us321.preheader.i ], [ 0, %B218.us.us.i ], [ 1, %B324.B494_crit_edge.split.us.us.us.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ], [ 0, %B218.us321.i ], [ 1, %B294.endif.us336.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit147.i ], [ 0, %B218.i ], [ 1, %B294.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit196.i ]
+_ZN6nbgrad7kernels6linalg4eighB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B214.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, %B362.endif.i, %B214.us.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B362.endif.us.i
+  %.sink.i = phi i64 [ 0, %B214.us.i ], [ 1, %B362.endif.us.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ], [ 0, %B214.i ], [ 1, %B362.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.eig(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -43838,23 +43819,22 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.65.i = shl i64 %.20.i, 1
   %.67.i = add nsw i64 %.57.i, %.65.i
   %.74.i = mul i64 %.20.i, %.20.i
-  %.88.i = getelementptr i8, ptr %a3, i64 24
-  %.90.i = getelementptr i8, ptr %a3, i64 48
-  %.101.i = getelementptr i8, ptr %a3, i64 16
-  %.102.i = load i64, ptr %.101.i, align 8
-  %.185338.not.i = icmp slt i64 %.102.i, 1
-  br i1 %.185338.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v665B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B318.lr.ph.i
+  %.88.i = getelementptr i8, ptr %a3, i64 48
+  %.96.i = getelementptr i8, ptr %a3, i64 24
+  %.97.i = load i64, ptr %.96.i, align 8
+  %.180338.not.i = icmp slt i64 %.97.i, 1
+  br i1 %.180338.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B296.lr.ph.i
 
-B318.lr.ph.i:                                     ; preds = %0
+B296.lr.ph.i:                                     ; preds = %0
   %.26.i = load i64, ptr %.25.i, align 8
   %1 = icmp eq i64 %.26.i, 86
   %.35240.i = add i64 %.20.i, 1
   %.37.i = select i1 %1, i64 %.35240.i, i64 1
-  %.351.i = getelementptr float, ptr %a1, i64 %.57.i
-  %.354.i = getelementptr float, ptr %.351.i, i64 %.20.i
-  %.357.i = getelementptr float, ptr %a1, i64 %.67.i
-  %.370.i = getelementptr i8, ptr %a1, i64 32
-  %.385.i = getelementptr float, ptr %.357.i, i64 %.74.i
+  %.344.i = getelementptr float, ptr %a1, i64 %.57.i
+  %.347.i = getelementptr float, ptr %.344.i, i64 %.20.i
+  %.350.i = getelementptr float, ptr %a1, i64 %.67.i
+  %.363.i = getelementptr i8, ptr %a1, i64 32
+  %.378.i = getelementptr float, ptr %.350.i, i64 %.74.i
   %invariant.gep.i = getelementptr float, ptr %a1, i64 %.20.i
   %"$phi88.0.2.0.i" = mul i64 %.37.i, %.65.i
   %invariant.gep18.i = getelementptr i8, ptr %a0, i64 12
@@ -43900,48 +43880,48 @@ B318.lr.ph.i:                                     ; preds = %0
   %28 = icmp eq i64 %.20.i, 1
   %29 = and i64 %.20.i, 1
   %30 = icmp eq i64 %29, 0
-  %.640.epil.i = getelementptr float, ptr %.351.i, i64 %unroll_iter32.i
-  %.643.epil.i = shl nuw nsw i64 %unroll_iter32.i, 1
-  %.653.epil.i = getelementptr float, ptr %.354.i, i64 %unroll_iter32.i
-  %.828.us.us.epil.i = or i64 %.20.i, 1
-  %.860.us.us.epil.i = mul i64 %.828.us.us.epil.i, %.20.i
-  %invariant.gep13.i = getelementptr float, ptr %.357.i, i64 %unroll_iter32.i
-  br label %B318.i
+  %.631.epil.i = getelementptr float, ptr %.344.i, i64 %unroll_iter32.i
+  %.634.epil.i = shl nuw nsw i64 %unroll_iter32.i, 1
+  %.644.epil.i = getelementptr float, ptr %.347.i, i64 %unroll_iter32.i
+  %.819.us.us.epil.i = or i64 %.20.i, 1
+  %.851.us.us.epil.i = mul i64 %.819.us.us.epil.i, %.20.i
+  %invariant.gep13.i = getelementptr float, ptr %.350.i, i64 %unroll_iter32.i
+  br label %B296.i
 
-B316.loopexit.loopexit29.unr-lcssa.i:             ; preds = %B880.i
-  br i1 %30, label %B316.loopexit.i, label %B880.epil.i
+B294.loopexit.loopexit29.unr-lcssa.i:             ; preds = %B858.i
+  br i1 %30, label %B294.loopexit.i, label %B858.epil.i
 
-B880.epil.i:                                      ; preds = %B880.preheader.i, %B316.loopexit.loopexit29.unr-lcssa.i
-  %.641.epil.i = load float, ptr %.640.epil.i, align 4
-  %.645.epil.i = add nsw i64 %.228.i, %.643.epil.i
-  %.647.epil.i = getelementptr float, ptr %a2, i64 %.645.epil.i
-  store float %.641.epil.i, ptr %.647.epil.i, align 4
-  %.654.epil.i = load float, ptr %.653.epil.i, align 4
-  %.659.epil.i = or disjoint i64 %.645.epil.i, 1
-  %.661.epil.i = getelementptr float, ptr %a2, i64 %.659.epil.i
-  store float %.654.epil.i, ptr %.661.epil.i, align 4
-  br label %B316.loopexit.i
+B858.epil.i:                                      ; preds = %B858.preheader.i, %B294.loopexit.loopexit29.unr-lcssa.i
+  %.632.epil.i = load float, ptr %.631.epil.i, align 4
+  %.636.epil.i = add nsw i64 %.223.i, %.634.epil.i
+  %.638.epil.i = getelementptr float, ptr %a2, i64 %.636.epil.i
+  store float %.632.epil.i, ptr %.638.epil.i, align 4
+  %.645.epil.i = load float, ptr %.644.epil.i, align 4
+  %.650.epil.i = or disjoint i64 %.636.epil.i, 1
+  %.652.epil.i = getelementptr float, ptr %a2, i64 %.650.epil.i
+  store float %.645.epil.i, ptr %.652.epil.i, align 4
+  br label %B294.loopexit.i
 
-B316.loopexit.i:                                  ; preds = %B1228.loopexit.us.i, %B848.endif.i, %B880.epil.i, %B316.loopexit.loopexit29.unr-lcssa.i
+B294.loopexit.i:                                  ; preds = %B1206.loopexit.us.i, %B826.endif.i, %B858.epil.i, %B294.loopexit.loopexit29.unr-lcssa.i
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %9
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %12
   %scevgep83.i = getelementptr i8, ptr %lsr.iv82.i, i64 %12
   %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %12
-  %exitcond382.not.i = icmp eq i64 %.198.i, %.102.i
-  br i1 %exitcond382.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v665B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B318.i
+  %exitcond382.not.i = icmp eq i64 %.193.i, %.97.i
+  br i1 %exitcond382.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B296.i
 
-B318.i:                                           ; preds = %B316.loopexit.i, %B318.lr.ph.i
-  %lsr.iv98.i = phi ptr [ %scevgep97.i, %B318.lr.ph.i ], [ %scevgep99.i, %B316.loopexit.i ]
-  %lsr.iv82.i = phi ptr [ %scevgep81.i, %B318.lr.ph.i ], [ %scevgep83.i, %B316.loopexit.i ]
-  %lsr.iv68.i = phi ptr [ %scevgep67.i, %B318.lr.ph.i ], [ %scevgep69.i, %B316.loopexit.i ]
-  %lsr.iv.i = phi ptr [ %a0, %B318.lr.ph.i ], [ %scevgep.i, %B316.loopexit.i ]
-  %.191312343.i = phi i64 [ 0, %B318.lr.ph.i ], [ %.198.i, %B316.loopexit.i ]
-  %.198.i = add nuw nsw i64 %.191312343.i, 1
-  %.228.i = mul nsw i64 %"$phi88.0.2.0.i", %.191312343.i
-  %.237.i = mul i64 %.191312343.i, %.74.i
-  br i1 %18, label %B388.i, label %B48.preheader.i.i
+B296.i:                                           ; preds = %B294.loopexit.i, %B296.lr.ph.i
+  %lsr.iv98.i = phi ptr [ %scevgep97.i, %B296.lr.ph.i ], [ %scevgep99.i, %B294.loopexit.i ]
+  %lsr.iv82.i = phi ptr [ %scevgep81.i, %B296.lr.ph.i ], [ %scevgep83.i, %B294.loopexit.i ]
+  %lsr.iv68.i = phi ptr [ %scevgep67.i, %B296.lr.ph.i ], [ %scevgep69.i, %B294.loopexit.i ]
+  %lsr.iv.i = phi ptr [ %a0, %B296.lr.ph.i ], [ %scevgep.i, %B294.loopexit.i ]
+  %.186312343.i = phi i64 [ 0, %B296.lr.ph.i ], [ %.193.i, %B294.loopexit.i ]
+  %.193.i = add nuw nsw i64 %.186312343.i, 1
+  %.223.i = mul nsw i64 %"$phi88.0.2.0.i", %.186312343.i
+  %.232.i = mul i64 %.186312343.i, %.74.i
+  br i1 %18, label %B366.i, label %B48.preheader.i.i
 
-B48.preheader.i.i:                                ; preds = %B318.i
+B48.preheader.i.i:                                ; preds = %B296.i
   br i1 %19, label %B48.prol.loopexit.i.i, label %B48.prol.i.i
 
 B48.prol.i.i:                                     ; preds = %B48.preheader.i.i, %B48.prol.i.i
@@ -43958,13 +43938,13 @@ B48.prol.i.i:                                     ; preds = %B48.preheader.i.i, 
   br i1 %prol.iter.cmp.not.i.i, label %B48.prol.loopexit.loopexit.i.i, label %B48.prol.i.i
 
 B48.prol.loopexit.loopexit.i.i:                   ; preds = %B48.prol.i.i
-  %32 = add i64 %.237.i, %xtraiter.i.i
+  %32 = add i64 %.232.i, %xtraiter.i.i
   br label %B48.prol.loopexit.i.i
 
 B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.loopexit.i.i, %B48.preheader.i.i
   %lost.2.043.unr.i.i = phi double [ 0.000000e+00, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
   %.933842.unr.i.i = phi i64 [ %.74.i, %B48.preheader.i.i ], [ %5, %B48.prol.loopexit.loopexit.i.i ]
-  %.1003941.unr.i.i = phi i64 [ %.237.i, %B48.preheader.i.i ], [ %32, %B48.prol.loopexit.loopexit.i.i ]
+  %.1003941.unr.i.i = phi i64 [ %.232.i, %B48.preheader.i.i ], [ %32, %B48.prol.loopexit.loopexit.i.i ]
   %.139.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
   br i1 %20, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
 
@@ -44005,20 +43985,20 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
 _ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.139.lcssa.i.i = phi double [ %.139.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.139.3.i.i, %B48.i.i ]
   %35 = fcmp une double %.139.lcssa.i.i, 0.000000e+00
-  br i1 %35, label %_ZN6nbgrad7kernels6linalg3eigB4v665B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B388.i
+  br i1 %35, label %_ZN6nbgrad7kernels6linalg3eigB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B366.i
 
-B388.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B318.i
-  br i1 %21, label %B388.endif.i, label %B36.endif.lr.ph.i.i
+B366.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B296.i
+  br i1 %21, label %B366.endif.i, label %B36.endif.lr.ph.i.i
 
-B36.endif.lr.ph.i.i:                              ; preds = %B388.i
-  %36 = getelementptr float, ptr %a0, i64 %.237.i
-  %37 = shl i64 %.237.i, 2
+B36.endif.lr.ph.i.i:                              ; preds = %B366.i
+  %36 = getelementptr float, ptr %a0, i64 %.232.i
+  %37 = shl i64 %.232.i, 2
   %gep21.i = getelementptr i8, ptr %invariant.gep18.i, i64 %37
   br label %B36.endif.us.i.i
 
 B36.endif.us.i.i:                                 ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B36.endif.lr.ph.i.i
   %lsr.iv19.i.i = phi ptr [ %36, %B36.endif.lr.ph.i.i ], [ %scevgep20.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
-  %lsr.iv9.i.i = phi ptr [ %.385.i, %B36.endif.lr.ph.i.i ], [ %scevgep10.i7.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv9.i.i = phi ptr [ %.378.i, %B36.endif.lr.ph.i.i ], [ %scevgep10.i7.i, %B68.B34.loopexit_crit_edge.us.i.i ]
   %lsr.iv.i3.i = phi ptr [ %gep21.i, %B36.endif.lr.ph.i.i ], [ %scevgep1.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
   %.1109399.us.i.i = phi i64 [ 0, %B36.endif.lr.ph.i.i ], [ %.117.us.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
   br i1 %22, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i, label %B70.us.i.preheader.i
@@ -44121,155 +44101,155 @@ B68.B34.loopexit_crit_edge.us.i.i:                ; preds = %B70.us.epil.i.i, %B
   %scevgep10.i7.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 4
   %scevgep20.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %2
   %exitcond109.not.i.i = icmp eq i64 %.117.us.i.i, %.20.i
-  br i1 %exitcond109.not.i.i, label %B388.endif.i, label %B36.endif.us.i.i
+  br i1 %exitcond109.not.i.i, label %B366.endif.i, label %B36.endif.us.i.i
 
-B880.i:                                           ; preds = %B880.preheader.i, %B880.i
-  %.601262272.i = phi i64 [ %.608.1.i, %B880.i ], [ 0, %B880.preheader.i ]
-  %41 = shl i64 %.601262272.i, 2
+B858.i:                                           ; preds = %B858.preheader.i, %B858.i
+  %.592262272.i = phi i64 [ %.599.1.i, %B858.i ], [ 0, %B858.preheader.i ]
+  %41 = shl i64 %.592262272.i, 2
   %scevgep65.i = getelementptr i8, ptr %scevgep63.i, i64 %41
   %scevgep66.i = getelementptr i8, ptr %scevgep65.i, i64 -4
-  %.641.i = load float, ptr %scevgep66.i, align 4
-  %42 = shl i64 %.601262272.i, 3
+  %.632.i = load float, ptr %scevgep66.i, align 4
+  %42 = shl i64 %.592262272.i, 3
   %scevgep75.i = getelementptr i8, ptr %lsr.iv68.i, i64 %42
   %scevgep76.i = getelementptr i8, ptr %scevgep75.i, i64 -12
-  store float %.641.i, ptr %scevgep76.i, align 4
+  store float %.632.i, ptr %scevgep76.i, align 4
   %scevgep79.i = getelementptr i8, ptr %scevgep77.i, i64 %41
   %scevgep80.i = getelementptr i8, ptr %scevgep79.i, i64 -4
-  %.654.i = load float, ptr %scevgep80.i, align 4
+  %.645.i = load float, ptr %scevgep80.i, align 4
   %scevgep74.i = getelementptr i8, ptr %scevgep75.i, i64 -8
-  store float %.654.i, ptr %scevgep74.i, align 4
-  %.608.1.i = add nuw i64 %.601262272.i, 2
-  %.641.1.i = load float, ptr %scevgep65.i, align 4
+  store float %.645.i, ptr %scevgep74.i, align 4
+  %.599.1.i = add nuw i64 %.592262272.i, 2
+  %.632.1.i = load float, ptr %scevgep65.i, align 4
   %scevgep72.i = getelementptr i8, ptr %scevgep75.i, i64 -4
-  store float %.641.1.i, ptr %scevgep72.i, align 4
-  %.654.1.i = load float, ptr %scevgep79.i, align 4
-  store float %.654.1.i, ptr %scevgep75.i, align 4
-  %niter33.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.608.1.i
-  br i1 %niter33.ncmp.1.i, label %B316.loopexit.loopexit29.unr-lcssa.i, label %B880.i
+  store float %.632.1.i, ptr %scevgep72.i, align 4
+  %.645.1.i = load float, ptr %scevgep79.i, align 4
+  store float %.645.1.i, ptr %scevgep75.i, align 4
+  %niter33.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.599.1.i
+  br i1 %niter33.ncmp.1.i, label %B294.loopexit.loopexit29.unr-lcssa.i, label %B858.i
 
-B388.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B388.i
-  %.380.i = load i64, ptr %sunkaddr.i, align 8
-  %.472.i = inttoptr i64 %.380.i to ptr
-  tail call void %.472.i(ptr %.90.i, ptr nonnull %.25.i, ptr nonnull %.19.i, ptr %.385.i, ptr %.88.i, ptr %.351.i, ptr %.354.i, ptr %.357.i, ptr %.88.i, ptr %.357.i, ptr %.88.i, ptr %.370.i, ptr nonnull %.55.i, ptr %a1)
-  %.477.i = load i32, ptr %a1, align 4
-  %.479.not.i = icmp eq i32 %.477.i, 0
-  br i1 %.479.not.i, label %B848.endif.i, label %_ZN6nbgrad7kernels6linalg3eigB4v665B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+B366.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B366.i
+  %.373.i = load i64, ptr %sunkaddr.i, align 8
+  %.465.i = inttoptr i64 %.373.i to ptr
+  tail call void %.465.i(ptr %.88.i, ptr nonnull %.25.i, ptr nonnull %.19.i, ptr %.378.i, ptr nonnull %.19.i, ptr %.344.i, ptr %.347.i, ptr %.350.i, ptr nonnull %.19.i, ptr %.350.i, ptr nonnull %.19.i, ptr %.363.i, ptr nonnull %.55.i, ptr %a1)
+  %.470.i = load i32, ptr %a1, align 4
+  %.472.not.i = icmp eq i32 %.470.i, 0
+  br i1 %.472.not.i, label %B826.endif.i, label %_ZN6nbgrad7kernels6linalg3eigB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-B848.endif.i:                                     ; preds = %B388.endif.i
-  br i1 %27, label %B880.lr.ph.i, label %B316.loopexit.i
+B826.endif.i:                                     ; preds = %B366.endif.i
+  br i1 %27, label %B858.lr.ph.i, label %B294.loopexit.i
 
-B880.lr.ph.i:                                     ; preds = %B848.endif.i
-  br i1 %1, label %B880.us.i, label %B880.preheader.i
+B858.lr.ph.i:                                     ; preds = %B826.endif.i
+  br i1 %1, label %B858.us.i, label %B858.preheader.i
 
-B880.preheader.i:                                 ; preds = %B880.lr.ph.i
-  br i1 %28, label %B880.epil.i, label %B880.i
+B858.preheader.i:                                 ; preds = %B858.lr.ph.i
+  br i1 %28, label %B858.epil.i, label %B858.i
 
-B880.us.i:                                        ; preds = %B880.lr.ph.i, %B1228.loopexit.us.i
-  %lsr.iv100.i = phi ptr [ %scevgep101.i, %B1228.loopexit.us.i ], [ %lsr.iv98.i, %B880.lr.ph.i ]
-  %lsr.iv92.i = phi ptr [ %scevgep93.i, %B1228.loopexit.us.i ], [ %scevgep91.i, %B880.lr.ph.i ]
-  %lsr.iv84.i = phi ptr [ %scevgep85.i, %B1228.loopexit.us.i ], [ %lsr.iv82.i, %B880.lr.ph.i ]
-  %.601262272.us.i = phi i64 [ %.608.us.i, %B1228.loopexit.us.i ], [ 0, %B880.lr.ph.i ]
-  %.608.us.i = add nuw nsw i64 %.601262272.us.i, 1
-  %.640.us.i = getelementptr float, ptr %.351.i, i64 %.601262272.us.i
-  %.641.us.i = load float, ptr %.640.us.i, align 4
-  %.643.us.i = shl nuw nsw i64 %.601262272.us.i, 1
-  %.645.us.i = add nsw i64 %.643.us.i, %.228.i
-  %.647.us.i = getelementptr float, ptr %a2, i64 %.645.us.i
-  store float %.641.us.i, ptr %.647.us.i, align 4
-  %.653.us.i = getelementptr float, ptr %.354.i, i64 %.601262272.us.i
-  %.654.us.i = load float, ptr %.653.us.i, align 4
-  %.659.us.i = or disjoint i64 %.645.us.i, 1
-  %.661.us.i = getelementptr float, ptr %a2, i64 %.659.us.i
-  store float %.654.us.i, ptr %.661.us.i, align 4
-  %.677.us.i = fcmp olt float %.654.us.i, 0.000000e+00
-  br i1 %.677.us.i, label %B1048.us.i, label %B1020.thread.us.i
+B858.us.i:                                        ; preds = %B858.lr.ph.i, %B1206.loopexit.us.i
+  %lsr.iv100.i = phi ptr [ %scevgep101.i, %B1206.loopexit.us.i ], [ %lsr.iv98.i, %B858.lr.ph.i ]
+  %lsr.iv92.i = phi ptr [ %scevgep93.i, %B1206.loopexit.us.i ], [ %scevgep91.i, %B858.lr.ph.i ]
+  %lsr.iv84.i = phi ptr [ %scevgep85.i, %B1206.loopexit.us.i ], [ %lsr.iv82.i, %B858.lr.ph.i ]
+  %.592262272.us.i = phi i64 [ %.599.us.i, %B1206.loopexit.us.i ], [ 0, %B858.lr.ph.i ]
+  %.599.us.i = add nuw nsw i64 %.592262272.us.i, 1
+  %.631.us.i = getelementptr float, ptr %.344.i, i64 %.592262272.us.i
+  %.632.us.i = load float, ptr %.631.us.i, align 4
+  %.634.us.i = shl nuw nsw i64 %.592262272.us.i, 1
+  %.636.us.i = add nsw i64 %.634.us.i, %.223.i
+  %.638.us.i = getelementptr float, ptr %a2, i64 %.636.us.i
+  store float %.632.us.i, ptr %.638.us.i, align 4
+  %.644.us.i = getelementptr float, ptr %.347.i, i64 %.592262272.us.i
+  %.645.us.i = load float, ptr %.644.us.i, align 4
+  %.650.us.i = or disjoint i64 %.636.us.i, 1
+  %.652.us.i = getelementptr float, ptr %a2, i64 %.650.us.i
+  store float %.645.us.i, ptr %.652.us.i, align 4
+  %.668.us.i = fcmp olt float %.645.us.i, 0.000000e+00
+  br i1 %.668.us.i, label %B1026.us.i, label %B998.thread.us.i
 
-B1020.thread.us.i:                                ; preds = %B880.us.i
-  %.708220.us.i = fcmp ogt float %.654.us.i, 0.000000e+00
-  br i1 %.708220.us.i, label %B1066.endif.us.i, label %B1066.endif.us.thread.i
+B998.thread.us.i:                                 ; preds = %B858.us.i
+  %.699220.us.i = fcmp ogt float %.645.us.i, 0.000000e+00
+  br i1 %.699220.us.i, label %B1044.endif.us.i, label %B1044.endif.us.thread.i
 
-B1048.us.i:                                       ; preds = %B880.us.i
-  %.684.us.i = add nsw i64 %.601262272.us.i, -1
-  br label %B1066.endif.us.i
+B1026.us.i:                                       ; preds = %B858.us.i
+  %.675.us.i = add nsw i64 %.592262272.us.i, -1
+  br label %B1044.endif.us.i
 
-B1066.endif.us.i:                                 ; preds = %B1048.us.i, %B1020.thread.us.i
-  %.601262272.us.pn.i = phi i64 [ %.601262272.us.i, %B1020.thread.us.i ], [ %.684.us.i, %B1048.us.i ]
-  %"$phi1066.2.3.3.us.i" = phi double [ 1.000000e+00, %B1020.thread.us.i ], [ -1.000000e+00, %B1048.us.i ]
-  %.695218.us.pn.i = mul nsw i64 %.601262272.us.pn.i, %.20.i
-  %.699222.us.i = add nsw i64 %.695218.us.pn.i, %.67.i
-  %43 = getelementptr float, ptr %a1, i64 %.699222.us.i
-  %gep.us.i = getelementptr float, ptr %invariant.gep.i, i64 %.699222.us.i
-  br label %B1100.us278.i
+B1044.endif.us.i:                                 ; preds = %B1026.us.i, %B998.thread.us.i
+  %.592262272.us.pn.i = phi i64 [ %.592262272.us.i, %B998.thread.us.i ], [ %.675.us.i, %B1026.us.i ]
+  %"$phi1044.2.3.3.us.i" = phi double [ 1.000000e+00, %B998.thread.us.i ], [ -1.000000e+00, %B1026.us.i ]
+  %.686218.us.pn.i = mul nsw i64 %.592262272.us.pn.i, %.20.i
+  %.690222.us.i = add nsw i64 %.686218.us.pn.i, %.67.i
+  %43 = getelementptr float, ptr %a1, i64 %.690222.us.i
+  %gep.us.i = getelementptr float, ptr %invariant.gep.i, i64 %.690222.us.i
+  br label %B1078.us278.i
 
-B1066.endif.us.thread.i:                          ; preds = %B1020.thread.us.i
-  %.695218.us.pn392.i = mul nuw nsw i64 %.601262272.us.i, %.20.i
-  br i1 %28, label %B1100.us.us.epil.i, label %B1100.us.us.i
+B1044.endif.us.thread.i:                          ; preds = %B998.thread.us.i
+  %.686218.us.pn392.i = mul nuw nsw i64 %.592262272.us.i, %.20.i
+  br i1 %28, label %B1078.us.us.epil.i, label %B1078.us.us.i
 
-B1100.us278.i:                                    ; preds = %B1100.us278.i, %B1066.endif.us.i
-  %lsr.iv107.i = phi ptr [ %lsr.iv84.i, %B1066.endif.us.i ], [ %scevgep108.i, %B1100.us278.i ]
-  %.821255257.us280.i = phi i64 [ 0, %B1066.endif.us.i ], [ %.828.us282.i, %B1100.us278.i ]
-  %.828.us282.i = add nuw nsw i64 %.821255257.us280.i, 1
-  %44 = shl i64 %.821255257.us280.i, 2
+B1078.us278.i:                                    ; preds = %B1078.us278.i, %B1044.endif.us.i
+  %lsr.iv107.i = phi ptr [ %lsr.iv84.i, %B1044.endif.us.i ], [ %scevgep108.i, %B1078.us278.i ]
+  %.812255257.us280.i = phi i64 [ 0, %B1044.endif.us.i ], [ %.819.us282.i, %B1078.us278.i ]
+  %.819.us282.i = add nuw nsw i64 %.812255257.us280.i, 1
+  %44 = shl i64 %.812255257.us280.i, 2
   %scevgep106.i = getelementptr i8, ptr %43, i64 %44
-  %.874.us289.i = load float, ptr %scevgep106.i, align 4
+  %.865.us289.i = load float, ptr %scevgep106.i, align 4
   %scevgep109.i = getelementptr i8, ptr %lsr.iv107.i, i64 -4
-  store float %.874.us289.i, ptr %scevgep109.i, align 4
+  store float %.865.us289.i, ptr %scevgep109.i, align 4
   %scevgep105.i = getelementptr i8, ptr %gep.us.i, i64 %44
-  %.891.us.i = load float, ptr %scevgep105.i, align 4
-  %.894.us.i = fpext float %.891.us.i to double
-  %.895.us.i = fmul double %"$phi1066.2.3.3.us.i", %.894.us.i
-  %45 = fptrunc double %.895.us.i to float
+  %.882.us.i = load float, ptr %scevgep105.i, align 4
+  %.885.us.i = fpext float %.882.us.i to double
+  %.886.us.i = fmul double %"$phi1044.2.3.3.us.i", %.885.us.i
+  %45 = fptrunc double %.886.us.i to float
   store float %45, ptr %lsr.iv107.i, align 4
   %scevgep108.i = getelementptr i8, ptr %lsr.iv107.i, i64 %sunkaddr24.i.i
-  %exitcond379.not.i = icmp eq i64 %.20.i, %.828.us282.i
-  br i1 %exitcond379.not.i, label %B1228.loopexit.us.i, label %B1100.us278.i
+  %exitcond379.not.i = icmp eq i64 %.20.i, %.819.us282.i
+  br i1 %exitcond379.not.i, label %B1206.loopexit.us.i, label %B1078.us278.i
 
-B1228.loopexit.us.loopexit28.unr-lcssa.i:         ; preds = %B1100.us.us.i
-  br i1 %30, label %B1228.loopexit.us.i, label %B1100.us.us.epil.i
+B1206.loopexit.us.loopexit28.unr-lcssa.i:         ; preds = %B1078.us.us.i
+  br i1 %30, label %B1206.loopexit.us.i, label %B1078.us.us.epil.i
 
-B1100.us.us.epil.i:                               ; preds = %B1228.loopexit.us.loopexit28.unr-lcssa.i, %B1066.endif.us.thread.i
-  %.862.us.us.epil.i = add nsw i64 %.601262272.us.i, %.860.us.us.epil.i
-  %.863.us.us.epil.i = shl nsw i64 %.862.us.us.epil.i, 1
-  %.865.us.us.epil.i = add nsw i64 %.863.us.us.epil.i, %.228.i
-  %gep14.i = getelementptr float, ptr %invariant.gep13.i, i64 %.695218.us.pn392.i
-  %.874.us.us.epil.i = load float, ptr %gep14.i, align 4
-  %.877.us.us.epil.i = getelementptr float, ptr %a2, i64 %.865.us.us.epil.i
-  store float %.874.us.us.epil.i, ptr %.877.us.us.epil.i, align 4
-  %.907.us.us.epil.i = or disjoint i64 %.865.us.us.epil.i, 1
-  %.913.us.us.epil.i = getelementptr float, ptr %a2, i64 %.907.us.us.epil.i
-  store float 0.000000e+00, ptr %.913.us.us.epil.i, align 4
-  br label %B1228.loopexit.us.i
+B1078.us.us.epil.i:                               ; preds = %B1206.loopexit.us.loopexit28.unr-lcssa.i, %B1044.endif.us.thread.i
+  %.853.us.us.epil.i = add nsw i64 %.592262272.us.i, %.851.us.us.epil.i
+  %.854.us.us.epil.i = shl nsw i64 %.853.us.us.epil.i, 1
+  %.856.us.us.epil.i = add nsw i64 %.854.us.us.epil.i, %.223.i
+  %gep14.i = getelementptr float, ptr %invariant.gep13.i, i64 %.686218.us.pn392.i
+  %.865.us.us.epil.i = load float, ptr %gep14.i, align 4
+  %.868.us.us.epil.i = getelementptr float, ptr %a2, i64 %.856.us.us.epil.i
+  store float %.865.us.us.epil.i, ptr %.868.us.us.epil.i, align 4
+  %.898.us.us.epil.i = or disjoint i64 %.856.us.us.epil.i, 1
+  %.904.us.us.epil.i = getelementptr float, ptr %a2, i64 %.898.us.us.epil.i
+  store float 0.000000e+00, ptr %.904.us.us.epil.i, align 4
+  br label %B1206.loopexit.us.i
 
-B1228.loopexit.us.i:                              ; preds = %B1100.us278.i, %B1100.us.us.epil.i, %B1228.loopexit.us.loopexit28.unr-lcssa.i
+B1206.loopexit.us.i:                              ; preds = %B1078.us278.i, %B1078.us.us.epil.i, %B1206.loopexit.us.loopexit28.unr-lcssa.i
   %scevgep85.i = getelementptr i8, ptr %lsr.iv84.i, i64 8
   %scevgep93.i = getelementptr i8, ptr %lsr.iv92.i, i64 %2
   %scevgep101.i = getelementptr i8, ptr %lsr.iv100.i, i64 8
-  %exitcond381.not.i = icmp eq i64 %.20.i, %.608.us.i
-  br i1 %exitcond381.not.i, label %B316.loopexit.i, label %B880.us.i
+  %exitcond381.not.i = icmp eq i64 %.20.i, %.599.us.i
+  br i1 %exitcond381.not.i, label %B294.loopexit.i, label %B858.us.i
 
-B1100.us.us.i:                                    ; preds = %B1066.endif.us.thread.i, %B1100.us.us.i
-  %lsr.iv86.i = phi i64 [ %lsr.iv.next87.i, %B1100.us.us.i ], [ 0, %B1066.endif.us.thread.i ]
-  %.821255257.us.us.i = phi i64 [ %.828.us.us.1.i, %B1100.us.us.i ], [ 0, %B1066.endif.us.thread.i ]
-  %46 = shl i64 %.821255257.us.us.i, 2
+B1078.us.us.i:                                    ; preds = %B1044.endif.us.thread.i, %B1078.us.us.i
+  %lsr.iv86.i = phi i64 [ %lsr.iv.next87.i, %B1078.us.us.i ], [ 0, %B1044.endif.us.thread.i ]
+  %.812255257.us.us.i = phi i64 [ %.819.us.us.1.i, %B1078.us.us.i ], [ 0, %B1044.endif.us.thread.i ]
+  %46 = shl i64 %.812255257.us.us.i, 2
   %scevgep95.i = getelementptr i8, ptr %lsr.iv92.i, i64 %46
   %scevgep96.i = getelementptr i8, ptr %scevgep95.i, i64 -4
-  %.874.us.us.i = load float, ptr %scevgep96.i, align 4
+  %.865.us.us.i = load float, ptr %scevgep96.i, align 4
   %scevgep89.i = getelementptr i8, ptr %lsr.iv84.i, i64 %lsr.iv86.i
   %scevgep90.i = getelementptr i8, ptr %scevgep89.i, i64 -4
-  store float %.874.us.us.i, ptr %scevgep90.i, align 4
+  store float %.865.us.us.i, ptr %scevgep90.i, align 4
   store float 0.000000e+00, ptr %scevgep89.i, align 4
-  %.828.us.us.1.i = add nuw nsw i64 %.821255257.us.us.i, 2
-  %.874.us.us.1.i = load float, ptr %scevgep95.i, align 4
+  %.819.us.us.1.i = add nuw nsw i64 %.812255257.us.us.i, 2
+  %.865.us.us.1.i = load float, ptr %scevgep95.i, align 4
   %scevgep103.i = getelementptr i8, ptr %lsr.iv100.i, i64 %lsr.iv86.i
   %scevgep104.i = getelementptr i8, ptr %scevgep103.i, i64 -4
-  store float %.874.us.us.1.i, ptr %scevgep104.i, align 4
+  store float %.865.us.us.1.i, ptr %scevgep104.i, align 4
   store float 0.000000e+00, ptr %scevgep103.i, align 4
   %lsr.iv.next87.i = add i64 %lsr.iv86.i, %4
-  %niter37.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.828.us.us.1.i
-  br i1 %niter37.ncmp.1.i, label %B1228.loopexit.us.loopexit28.unr-lcssa.i, label %B1100.us.us.i
+  %niter37.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.819.us.us.1.i
+  br i1 %niter37.ncmp.1.i, label %B1206.loopexit.us.loopexit28.unr-lcssa.i, label %B1078.us.us.i
 
-_ZN6nbgrad7kernels6linalg3eigB4v665B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B316.loopexit.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B388.endif.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B316.loopexit.i ], [ 1, %B388.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg3eigB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B294.loopexit.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B366.endif.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B294.loopexit.i ], [ 1, %B366.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.eig(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -44283,23 +44263,22 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.65.i = shl i64 %.20.i, 1
   %.67.i = add nsw i64 %.57.i, %.65.i
   %.74.i = mul i64 %.20.i, %.20.i
-  %.88.i = getelementptr i8, ptr %a3, i64 24
-  %.90.i = getelementptr i8, ptr %a3, i64 48
-  %.101.i = getelementptr i8, ptr %a3, i64 16
-  %.102.i = load i64, ptr %.101.i, align 8
-  %.185338.not.i = icmp slt i64 %.102.i, 1
-  br i1 %.185338.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B318.lr.ph.i
+  %.88.i = getelementptr i8, ptr %a3, i64 48
+  %.96.i = getelementptr i8, ptr %a3, i64 24
+  %.97.i = load i64, ptr %.96.i, align 8
+  %.180338.not.i = icmp slt i64 %.97.i, 1
+  br i1 %.180338.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B296.lr.ph.i
 
-B318.lr.ph.i:                                     ; preds = %0
+B296.lr.ph.i:                                     ; preds = %0
   %.26.i = load i64, ptr %.25.i, align 8
   %1 = icmp eq i64 %.26.i, 86
   %.35240.i = add i64 %.20.i, 1
   %.37.i = select i1 %1, i64 %.35240.i, i64 1
-  %.351.i = getelementptr double, ptr %a1, i64 %.57.i
-  %.354.i = getelementptr double, ptr %.351.i, i64 %.20.i
-  %.357.i = getelementptr double, ptr %a1, i64 %.67.i
-  %.370.i = getelementptr i8, ptr %a1, i64 64
-  %.385.i = getelementptr double, ptr %.357.i, i64 %.74.i
+  %.344.i = getelementptr double, ptr %a1, i64 %.57.i
+  %.347.i = getelementptr double, ptr %.344.i, i64 %.20.i
+  %.350.i = getelementptr double, ptr %a1, i64 %.67.i
+  %.363.i = getelementptr i8, ptr %a1, i64 64
+  %.378.i = getelementptr double, ptr %.350.i, i64 %.74.i
   %invariant.gep.i = getelementptr double, ptr %a1, i64 %.20.i
   %"$phi88.0.2.0.i" = mul i64 %.37.i, %.65.i
   %invariant.gep18.i = getelementptr i8, ptr %a0, i64 24
@@ -44343,50 +44322,50 @@ B318.lr.ph.i:                                     ; preds = %0
   %28 = icmp eq i64 %.20.i, 1
   %29 = and i64 %.20.i, 1
   %30 = icmp eq i64 %29, 0
-  %.640.epil.i = getelementptr double, ptr %.351.i, i64 %unroll_iter32.i
-  %.643.epil.i = shl nuw nsw i64 %unroll_iter32.i, 1
-  %.653.epil.i = getelementptr double, ptr %.354.i, i64 %unroll_iter32.i
-  %.825.us.us.epil.i = or i64 %.20.i, 1
-  %.857.us.us.epil.i = mul i64 %.825.us.us.epil.i, %.20.i
-  %invariant.gep15.i = getelementptr double, ptr %.357.i, i64 %unroll_iter32.i
+  %.631.epil.i = getelementptr double, ptr %.344.i, i64 %unroll_iter32.i
+  %.634.epil.i = shl nuw nsw i64 %unroll_iter32.i, 1
+  %.644.epil.i = getelementptr double, ptr %.347.i, i64 %unroll_iter32.i
+  %.816.us.us.epil.i = or i64 %.20.i, 1
+  %.848.us.us.epil.i = mul i64 %.816.us.us.epil.i, %.20.i
+  %invariant.gep15.i = getelementptr double, ptr %.350.i, i64 %unroll_iter32.i
   %invariant.gep17.i = getelementptr double, ptr %a1, i64 %unroll_iter32.i
   %invariant.gep19.i = getelementptr double, ptr %invariant.gep.i, i64 %unroll_iter32.i
-  br label %B318.i
+  br label %B296.i
 
-B316.loopexit.loopexit29.unr-lcssa.i:             ; preds = %B880.i
-  br i1 %30, label %B316.loopexit.i, label %B880.epil.i
+B294.loopexit.loopexit29.unr-lcssa.i:             ; preds = %B858.i
+  br i1 %30, label %B294.loopexit.i, label %B858.epil.i
 
-B880.epil.i:                                      ; preds = %B880.preheader.i, %B316.loopexit.loopexit29.unr-lcssa.i
-  %.641.epil.i = load double, ptr %.640.epil.i, align 8
-  %.645.epil.i = add nsw i64 %.228.i, %.643.epil.i
-  %.647.epil.i = getelementptr double, ptr %a2, i64 %.645.epil.i
-  store double %.641.epil.i, ptr %.647.epil.i, align 8
-  %.654.epil.i = load double, ptr %.653.epil.i, align 8
-  %.659.epil.i = or disjoint i64 %.645.epil.i, 1
-  %.661.epil.i = getelementptr double, ptr %a2, i64 %.659.epil.i
-  store double %.654.epil.i, ptr %.661.epil.i, align 8
-  br label %B316.loopexit.i
+B858.epil.i:                                      ; preds = %B858.preheader.i, %B294.loopexit.loopexit29.unr-lcssa.i
+  %.632.epil.i = load double, ptr %.631.epil.i, align 8
+  %.636.epil.i = add nsw i64 %.223.i, %.634.epil.i
+  %.638.epil.i = getelementptr double, ptr %a2, i64 %.636.epil.i
+  store double %.632.epil.i, ptr %.638.epil.i, align 8
+  %.645.epil.i = load double, ptr %.644.epil.i, align 8
+  %.650.epil.i = or disjoint i64 %.636.epil.i, 1
+  %.652.epil.i = getelementptr double, ptr %a2, i64 %.650.epil.i
+  store double %.645.epil.i, ptr %.652.epil.i, align 8
+  br label %B294.loopexit.i
 
-B316.loopexit.i:                                  ; preds = %B1228.loopexit.us.i, %B848.endif.i, %B880.epil.i, %B316.loopexit.loopexit29.unr-lcssa.i
+B294.loopexit.i:                                  ; preds = %B1206.loopexit.us.i, %B826.endif.i, %B858.epil.i, %B294.loopexit.loopexit29.unr-lcssa.i
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %10
   %scevgep73.i = getelementptr i8, ptr %lsr.iv72.i, i64 %13
   %scevgep84.i = getelementptr i8, ptr %lsr.iv83.i, i64 %13
   %scevgep100.i = getelementptr i8, ptr %lsr.iv99.i, i64 %13
-  %exitcond382.not.i = icmp eq i64 %.198.i, %.102.i
-  br i1 %exitcond382.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B318.i
+  %exitcond382.not.i = icmp eq i64 %.193.i, %.97.i
+  br i1 %exitcond382.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B296.i
 
-B318.i:                                           ; preds = %B316.loopexit.i, %B318.lr.ph.i
-  %lsr.iv99.i = phi ptr [ %scevgep98.i, %B318.lr.ph.i ], [ %scevgep100.i, %B316.loopexit.i ]
-  %lsr.iv83.i = phi ptr [ %scevgep82.i, %B318.lr.ph.i ], [ %scevgep84.i, %B316.loopexit.i ]
-  %lsr.iv72.i = phi ptr [ %scevgep71.i, %B318.lr.ph.i ], [ %scevgep73.i, %B316.loopexit.i ]
-  %lsr.iv.i = phi ptr [ %a0, %B318.lr.ph.i ], [ %scevgep.i, %B316.loopexit.i ]
-  %.191312343.i = phi i64 [ 0, %B318.lr.ph.i ], [ %.198.i, %B316.loopexit.i ]
-  %.198.i = add nuw nsw i64 %.191312343.i, 1
-  %.228.i = mul nsw i64 %"$phi88.0.2.0.i", %.191312343.i
-  %.237.i = mul i64 %.191312343.i, %.74.i
-  br i1 %18, label %B388.i, label %B48.preheader.i.i
+B296.i:                                           ; preds = %B294.loopexit.i, %B296.lr.ph.i
+  %lsr.iv99.i = phi ptr [ %scevgep98.i, %B296.lr.ph.i ], [ %scevgep100.i, %B294.loopexit.i ]
+  %lsr.iv83.i = phi ptr [ %scevgep82.i, %B296.lr.ph.i ], [ %scevgep84.i, %B294.loopexit.i ]
+  %lsr.iv72.i = phi ptr [ %scevgep71.i, %B296.lr.ph.i ], [ %scevgep73.i, %B294.loopexit.i ]
+  %lsr.iv.i = phi ptr [ %a0, %B296.lr.ph.i ], [ %scevgep.i, %B294.loopexit.i ]
+  %.186312343.i = phi i64 [ 0, %B296.lr.ph.i ], [ %.193.i, %B294.loopexit.i ]
+  %.193.i = add nuw nsw i64 %.186312343.i, 1
+  %.223.i = mul nsw i64 %"$phi88.0.2.0.i", %.186312343.i
+  %.232.i = mul i64 %.186312343.i, %.74.i
+  br i1 %18, label %B366.i, label %B48.preheader.i.i
 
-B48.preheader.i.i:                                ; preds = %B318.i
+B48.preheader.i.i:                                ; preds = %B296.i
   br i1 %19, label %B48.prol.loopexit.i.i, label %B48.prol.i.i
 
 B48.prol.i.i:                                     ; preds = %B48.preheader.i.i, %B48.prol.i.i
@@ -44402,15 +44381,15 @@ B48.prol.i.i:                                     ; preds = %B48.preheader.i.i, 
   br i1 %prol.iter.cmp.not.i.i, label %B48.prol.loopexit.loopexit.i.i, label %B48.prol.i.i
 
 B48.prol.loopexit.loopexit.i.i:                   ; preds = %B48.prol.i.i
-  %32 = add i64 %.237.i, %xtraiter.i.i
+  %32 = add i64 %.232.i, %xtraiter.i.i
   br label %B48.prol.loopexit.i.i
 
 B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.loopexit.i.i, %B48.preheader.i.i
   %lost.2.043.unr.i.i = phi double [ 0.000000e+00, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
   %.933842.unr.i.i = phi i64 [ %.74.i, %B48.preheader.i.i ], [ %6, %B48.prol.loopexit.loopexit.i.i ]
-  %.1003941.unr.i.i = phi i64 [ %.237.i, %B48.preheader.i.i ], [ %32, %B48.prol.loopexit.loopexit.i.i ]
+  %.1003941.unr.i.i = phi i64 [ %.232.i, %B48.preheader.i.i ], [ %32, %B48.prol.loopexit.loopexit.i.i ]
   %.138.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %20, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %20, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %33 = add nsw i64 %.933842.unr.i.i, -1
@@ -44440,25 +44419,25 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 32
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.138.lcssa.i.i = phi double [ %.138.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.138.3.i.i, %B48.i.i ]
   %35 = fcmp une double %.138.lcssa.i.i, 0.000000e+00
-  br i1 %35, label %_ZN6nbgrad7kernels6linalg3eigB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B388.i
+  br i1 %35, label %_ZN6nbgrad7kernels6linalg3eigB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B366.i
 
-B388.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B318.i
-  br i1 %21, label %B388.endif.i, label %B36.endif.lr.ph.i.i
+B366.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B296.i
+  br i1 %21, label %B366.endif.i, label %B36.endif.lr.ph.i.i
 
-B36.endif.lr.ph.i.i:                              ; preds = %B388.i
-  %36 = getelementptr double, ptr %a0, i64 %.237.i
-  %37 = shl i64 %.237.i, 3
+B36.endif.lr.ph.i.i:                              ; preds = %B366.i
+  %36 = getelementptr double, ptr %a0, i64 %.232.i
+  %37 = shl i64 %.232.i, 3
   %gep21.i = getelementptr i8, ptr %invariant.gep18.i, i64 %37
   br label %B36.endif.us.i.i
 
 B36.endif.us.i.i:                                 ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B36.endif.lr.ph.i.i
   %lsr.iv19.i.i = phi ptr [ %36, %B36.endif.lr.ph.i.i ], [ %scevgep20.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
-  %lsr.iv9.i.i = phi ptr [ %.385.i, %B36.endif.lr.ph.i.i ], [ %scevgep10.i7.i, %B68.B34.loopexit_crit_edge.us.i.i ]
+  %lsr.iv9.i.i = phi ptr [ %.378.i, %B36.endif.lr.ph.i.i ], [ %scevgep10.i7.i, %B68.B34.loopexit_crit_edge.us.i.i ]
   %lsr.iv.i3.i = phi ptr [ %gep21.i, %B36.endif.lr.ph.i.i ], [ %scevgep1.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
   %.1109399.us.i.i = phi i64 [ 0, %B36.endif.lr.ph.i.i ], [ %.117.us.i.i, %B68.B34.loopexit_crit_edge.us.i.i ]
   br i1 %22, label %B68.B34.loopexit_crit_edge.us.unr-lcssa.i.i, label %B70.us.i.preheader.i
@@ -44561,191 +44540,191 @@ B68.B34.loopexit_crit_edge.us.i.i:                ; preds = %B70.us.epil.i.i, %B
   %scevgep10.i7.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 8
   %scevgep20.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %2
   %exitcond109.not.i.i = icmp eq i64 %.117.us.i.i, %.20.i
-  br i1 %exitcond109.not.i.i, label %B388.endif.i, label %B36.endif.us.i.i
+  br i1 %exitcond109.not.i.i, label %B366.endif.i, label %B36.endif.us.i.i
 
-B880.i:                                           ; preds = %B880.preheader.i, %B880.i
-  %lsr.iv74.i = phi ptr [ %scevgep75.i, %B880.i ], [ %lsr.iv72.i, %B880.preheader.i ]
-  %lsr.iv68.i = phi ptr [ %scevgep69.i, %B880.i ], [ %scevgep67.i, %B880.preheader.i ]
-  %.601262272.i = phi i64 [ %.608.1.i, %B880.i ], [ 0, %B880.preheader.i ]
+B858.i:                                           ; preds = %B858.preheader.i, %B858.i
+  %lsr.iv74.i = phi ptr [ %scevgep75.i, %B858.i ], [ %lsr.iv72.i, %B858.preheader.i ]
+  %lsr.iv68.i = phi ptr [ %scevgep69.i, %B858.i ], [ %scevgep67.i, %B858.preheader.i ]
+  %.592262272.i = phi i64 [ %.599.1.i, %B858.i ], [ 0, %B858.preheader.i ]
   %scevgep70.i = getelementptr i8, ptr %lsr.iv68.i, i64 -8
-  %.641.i = load double, ptr %scevgep70.i, align 8
+  %.632.i = load double, ptr %scevgep70.i, align 8
   %scevgep78.i = getelementptr i8, ptr %lsr.iv74.i, i64 -24
-  store double %.641.i, ptr %scevgep78.i, align 8
+  store double %.632.i, ptr %scevgep78.i, align 8
   %scevgep80.i = getelementptr i8, ptr %lsr.iv68.i, i64 %2
   %scevgep81.i = getelementptr i8, ptr %scevgep80.i, i64 -8
-  %.654.i = load double, ptr %scevgep81.i, align 8
+  %.645.i = load double, ptr %scevgep81.i, align 8
   %scevgep77.i = getelementptr i8, ptr %lsr.iv74.i, i64 -16
-  store double %.654.i, ptr %scevgep77.i, align 8
-  %.608.1.i = add nuw i64 %.601262272.i, 2
-  %.641.1.i = load double, ptr %lsr.iv68.i, align 8
+  store double %.645.i, ptr %scevgep77.i, align 8
+  %.599.1.i = add nuw i64 %.592262272.i, 2
+  %.632.1.i = load double, ptr %lsr.iv68.i, align 8
   %scevgep76.i = getelementptr i8, ptr %lsr.iv74.i, i64 -8
-  store double %.641.1.i, ptr %scevgep76.i, align 8
-  %.654.1.i = load double, ptr %scevgep80.i, align 8
-  store double %.654.1.i, ptr %lsr.iv74.i, align 8
+  store double %.632.1.i, ptr %scevgep76.i, align 8
+  %.645.1.i = load double, ptr %scevgep80.i, align 8
+  store double %.645.1.i, ptr %lsr.iv74.i, align 8
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 16
   %scevgep75.i = getelementptr i8, ptr %lsr.iv74.i, i64 32
-  %niter33.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.608.1.i
-  br i1 %niter33.ncmp.1.i, label %B316.loopexit.loopexit29.unr-lcssa.i, label %B880.i
+  %niter33.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.599.1.i
+  br i1 %niter33.ncmp.1.i, label %B294.loopexit.loopexit29.unr-lcssa.i, label %B858.i
 
-B388.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B388.i
-  %.380.i = load i64, ptr %sunkaddr.i, align 8
-  %.472.i = inttoptr i64 %.380.i to ptr
-  tail call void %.472.i(ptr %.90.i, ptr nonnull %.25.i, ptr nonnull %.19.i, ptr %.385.i, ptr %.88.i, ptr %.351.i, ptr %.354.i, ptr %.357.i, ptr %.88.i, ptr %.357.i, ptr %.88.i, ptr %.370.i, ptr nonnull %.55.i, ptr %a1)
-  %.477.i = load i32, ptr %a1, align 4
-  %.479.not.i = icmp eq i32 %.477.i, 0
-  br i1 %.479.not.i, label %B848.endif.i, label %_ZN6nbgrad7kernels6linalg3eigB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+B366.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B366.i
+  %.373.i = load i64, ptr %sunkaddr.i, align 8
+  %.465.i = inttoptr i64 %.373.i to ptr
+  tail call void %.465.i(ptr %.88.i, ptr nonnull %.25.i, ptr nonnull %.19.i, ptr %.378.i, ptr nonnull %.19.i, ptr %.344.i, ptr %.347.i, ptr %.350.i, ptr nonnull %.19.i, ptr %.350.i, ptr nonnull %.19.i, ptr %.363.i, ptr nonnull %.55.i, ptr %a1)
+  %.470.i = load i32, ptr %a1, align 4
+  %.472.not.i = icmp eq i32 %.470.i, 0
+  br i1 %.472.not.i, label %B826.endif.i, label %_ZN6nbgrad7kernels6linalg3eigB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-B848.endif.i:                                     ; preds = %B388.endif.i
-  br i1 %27, label %B880.lr.ph.i, label %B316.loopexit.i
+B826.endif.i:                                     ; preds = %B366.endif.i
+  br i1 %27, label %B858.lr.ph.i, label %B294.loopexit.i
 
-B880.lr.ph.i:                                     ; preds = %B848.endif.i
-  br i1 %1, label %B880.us.i, label %B880.preheader.i
+B858.lr.ph.i:                                     ; preds = %B826.endif.i
+  br i1 %1, label %B858.us.i, label %B858.preheader.i
 
-B880.preheader.i:                                 ; preds = %B880.lr.ph.i
-  br i1 %28, label %B880.epil.i, label %B880.i
+B858.preheader.i:                                 ; preds = %B858.lr.ph.i
+  br i1 %28, label %B858.epil.i, label %B858.i
 
-B880.us.i:                                        ; preds = %B880.lr.ph.i, %B1228.loopexit.us.i
-  %lsr.iv101.i = phi ptr [ %scevgep102.i, %B1228.loopexit.us.i ], [ %lsr.iv99.i, %B880.lr.ph.i ]
-  %lsr.iv93.i = phi ptr [ %scevgep94.i, %B1228.loopexit.us.i ], [ %scevgep92.i, %B880.lr.ph.i ]
-  %lsr.iv85.i = phi ptr [ %scevgep86.i, %B1228.loopexit.us.i ], [ %lsr.iv83.i, %B880.lr.ph.i ]
-  %.601262272.us.i = phi i64 [ %.608.us.i, %B1228.loopexit.us.i ], [ 0, %B880.lr.ph.i ]
-  %.608.us.i = add nuw nsw i64 %.601262272.us.i, 1
-  %.640.us.i = getelementptr double, ptr %.351.i, i64 %.601262272.us.i
-  %.641.us.i = load double, ptr %.640.us.i, align 8
-  %.643.us.i = shl nuw nsw i64 %.601262272.us.i, 1
-  %.645.us.i = add nsw i64 %.643.us.i, %.228.i
-  %.647.us.i = getelementptr double, ptr %a2, i64 %.645.us.i
-  store double %.641.us.i, ptr %.647.us.i, align 8
-  %.653.us.i = getelementptr double, ptr %.354.i, i64 %.601262272.us.i
-  %.654.us.i = load double, ptr %.653.us.i, align 8
-  %.659.us.i = or disjoint i64 %.645.us.i, 1
-  %.661.us.i = getelementptr double, ptr %a2, i64 %.659.us.i
-  store double %.654.us.i, ptr %.661.us.i, align 8
-  %.676.us.i = fcmp olt double %.654.us.i, 0.000000e+00
-  br i1 %.676.us.i, label %B1048.us.i, label %B1020.thread.us.i
+B858.us.i:                                        ; preds = %B858.lr.ph.i, %B1206.loopexit.us.i
+  %lsr.iv101.i = phi ptr [ %scevgep102.i, %B1206.loopexit.us.i ], [ %lsr.iv99.i, %B858.lr.ph.i ]
+  %lsr.iv93.i = phi ptr [ %scevgep94.i, %B1206.loopexit.us.i ], [ %scevgep92.i, %B858.lr.ph.i ]
+  %lsr.iv85.i = phi ptr [ %scevgep86.i, %B1206.loopexit.us.i ], [ %lsr.iv83.i, %B858.lr.ph.i ]
+  %.592262272.us.i = phi i64 [ %.599.us.i, %B1206.loopexit.us.i ], [ 0, %B858.lr.ph.i ]
+  %.599.us.i = add nuw nsw i64 %.592262272.us.i, 1
+  %.631.us.i = getelementptr double, ptr %.344.i, i64 %.592262272.us.i
+  %.632.us.i = load double, ptr %.631.us.i, align 8
+  %.634.us.i = shl nuw nsw i64 %.592262272.us.i, 1
+  %.636.us.i = add nsw i64 %.634.us.i, %.223.i
+  %.638.us.i = getelementptr double, ptr %a2, i64 %.636.us.i
+  store double %.632.us.i, ptr %.638.us.i, align 8
+  %.644.us.i = getelementptr double, ptr %.347.i, i64 %.592262272.us.i
+  %.645.us.i = load double, ptr %.644.us.i, align 8
+  %.650.us.i = or disjoint i64 %.636.us.i, 1
+  %.652.us.i = getelementptr double, ptr %a2, i64 %.650.us.i
+  store double %.645.us.i, ptr %.652.us.i, align 8
+  %.667.us.i = fcmp olt double %.645.us.i, 0.000000e+00
+  br i1 %.667.us.i, label %B1026.us.i, label %B998.thread.us.i
 
-B1020.thread.us.i:                                ; preds = %B880.us.i
-  %.706220.us.i = fcmp ogt double %.654.us.i, 0.000000e+00
-  br i1 %.706220.us.i, label %B1066.endif.us.i, label %B1066.endif.us.thread.i
+B998.thread.us.i:                                 ; preds = %B858.us.i
+  %.697220.us.i = fcmp ogt double %.645.us.i, 0.000000e+00
+  br i1 %.697220.us.i, label %B1044.endif.us.i, label %B1044.endif.us.thread.i
 
-B1048.us.i:                                       ; preds = %B880.us.i
-  %.683.us.i = add nsw i64 %.601262272.us.i, -1
-  br label %B1066.endif.us.i
+B1026.us.i:                                       ; preds = %B858.us.i
+  %.674.us.i = add nsw i64 %.592262272.us.i, -1
+  br label %B1044.endif.us.i
 
-B1066.endif.us.i:                                 ; preds = %B1048.us.i, %B1020.thread.us.i
-  %.601262272.us.pn.i = phi i64 [ %.601262272.us.i, %B1020.thread.us.i ], [ %.683.us.i, %B1048.us.i ]
-  %"$phi1066.2.3.3.us.i" = phi double [ 1.000000e+00, %B1020.thread.us.i ], [ -1.000000e+00, %B1048.us.i ]
-  %.694218.us.pn.i = mul nsw i64 %.601262272.us.pn.i, %.20.i
-  %.698222.us.i = add nsw i64 %.694218.us.pn.i, %.67.i
-  br i1 %28, label %B1100.us278.epil.i, label %B1100.us278.preheader.i
+B1044.endif.us.i:                                 ; preds = %B1026.us.i, %B998.thread.us.i
+  %.592262272.us.pn.i = phi i64 [ %.592262272.us.i, %B998.thread.us.i ], [ %.674.us.i, %B1026.us.i ]
+  %"$phi1044.2.3.3.us.i" = phi double [ 1.000000e+00, %B998.thread.us.i ], [ -1.000000e+00, %B1026.us.i ]
+  %.685218.us.pn.i = mul nsw i64 %.592262272.us.pn.i, %.20.i
+  %.689222.us.i = add nsw i64 %.685218.us.pn.i, %.67.i
+  br i1 %28, label %B1078.us278.epil.i, label %B1078.us278.preheader.i
 
-B1100.us278.preheader.i:                          ; preds = %B1066.endif.us.i
-  %41 = add i64 %.601262272.us.pn.i, 2
+B1078.us278.preheader.i:                          ; preds = %B1044.endif.us.i
+  %41 = add i64 %.592262272.us.pn.i, 2
   %42 = mul i64 %41, %2
   %scevgep112.i = getelementptr i8, ptr %scevgep67.i, i64 %42
-  %43 = add i64 %.601262272.us.pn.i, 3
+  %43 = add i64 %.592262272.us.pn.i, 3
   %44 = mul i64 %43, %2
   %scevgep117.i = getelementptr i8, ptr %scevgep67.i, i64 %44
-  br label %B1100.us278.i
+  br label %B1078.us278.i
 
-B1066.endif.us.thread.i:                          ; preds = %B1020.thread.us.i
-  %.694218.us.pn392.i = mul nuw nsw i64 %.601262272.us.i, %.20.i
-  br i1 %28, label %B1100.us.us.epil.i, label %B1100.us.us.i
+B1044.endif.us.thread.i:                          ; preds = %B998.thread.us.i
+  %.685218.us.pn392.i = mul nuw nsw i64 %.592262272.us.i, %.20.i
+  br i1 %28, label %B1078.us.us.epil.i, label %B1078.us.us.i
 
-B1100.us278.i:                                    ; preds = %B1100.us278.i, %B1100.us278.preheader.i
-  %lsr.iv106.i = phi i64 [ 0, %B1100.us278.preheader.i ], [ %lsr.iv.next107.i, %B1100.us278.i ]
-  %.818255257.us280.i = phi i64 [ 0, %B1100.us278.preheader.i ], [ %.825.us282.1.i, %B1100.us278.i ]
-  %45 = shl i64 %.818255257.us280.i, 3
+B1078.us278.i:                                    ; preds = %B1078.us278.i, %B1078.us278.preheader.i
+  %lsr.iv106.i = phi i64 [ 0, %B1078.us278.preheader.i ], [ %lsr.iv.next107.i, %B1078.us278.i ]
+  %.809255257.us280.i = phi i64 [ 0, %B1078.us278.preheader.i ], [ %.816.us282.1.i, %B1078.us278.i ]
+  %45 = shl i64 %.809255257.us280.i, 3
   %scevgep114.i = getelementptr i8, ptr %scevgep112.i, i64 %45
   %scevgep115.i = getelementptr i8, ptr %scevgep114.i, i64 -8
-  %.871.us289.i = load double, ptr %scevgep115.i, align 8
+  %.862.us289.i = load double, ptr %scevgep115.i, align 8
   %scevgep109.i = getelementptr i8, ptr %lsr.iv85.i, i64 %lsr.iv106.i
   %scevgep110.i = getelementptr i8, ptr %scevgep109.i, i64 -8
-  store double %.871.us289.i, ptr %scevgep110.i, align 8
+  store double %.862.us289.i, ptr %scevgep110.i, align 8
   %scevgep119.i = getelementptr i8, ptr %scevgep117.i, i64 %45
   %scevgep120.i = getelementptr i8, ptr %scevgep119.i, i64 -8
-  %.888.us.i = load double, ptr %scevgep120.i, align 8
-  %.891.us.i = fmul double %"$phi1066.2.3.3.us.i", %.888.us.i
-  store double %.891.us.i, ptr %scevgep109.i, align 8
-  %.825.us282.1.i = add nuw nsw i64 %.818255257.us280.i, 2
-  %.871.us289.1.i = load double, ptr %scevgep114.i, align 8
+  %.879.us.i = load double, ptr %scevgep120.i, align 8
+  %.882.us.i = fmul double %"$phi1044.2.3.3.us.i", %.879.us.i
+  store double %.882.us.i, ptr %scevgep109.i, align 8
+  %.816.us282.1.i = add nuw nsw i64 %.809255257.us280.i, 2
+  %.862.us289.1.i = load double, ptr %scevgep114.i, align 8
   %scevgep122.i = getelementptr i8, ptr %lsr.iv101.i, i64 %lsr.iv106.i
   %scevgep123.i = getelementptr i8, ptr %scevgep122.i, i64 -8
-  store double %.871.us289.1.i, ptr %scevgep123.i, align 8
-  %.888.us.1.i = load double, ptr %scevgep119.i, align 8
-  %.891.us.1.i = fmul double %"$phi1066.2.3.3.us.i", %.888.us.1.i
-  store double %.891.us.1.i, ptr %scevgep122.i, align 8
+  store double %.862.us289.1.i, ptr %scevgep123.i, align 8
+  %.879.us.1.i = load double, ptr %scevgep119.i, align 8
+  %.882.us.1.i = fmul double %"$phi1044.2.3.3.us.i", %.879.us.1.i
+  store double %.882.us.1.i, ptr %scevgep122.i, align 8
   %lsr.iv.next107.i = add i64 %lsr.iv106.i, %4
-  %niter41.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.825.us282.1.i
-  br i1 %niter41.ncmp.1.i, label %B1228.loopexit.us.loopexit.unr-lcssa.i, label %B1100.us278.i
+  %niter41.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.816.us282.1.i
+  br i1 %niter41.ncmp.1.i, label %B1206.loopexit.us.loopexit.unr-lcssa.i, label %B1078.us278.i
 
-B1228.loopexit.us.loopexit.unr-lcssa.i:           ; preds = %B1100.us278.i
-  br i1 %30, label %B1228.loopexit.us.i, label %B1100.us278.epil.i
+B1206.loopexit.us.loopexit.unr-lcssa.i:           ; preds = %B1078.us278.i
+  br i1 %30, label %B1206.loopexit.us.i, label %B1078.us278.epil.i
 
-B1100.us278.epil.i:                               ; preds = %B1228.loopexit.us.loopexit.unr-lcssa.i, %B1066.endif.us.i
-  %.859.us285.epil.i = add nsw i64 %.601262272.us.i, %.857.us.us.epil.i
-  %.860.us286.epil.i = shl nsw i64 %.859.us285.epil.i, 1
-  %.862.us287.epil.i = add nsw i64 %.860.us286.epil.i, %.228.i
-  %gep.i = getelementptr double, ptr %invariant.gep17.i, i64 %.698222.us.i
-  %.871.us289.epil.i = load double, ptr %gep.i, align 8
-  %.874.us290.epil.i = getelementptr double, ptr %a2, i64 %.862.us287.epil.i
-  store double %.871.us289.epil.i, ptr %.874.us290.epil.i, align 8
-  %gep20.i = getelementptr double, ptr %invariant.gep19.i, i64 %.698222.us.i
-  %.888.us.epil.i = load double, ptr %gep20.i, align 8
-  %.891.us.epil.i = fmul double %"$phi1066.2.3.3.us.i", %.888.us.epil.i
-  br label %B1228.loopexit.us.sink.split.i
+B1078.us278.epil.i:                               ; preds = %B1206.loopexit.us.loopexit.unr-lcssa.i, %B1044.endif.us.i
+  %.850.us285.epil.i = add nsw i64 %.592262272.us.i, %.848.us.us.epil.i
+  %.851.us286.epil.i = shl nsw i64 %.850.us285.epil.i, 1
+  %.853.us287.epil.i = add nsw i64 %.851.us286.epil.i, %.223.i
+  %gep.i = getelementptr double, ptr %invariant.gep17.i, i64 %.689222.us.i
+  %.862.us289.epil.i = load double, ptr %gep.i, align 8
+  %.865.us290.epil.i = getelementptr double, ptr %a2, i64 %.853.us287.epil.i
+  store double %.862.us289.epil.i, ptr %.865.us290.epil.i, align 8
+  %gep20.i = getelementptr double, ptr %invariant.gep19.i, i64 %.689222.us.i
+  %.879.us.epil.i = load double, ptr %gep20.i, align 8
+  %.882.us.epil.i = fmul double %"$phi1044.2.3.3.us.i", %.879.us.epil.i
+  br label %B1206.loopexit.us.sink.split.i
 
-B1228.loopexit.us.loopexit28.unr-lcssa.i:         ; preds = %B1100.us.us.i
-  br i1 %30, label %B1228.loopexit.us.i, label %B1100.us.us.epil.i
+B1206.loopexit.us.loopexit28.unr-lcssa.i:         ; preds = %B1078.us.us.i
+  br i1 %30, label %B1206.loopexit.us.i, label %B1078.us.us.epil.i
 
-B1100.us.us.epil.i:                               ; preds = %B1228.loopexit.us.loopexit28.unr-lcssa.i, %B1066.endif.us.thread.i
-  %.859.us.us.epil.i = add nsw i64 %.601262272.us.i, %.857.us.us.epil.i
-  %.860.us.us.epil.i = shl nsw i64 %.859.us.us.epil.i, 1
-  %.862.us.us.epil.i = add nsw i64 %.860.us.us.epil.i, %.228.i
-  %gep16.i = getelementptr double, ptr %invariant.gep15.i, i64 %.694218.us.pn392.i
-  %.871.us.us.epil.i = load double, ptr %gep16.i, align 8
-  %.874.us.us.epil.i = getelementptr double, ptr %a2, i64 %.862.us.us.epil.i
-  store double %.871.us.us.epil.i, ptr %.874.us.us.epil.i, align 8
-  br label %B1228.loopexit.us.sink.split.i
+B1078.us.us.epil.i:                               ; preds = %B1206.loopexit.us.loopexit28.unr-lcssa.i, %B1044.endif.us.thread.i
+  %.850.us.us.epil.i = add nsw i64 %.592262272.us.i, %.848.us.us.epil.i
+  %.851.us.us.epil.i = shl nsw i64 %.850.us.us.epil.i, 1
+  %.853.us.us.epil.i = add nsw i64 %.851.us.us.epil.i, %.223.i
+  %gep16.i = getelementptr double, ptr %invariant.gep15.i, i64 %.685218.us.pn392.i
+  %.862.us.us.epil.i = load double, ptr %gep16.i, align 8
+  %.865.us.us.epil.i = getelementptr double, ptr %a2, i64 %.853.us.us.epil.i
+  store double %.862.us.us.epil.i, ptr %.865.us.us.epil.i, align 8
+  br label %B1206.loopexit.us.sink.split.i
 
-B1228.loopexit.us.sink.split.i:                   ; preds = %B1100.us.us.epil.i, %B1100.us278.epil.i
-  %.862.us.us.epil.sink.i = phi i64 [ %.862.us.us.epil.i, %B1100.us.us.epil.i ], [ %.862.us287.epil.i, %B1100.us278.epil.i ]
-  %.sink21.i = phi double [ 0.000000e+00, %B1100.us.us.epil.i ], [ %.891.us.epil.i, %B1100.us278.epil.i ]
-  %.903.us.us.epil.i = or disjoint i64 %.862.us.us.epil.sink.i, 1
-  %.908.us.us.epil.i = getelementptr double, ptr %a2, i64 %.903.us.us.epil.i
-  store double %.sink21.i, ptr %.908.us.us.epil.i, align 8
-  br label %B1228.loopexit.us.i
+B1206.loopexit.us.sink.split.i:                   ; preds = %B1078.us.us.epil.i, %B1078.us278.epil.i
+  %.853.us.us.epil.sink.i = phi i64 [ %.853.us.us.epil.i, %B1078.us.us.epil.i ], [ %.853.us287.epil.i, %B1078.us278.epil.i ]
+  %.sink21.i = phi double [ 0.000000e+00, %B1078.us.us.epil.i ], [ %.882.us.epil.i, %B1078.us278.epil.i ]
+  %.894.us.us.epil.i = or disjoint i64 %.853.us.us.epil.sink.i, 1
+  %.899.us.us.epil.i = getelementptr double, ptr %a2, i64 %.894.us.us.epil.i
+  store double %.sink21.i, ptr %.899.us.us.epil.i, align 8
+  br label %B1206.loopexit.us.i
 
-B1228.loopexit.us.i:                              ; preds = %B1228.loopexit.us.sink.split.i, %B1228.loopexit.us.loopexit28.unr-lcssa.i, %B1228.loopexit.us.loopexit.unr-lcssa.i
+B1206.loopexit.us.i:                              ; preds = %B1206.loopexit.us.sink.split.i, %B1206.loopexit.us.loopexit28.unr-lcssa.i, %B1206.loopexit.us.loopexit.unr-lcssa.i
   %scevgep86.i = getelementptr i8, ptr %lsr.iv85.i, i64 16
   %scevgep94.i = getelementptr i8, ptr %lsr.iv93.i, i64 %2
   %scevgep102.i = getelementptr i8, ptr %lsr.iv101.i, i64 16
-  %exitcond381.not.i = icmp eq i64 %.20.i, %.608.us.i
-  br i1 %exitcond381.not.i, label %B316.loopexit.i, label %B880.us.i
+  %exitcond381.not.i = icmp eq i64 %.20.i, %.599.us.i
+  br i1 %exitcond381.not.i, label %B294.loopexit.i, label %B858.us.i
 
-B1100.us.us.i:                                    ; preds = %B1066.endif.us.thread.i, %B1100.us.us.i
-  %lsr.iv87.i = phi i64 [ %lsr.iv.next88.i, %B1100.us.us.i ], [ 0, %B1066.endif.us.thread.i ]
-  %.818255257.us.us.i = phi i64 [ %.825.us.us.1.i, %B1100.us.us.i ], [ 0, %B1066.endif.us.thread.i ]
-  %46 = shl i64 %.818255257.us.us.i, 3
+B1078.us.us.i:                                    ; preds = %B1044.endif.us.thread.i, %B1078.us.us.i
+  %lsr.iv87.i = phi i64 [ %lsr.iv.next88.i, %B1078.us.us.i ], [ 0, %B1044.endif.us.thread.i ]
+  %.809255257.us.us.i = phi i64 [ %.816.us.us.1.i, %B1078.us.us.i ], [ 0, %B1044.endif.us.thread.i ]
+  %46 = shl i64 %.809255257.us.us.i, 3
   %scevgep96.i = getelementptr i8, ptr %lsr.iv93.i, i64 %46
   %scevgep97.i = getelementptr i8, ptr %scevgep96.i, i64 -8
-  %.871.us.us.i = load double, ptr %scevgep97.i, align 8
+  %.862.us.us.i = load double, ptr %scevgep97.i, align 8
   %scevgep90.i = getelementptr i8, ptr %lsr.iv85.i, i64 %lsr.iv87.i
   %scevgep91.i = getelementptr i8, ptr %scevgep90.i, i64 -8
-  store double %.871.us.us.i, ptr %scevgep91.i, align 8
+  store double %.862.us.us.i, ptr %scevgep91.i, align 8
   store double 0.000000e+00, ptr %scevgep90.i, align 8
-  %.825.us.us.1.i = add nuw nsw i64 %.818255257.us.us.i, 2
-  %.871.us.us.1.i = load double, ptr %scevgep96.i, align 8
+  %.816.us.us.1.i = add nuw nsw i64 %.809255257.us.us.i, 2
+  %.862.us.us.1.i = load double, ptr %scevgep96.i, align 8
   %scevgep104.i = getelementptr i8, ptr %lsr.iv101.i, i64 %lsr.iv87.i
   %scevgep105.i = getelementptr i8, ptr %scevgep104.i, i64 -8
-  store double %.871.us.us.1.i, ptr %scevgep105.i, align 8
+  store double %.862.us.us.1.i, ptr %scevgep105.i, align 8
   store double 0.000000e+00, ptr %scevgep104.i, align 8
   %lsr.iv.next88.i = add i64 %lsr.iv87.i, %4
-  %niter37.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.825.us.us.1.i
-  br i1 %niter37.ncmp.1.i, label %B1228.loopexit.us.loopexit28.unr-lcssa.i, label %B1100.us.us.i
+  %niter37.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.816.us.us.1.i
+  br i1 %niter37.ncmp.1.i, label %B1206.loopexit.us.loopexit28.unr-lcssa.i, label %B1078.us.us.i
 
-_ZN6nbgrad7kernels6linalg3eigB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B316.loopexit.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B388.endif.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B316.loopexit.i ], [ 1, %B388.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg3eigB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B294.loopexit.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B366.endif.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B294.loopexit.i ], [ 1, %B366.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.svd(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -44764,9 +44743,9 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.101.i = load i64, ptr %.100.i, align 8
   %invariant.gep.i = getelementptr i8, ptr %a1, i64 32
   %.184165.not.i = icmp slt i64 %.101.i, 1
-  br i1 %.184165.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B228.lr.ph.i
+  br i1 %.184165.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B238.lr.ph.i
 
-B228.lr.ph.i:                                     ; preds = %0
+B238.lr.ph.i:                                     ; preds = %0
   %.93.i = mul nsw i64 %.26.i, %.20.i
   %.69.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.20.i)
   %invariant.op.i = add i64 %.93.i, %.69.i
@@ -44853,17 +44832,17 @@ B228.lr.ph.i:                                     ; preds = %0
   %40 = and i64 %20, 4
   %41 = icmp eq i64 %40, 0
   %sunkaddr224.i = shl i64 %.23.i, 3
-  br label %B228.i
+  br label %B238.i
 
-B228.i:                                           ; preds = %B226.backedge.i, %B228.lr.ph.i
-  %lsr.iv.i = phi ptr [ %a0, %B228.lr.ph.i ], [ %scevgep.i, %B226.backedge.i ]
-  %.190159166.i = phi i64 [ 0, %B228.lr.ph.i ], [ %.197.i, %B226.backedge.i ]
+B238.i:                                           ; preds = %B236.backedge.i, %B238.lr.ph.i
+  %lsr.iv.i = phi ptr [ %a0, %B238.lr.ph.i ], [ %scevgep.i, %B236.backedge.i ]
+  %.190159166.i = phi i64 [ 0, %B238.lr.ph.i ], [ %.197.i, %B236.backedge.i ]
   %.197.i = add nuw nsw i64 %.190159166.i, 1
   %.235.i = mul nsw i64 %.190159166.i, %.233.i
   %.252.i = mul i64 %.190159166.i, %.85.i
-  br i1 %24, label %B338.i, label %B48.preheader.i.i
+  br i1 %24, label %B348.i, label %B48.preheader.i.i
 
-B48.preheader.i.i:                                ; preds = %B228.i
+B48.preheader.i.i:                                ; preds = %B238.i
   br i1 %25, label %B48.prol.loopexit.i.i, label %B48.prol.i.i
 
 B48.prol.i.i:                                     ; preds = %B48.preheader.i.i, %B48.prol.i.i
@@ -44927,12 +44906,12 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
 _ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.139.lcssa.i.i = phi double [ %.139.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.139.3.i.i, %B48.i.i ]
   %46 = fcmp une double %.139.lcssa.i.i, 0.000000e+00
-  br i1 %46, label %_ZN6nbgrad7kernels6linalg3svdB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B338.i
+  br i1 %46, label %_ZN6nbgrad7kernels6linalg3svdB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B348.i
 
-B338.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B228.i
-  br i1 %or.cond.i, label %B338.endif.i, label %B36.endif.us.preheader.i.i
+B348.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B238.i
+  br i1 %or.cond.i, label %B348.endif.i, label %B36.endif.us.preheader.i.i
 
-B36.endif.us.preheader.i.i:                       ; preds = %B338.i
+B36.endif.us.preheader.i.i:                       ; preds = %B348.i
   %47 = getelementptr float, ptr %a0, i64 %.252.i
   %48 = shl i64 %.252.i, 2
   %gep130.i = getelementptr i8, ptr %invariant.gep127.i, i64 %48
@@ -45043,12 +45022,12 @@ B68.B34.loopexit_crit_edge.us.i.i:                ; preds = %B70.us.epil.i.i, %B
   %scevgep10.i7.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 4
   %scevgep20.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %1
   %exitcond109.not.i.i = icmp eq i64 %.117.us.i.i, %.20.i
-  br i1 %exitcond109.not.i.i, label %B338.endif.i, label %B36.endif.us.i.i
+  br i1 %exitcond109.not.i.i, label %B348.endif.i, label %B36.endif.us.i.i
 
-B976.i:                                           ; preds = %B338.endif.i
-  br i1 %or.cond125.i, label %B976.endif.i, label %B36.endif.us.preheader.i11.i
+B986.i:                                           ; preds = %B348.endif.i
+  br i1 %or.cond125.i, label %B986.endif.i, label %B36.endif.us.preheader.i11.i
 
-B36.endif.us.preheader.i11.i:                     ; preds = %B976.i
+B36.endif.us.preheader.i11.i:                     ; preds = %B986.i
   %52 = getelementptr float, ptr %a2, i64 %.235.i
   br label %B36.endif.us.i15.i
 
@@ -45157,9 +45136,9 @@ B68.B34.loopexit_crit_edge.us.i56.i:              ; preds = %B70.us.epil.i48.i, 
   %scevgep10.i59.i = getelementptr i8, ptr %lsr.iv9.i17.i, i64 4
   %scevgep20.i60.i = getelementptr i8, ptr %lsr.iv19.i16.i, i64 %4
   %exitcond109.not.i61.i = icmp eq i64 %.117.us.i57.i, %.26.i
-  br i1 %exitcond109.not.i61.i, label %B976.endif.i, label %B36.endif.us.i15.i
+  br i1 %exitcond109.not.i61.i, label %B986.endif.i, label %B36.endif.us.i15.i
 
-B338.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B338.i
+B348.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B348.i
   %.382.i = load i64, ptr %.74.i, align 8
   %gep.i = getelementptr float, ptr %invariant.gep.i, i64 %.382.i
   %.407.i = load i64, ptr %sunkaddr223.i, align 8
@@ -45168,12 +45147,12 @@ B338.endif.i:                                     ; preds = %B68.B34.loopexit_cr
   tail call void %.517.i(ptr %.409.i, ptr nonnull %.19.i, ptr nonnull %.22.i, ptr %.398.i, ptr nonnull %.19.i, ptr %gep210.i, ptr %.364.i, ptr nonnull %.19.i, ptr %.369.i, ptr %.371.i, ptr %invariant.gep.i, ptr nonnull %.74.i, ptr %gep.i, ptr %a1)
   %.522.i = load i32, ptr %a1, align 4
   %.524.not.i = icmp eq i32 %.522.i, 0
-  br i1 %.524.not.i, label %B976.i, label %_ZN6nbgrad7kernels6linalg3svdB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.524.not.i, label %B986.i, label %_ZN6nbgrad7kernels6linalg3svdB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-B976.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i56.i, %B976.i
-  br i1 %or.cond126.i, label %B226.backedge.i, label %B36.endif.us.preheader.i66.i
+B986.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i56.i, %B986.i
+  br i1 %or.cond126.i, label %B236.backedge.i, label %B36.endif.us.preheader.i66.i
 
-B36.endif.us.preheader.i66.i:                     ; preds = %B976.endif.i
+B36.endif.us.preheader.i66.i:                     ; preds = %B986.endif.i
   %gep134.i = getelementptr float, ptr %invariant.gep133.i, i64 %.235.i
   br label %B36.endif.us.i70.i
 
@@ -45282,15 +45261,15 @@ B68.B34.loopexit_crit_edge.us.i111.i:             ; preds = %B70.us.epil.i103.i,
   %scevgep10.i114.i = getelementptr i8, ptr %lsr.iv9.i72.i, i64 4
   %scevgep20.i115.i = getelementptr i8, ptr %lsr.iv19.i71.i, i64 %10
   %exitcond109.not.i116.i = icmp eq i64 %.117.us.i112.i, %.23.i
-  br i1 %exitcond109.not.i116.i, label %B226.backedge.i, label %B36.endif.us.i70.i
+  br i1 %exitcond109.not.i116.i, label %B236.backedge.i, label %B36.endif.us.i70.i
 
-B226.backedge.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i111.i, %B976.endif.i
+B236.backedge.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i111.i, %B986.endif.i
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %23
   %exitcond.not.i = icmp eq i64 %.197.i, %.101.i
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B228.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B238.i
 
-_ZN6nbgrad7kernels6linalg3svdB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B338.endif.i, %B226.backedge.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B226.backedge.i ], [ 1, %B338.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg3svdB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B348.endif.i, %B236.backedge.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B236.backedge.i ], [ 1, %B348.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.svd(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -45309,9 +45288,9 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.101.i = load i64, ptr %.100.i, align 8
   %invariant.gep.i = getelementptr i8, ptr %a1, i64 64
   %.184165.not.i = icmp slt i64 %.101.i, 1
-  br i1 %.184165.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v670B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B228.lr.ph.i
+  br i1 %.184165.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B238.lr.ph.i
 
-B228.lr.ph.i:                                     ; preds = %0
+B238.lr.ph.i:                                     ; preds = %0
   %.93.i = mul nsw i64 %.26.i, %.20.i
   %.69.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.20.i)
   %invariant.op.i = add i64 %.93.i, %.69.i
@@ -45398,17 +45377,17 @@ B228.lr.ph.i:                                     ; preds = %0
   %42 = icmp eq i64 %23, 0
   %43 = and i64 %23, 4
   %44 = icmp eq i64 %43, 0
-  br label %B228.i
+  br label %B238.i
 
-B228.i:                                           ; preds = %B226.backedge.i, %B228.lr.ph.i
-  %lsr.iv.i = phi ptr [ %a0, %B228.lr.ph.i ], [ %scevgep.i, %B226.backedge.i ]
-  %.190159166.i = phi i64 [ 0, %B228.lr.ph.i ], [ %.197.i, %B226.backedge.i ]
+B238.i:                                           ; preds = %B236.backedge.i, %B238.lr.ph.i
+  %lsr.iv.i = phi ptr [ %a0, %B238.lr.ph.i ], [ %scevgep.i, %B236.backedge.i ]
+  %.190159166.i = phi i64 [ 0, %B238.lr.ph.i ], [ %.197.i, %B236.backedge.i ]
   %.197.i = add nuw nsw i64 %.190159166.i, 1
   %.235.i = mul nsw i64 %.190159166.i, %.233.i
   %.252.i = mul i64 %.190159166.i, %.85.i
-  br i1 %27, label %B338.i, label %B48.preheader.i.i
+  br i1 %27, label %B348.i, label %B48.preheader.i.i
 
-B48.preheader.i.i:                                ; preds = %B228.i
+B48.preheader.i.i:                                ; preds = %B238.i
   br i1 %28, label %B48.prol.loopexit.i.i, label %B48.prol.i.i
 
 B48.prol.i.i:                                     ; preds = %B48.preheader.i.i, %B48.prol.i.i
@@ -45432,7 +45411,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.85.i, %B48.preheader.i.i ], [ %16, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.252.i, %B48.preheader.i.i ], [ %46, %B48.prol.loopexit.loopexit.i.i ]
   %.138.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %47 = add nsw i64 %.933842.unr.i.i, -1
@@ -45462,17 +45441,17 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 32
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.138.lcssa.i.i = phi double [ %.138.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.138.3.i.i, %B48.i.i ]
   %49 = fcmp une double %.138.lcssa.i.i, 0.000000e+00
-  br i1 %49, label %_ZN6nbgrad7kernels6linalg3svdB4v670B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B338.i
+  br i1 %49, label %_ZN6nbgrad7kernels6linalg3svdB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B348.i
 
-B338.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B228.i
-  br i1 %or.cond.i, label %B338.endif.i, label %B36.endif.us.preheader.i.i
+B348.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B238.i
+  br i1 %or.cond.i, label %B348.endif.i, label %B36.endif.us.preheader.i.i
 
-B36.endif.us.preheader.i.i:                       ; preds = %B338.i
+B36.endif.us.preheader.i.i:                       ; preds = %B348.i
   %50 = getelementptr double, ptr %a0, i64 %.252.i
   %51 = shl i64 %.252.i, 3
   %gep128.i = getelementptr i8, ptr %invariant.gep125.i, i64 %51
@@ -45583,12 +45562,12 @@ B68.B34.loopexit_crit_edge.us.i.i:                ; preds = %B70.us.epil.i.i, %B
   %scevgep10.i7.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 8
   %scevgep20.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %1
   %exitcond109.not.i.i = icmp eq i64 %.117.us.i.i, %.20.i
-  br i1 %exitcond109.not.i.i, label %B338.endif.i, label %B36.endif.us.i.i
+  br i1 %exitcond109.not.i.i, label %B348.endif.i, label %B36.endif.us.i.i
 
-B976.i:                                           ; preds = %B338.endif.i
-  br i1 %or.cond123.i, label %B976.endif.i, label %B36.endif.us.preheader.i11.i
+B986.i:                                           ; preds = %B348.endif.i
+  br i1 %or.cond123.i, label %B986.endif.i, label %B36.endif.us.preheader.i11.i
 
-B36.endif.us.preheader.i11.i:                     ; preds = %B976.i
+B36.endif.us.preheader.i11.i:                     ; preds = %B986.i
   %55 = getelementptr double, ptr %a2, i64 %.235.i
   br label %B36.endif.us.i15.i
 
@@ -45697,9 +45676,9 @@ B68.B34.loopexit_crit_edge.us.i55.i:              ; preds = %B70.us.epil.i47.i, 
   %scevgep10.i58.i = getelementptr i8, ptr %lsr.iv9.i17.i, i64 8
   %scevgep20.i59.i = getelementptr i8, ptr %lsr.iv19.i16.i, i64 %5
   %exitcond109.not.i60.i = icmp eq i64 %.117.us.i56.i, %.26.i
-  br i1 %exitcond109.not.i60.i, label %B976.endif.i, label %B36.endif.us.i15.i
+  br i1 %exitcond109.not.i60.i, label %B986.endif.i, label %B36.endif.us.i15.i
 
-B338.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B338.i
+B348.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B348.i
   %.382.i = load i64, ptr %.74.i, align 8
   %gep.i = getelementptr double, ptr %invariant.gep.i, i64 %.382.i
   %.407.i = load i64, ptr %sunkaddr217.i, align 8
@@ -45708,12 +45687,12 @@ B338.endif.i:                                     ; preds = %B68.B34.loopexit_cr
   tail call void %.517.i(ptr %.409.i, ptr nonnull %.19.i, ptr nonnull %.22.i, ptr %.398.i, ptr nonnull %.19.i, ptr %gep210.i, ptr %.364.i, ptr nonnull %.19.i, ptr %.369.i, ptr %.371.i, ptr %invariant.gep.i, ptr nonnull %.74.i, ptr %gep.i, ptr %a1)
   %.522.i = load i32, ptr %a1, align 4
   %.524.not.i = icmp eq i32 %.522.i, 0
-  br i1 %.524.not.i, label %B976.i, label %_ZN6nbgrad7kernels6linalg3svdB4v670B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.524.not.i, label %B986.i, label %_ZN6nbgrad7kernels6linalg3svdB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-B976.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i55.i, %B976.i
-  br i1 %or.cond124.i, label %B226.backedge.i, label %B36.endif.us.preheader.i65.i
+B986.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i55.i, %B986.i
+  br i1 %or.cond124.i, label %B236.backedge.i, label %B36.endif.us.preheader.i65.i
 
-B36.endif.us.preheader.i65.i:                     ; preds = %B976.endif.i
+B36.endif.us.preheader.i65.i:                     ; preds = %B986.endif.i
   %gep132.i = getelementptr double, ptr %invariant.gep131.i, i64 %.235.i
   br label %B36.endif.us.i69.i
 
@@ -45822,15 +45801,15 @@ B68.B34.loopexit_crit_edge.us.i109.i:             ; preds = %B70.us.epil.i101.i,
   %scevgep10.i112.i = getelementptr i8, ptr %lsr.iv9.i71.i, i64 8
   %scevgep20.i113.i = getelementptr i8, ptr %lsr.iv19.i70.i, i64 %12
   %exitcond109.not.i114.i = icmp eq i64 %.117.us.i110.i, %.23.i
-  br i1 %exitcond109.not.i114.i, label %B226.backedge.i, label %B36.endif.us.i69.i
+  br i1 %exitcond109.not.i114.i, label %B236.backedge.i, label %B36.endif.us.i69.i
 
-B226.backedge.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i109.i, %B976.endif.i
+B236.backedge.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i109.i, %B986.endif.i
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %26
   %exitcond.not.i = icmp eq i64 %.197.i, %.101.i
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v670B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B228.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B238.i
 
-_ZN6nbgrad7kernels6linalg3svdB4v670B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B338.endif.i, %B226.backedge.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B226.backedge.i ], [ 1, %B338.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg3svdB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B348.endif.i, %B236.backedge.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B236.backedge.i ], [ 1, %B348.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.qr(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -45851,9 +45830,9 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.78.i = getelementptr i8, ptr %a3, i64 24
   %.79.i = load i64, ptr %.78.i, align 8
   %.162294.not.i = icmp slt i64 %.79.i, 1
-  br i1 %.162294.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B364.lr.ph.i
+  br i1 %.162294.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B374.lr.ph.i
 
-B364.lr.ph.i:                                     ; preds = %0
+B374.lr.ph.i:                                     ; preds = %0
   %.205.i = mul i64 %.26.i, %.20.i
   %.208.i = mul i64 %.23.i, %.23.i
   %.209.i = add i64 %.205.i, %.208.i
@@ -45919,18 +45898,18 @@ B364.lr.ph.i:                                     ; preds = %0
   %.662.us.epil.i = mul nsw i64 %unroll_iter79.i, %.20.i
   %invariant.gep15.i = getelementptr float, ptr %.68.i, i64 %.662.us.epil.i
   %invariant.gep19.i = getelementptr float, ptr %invariant.gep.i, i64 %unroll_iter79.i
-  br label %B364.i
+  br label %B374.i
 
-B364.i:                                           ; preds = %B362.backedge.i, %B364.lr.ph.i
-  %lsr.iv116.i = phi ptr [ %scevgep115.i, %B364.lr.ph.i ], [ %scevgep117.i, %B362.backedge.i ]
-  %lsr.iv.i = phi ptr [ %a0, %B364.lr.ph.i ], [ %scevgep.i, %B362.backedge.i ]
-  %.168262299.i = phi i64 [ 0, %B364.lr.ph.i ], [ %.175.i, %B362.backedge.i ]
+B374.i:                                           ; preds = %B372.backedge.i, %B374.lr.ph.i
+  %lsr.iv116.i = phi ptr [ %scevgep115.i, %B374.lr.ph.i ], [ %scevgep117.i, %B372.backedge.i ]
+  %lsr.iv.i = phi ptr [ %a0, %B374.lr.ph.i ], [ %scevgep.i, %B372.backedge.i ]
+  %.168262299.i = phi i64 [ 0, %B374.lr.ph.i ], [ %.175.i, %B372.backedge.i ]
   %.175.i = add nuw nsw i64 %.168262299.i, 1
   %.211.i = mul nsw i64 %.168262299.i, %.209.i
   %.220.i = mul i64 %.168262299.i, %.218.i
-  br i1 %20, label %B452.i, label %B48.preheader.i.i
+  br i1 %20, label %B462.i, label %B48.preheader.i.i
 
-B48.preheader.i.i:                                ; preds = %B364.i
+B48.preheader.i.i:                                ; preds = %B374.i
   br i1 %21, label %B48.prol.loopexit.i.i, label %B48.prol.i.i
 
 B48.prol.i.i:                                     ; preds = %B48.preheader.i.i, %B48.prol.i.i
@@ -45994,12 +45973,12 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
 _ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.139.lcssa.i.i = phi double [ %.139.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.139.3.i.i, %B48.i.i ]
   %41 = fcmp une double %.139.lcssa.i.i, 0.000000e+00
-  br i1 %41, label %_ZN6nbgrad7kernels6linalg2qrB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B452.i
+  br i1 %41, label %_ZN6nbgrad7kernels6linalg2qrB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B462.i
 
-B452.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B364.i
-  br i1 %or.cond.i, label %B452.endif.i, label %B36.endif.us.preheader.i.i
+B462.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B374.i
+  br i1 %or.cond.i, label %B462.endif.i, label %B36.endif.us.preheader.i.i
 
-B36.endif.us.preheader.i.i:                       ; preds = %B452.i
+B36.endif.us.preheader.i.i:                       ; preds = %B462.i
   %42 = getelementptr float, ptr %a0, i64 %.220.i
   %43 = shl i64 %.220.i, 2
   %gep74.i = getelementptr i8, ptr %invariant.gep71.i, i64 %43
@@ -46110,20 +46089,20 @@ B68.B34.loopexit_crit_edge.us.i.i:                ; preds = %B70.us.epil.i.i, %B
   %scevgep10.i7.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 4
   %scevgep20.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %1
   %exitcond109.not.i.i = icmp eq i64 %.117.us.i.i, %.20.i
-  br i1 %exitcond109.not.i.i, label %B452.endif.i, label %B36.endif.us.i.i
+  br i1 %exitcond109.not.i.i, label %B462.endif.i, label %B36.endif.us.i.i
 
-B806.i:                                           ; preds = %B712.B678.loopexit_crit_edge.us.i, %B648.endif.i
+B816.i:                                           ; preds = %B722.B688.loopexit_crit_edge.us.i, %B658.endif.i
   %.713.i = load i64, ptr %sunkaddr.i, align 8
   %.765.i = inttoptr i64 %.713.i to ptr
   tail call void %.765.i(ptr nonnull %.19.i, ptr nonnull %.25.i, ptr nonnull %.22.i, ptr %.68.i, ptr nonnull %.19.i, ptr %.62.i, ptr %.46.i, ptr nonnull %.37.i, ptr nonnull %a1)
   %.770.i = load i32, ptr %a1, align 4
   %.772.not.i = icmp eq i32 %.770.i, 0
-  br i1 %.772.not.i, label %B970.i, label %_ZN6nbgrad7kernels6linalg2qrB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.772.not.i, label %B980.i, label %_ZN6nbgrad7kernels6linalg2qrB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-B970.i:                                           ; preds = %B806.i
-  br i1 %or.cond70.i, label %B362.backedge.i, label %B36.endif.us.preheader.i11.i
+B980.i:                                           ; preds = %B816.i
+  br i1 %or.cond70.i, label %B372.backedge.i, label %B36.endif.us.preheader.i11.i
 
-B36.endif.us.preheader.i11.i:                     ; preds = %B970.i
+B36.endif.us.preheader.i11.i:                     ; preds = %B980.i
   %47 = getelementptr float, ptr %a2, i64 %.211.i
   br label %B36.endif.us.i15.i
 
@@ -46232,96 +46211,96 @@ B68.B34.loopexit_crit_edge.us.i56.i:              ; preds = %B70.us.epil.i48.i, 
   %scevgep10.i59.i = getelementptr i8, ptr %lsr.iv9.i17.i, i64 4
   %scevgep20.i60.i = getelementptr i8, ptr %lsr.iv19.i16.i, i64 %4
   %exitcond109.not.i61.i = icmp eq i64 %.117.us.i57.i, %.26.i
-  br i1 %exitcond109.not.i61.i, label %B362.backedge.i, label %B36.endif.us.i15.i
+  br i1 %exitcond109.not.i61.i, label %B372.backedge.i, label %B36.endif.us.i15.i
 
-B362.backedge.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i56.i, %B970.i
+B372.backedge.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i56.i, %B980.i
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %16
   %scevgep117.i = getelementptr i8, ptr %lsr.iv116.i, i64 %19
   %exitcond358.not.i = icmp eq i64 %.175.i, %.79.i
-  br i1 %exitcond358.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B364.i
+  br i1 %exitcond358.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B374.i
 
-B452.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B452.i
+B462.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B462.i
   %.330.i = load i64, ptr %sunkaddr150.i, align 8
   %.375.i = inttoptr i64 %.330.i to ptr
   tail call void %.375.i(ptr nonnull %.19.i, ptr nonnull %.22.i, ptr %.68.i, ptr nonnull %.19.i, ptr %.62.i, ptr %.46.i, ptr nonnull %.37.i, ptr %a1)
   %.380.i = load i32, ptr %a1, align 4
   %.382.not.i = icmp eq i32 %.380.i, 0
-  br i1 %.382.not.i, label %B648.endif.i, label %_ZN6nbgrad7kernels6linalg2qrB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.382.not.i, label %B658.endif.i, label %_ZN6nbgrad7kernels6linalg2qrB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-B648.endif.i:                                     ; preds = %B452.endif.i
-  br i1 %28, label %B680.endif.us.preheader.i, label %B806.i
+B658.endif.i:                                     ; preds = %B462.endif.i
+  br i1 %28, label %B690.endif.us.preheader.i, label %B816.i
 
-B680.endif.us.preheader.i:                        ; preds = %B648.endif.i
+B690.endif.us.preheader.i:                        ; preds = %B658.endif.i
   %gep20.i = getelementptr float, ptr %invariant.gep19.i, i64 %.211.i
-  br label %B680.endif.us.i
+  br label %B690.endif.us.i
 
-B680.endif.us.i:                                  ; preds = %B712.B678.loopexit_crit_edge.us.i, %B680.endif.us.preheader.i
-  %lsr.iv118.i = phi ptr [ %lsr.iv116.i, %B680.endif.us.preheader.i ], [ %scevgep119.i, %B712.B678.loopexit_crit_edge.us.i ]
-  %lsr.iv110.i = phi ptr [ %.68.i, %B680.endif.us.preheader.i ], [ %scevgep111.i, %B712.B678.loopexit_crit_edge.us.i ]
-  %.500235241.us.i = phi i64 [ 0, %B680.endif.us.preheader.i ], [ %.507.us.i, %B712.B678.loopexit_crit_edge.us.i ]
+B690.endif.us.i:                                  ; preds = %B722.B688.loopexit_crit_edge.us.i, %B690.endif.us.preheader.i
+  %lsr.iv118.i = phi ptr [ %lsr.iv116.i, %B690.endif.us.preheader.i ], [ %scevgep119.i, %B722.B688.loopexit_crit_edge.us.i ]
+  %lsr.iv110.i = phi ptr [ %.68.i, %B690.endif.us.preheader.i ], [ %scevgep111.i, %B722.B688.loopexit_crit_edge.us.i ]
+  %.500235241.us.i = phi i64 [ 0, %B690.endif.us.preheader.i ], [ %.507.us.i, %B722.B688.loopexit_crit_edge.us.i ]
   %.686.us.i = mul nuw nsw i64 %.500235241.us.i, %.23.i
-  br i1 %29, label %B714.us.epil.i, label %B714.us.i
+  br i1 %29, label %B724.us.epil.i, label %B724.us.i
 
-B714.us.i:                                        ; preds = %B680.endif.us.i, %B764.us.1.i
-  %lsr.iv112.i = phi ptr [ %scevgep113.i, %B764.us.1.i ], [ %lsr.iv110.i, %B680.endif.us.i ]
-  %.621229231.us.i = phi i64 [ %.628.us.1.i, %B764.us.1.i ], [ 0, %B680.endif.us.i ]
+B724.us.i:                                        ; preds = %B690.endif.us.i, %B774.us.1.i
+  %lsr.iv112.i = phi ptr [ %scevgep113.i, %B774.us.1.i ], [ %lsr.iv110.i, %B690.endif.us.i ]
+  %.621229231.us.i = phi i64 [ %.628.us.1.i, %B774.us.1.i ], [ 0, %B690.endif.us.i ]
   %.658.not.us.i = icmp samesign ult i64 %.621229231.us.i, %.500235241.us.i
-  br i1 %.658.not.us.i, label %B764.us.i, label %B728.us.i
+  br i1 %.658.not.us.i, label %B774.us.i, label %B738.us.i
 
-B728.us.i:                                        ; preds = %B714.us.i
+B738.us.i:                                        ; preds = %B724.us.i
   %.669.us.i = load float, ptr %lsr.iv112.i, align 4
-  br label %B764.us.i
+  br label %B774.us.i
 
-B764.us.i:                                        ; preds = %B728.us.i, %B714.us.i
-  %"$phi764.3.2.3.us.i" = phi float [ %.669.us.i, %B728.us.i ], [ 0.000000e+00, %B714.us.i ]
+B774.us.i:                                        ; preds = %B738.us.i, %B724.us.i
+  %"$phi774.3.2.3.us.i" = phi float [ %.669.us.i, %B738.us.i ], [ 0.000000e+00, %B724.us.i ]
   %51 = shl i64 %.621229231.us.i, 2
   %scevgep121.i = getelementptr i8, ptr %lsr.iv118.i, i64 %51
   %scevgep122.i = getelementptr i8, ptr %scevgep121.i, i64 -4
-  store float %"$phi764.3.2.3.us.i", ptr %scevgep122.i, align 4
+  store float %"$phi774.3.2.3.us.i", ptr %scevgep122.i, align 4
   %.628.us.1.i = add i64 %.621229231.us.i, 2
   %52 = or disjoint i64 %.621229231.us.i, 1
   %.658.not.us.1.i = icmp samesign ult i64 %52, %.500235241.us.i
-  br i1 %.658.not.us.1.i, label %B764.us.1.i, label %B728.us.1.i
+  br i1 %.658.not.us.1.i, label %B774.us.1.i, label %B738.us.1.i
 
-B728.us.1.i:                                      ; preds = %B764.us.i
+B738.us.1.i:                                      ; preds = %B774.us.i
   %scevgep114.i = getelementptr i8, ptr %lsr.iv112.i, i64 %4
   %.669.us.1.i = load float, ptr %scevgep114.i, align 4
-  br label %B764.us.1.i
+  br label %B774.us.1.i
 
-B764.us.1.i:                                      ; preds = %B728.us.1.i, %B764.us.i
-  %"$phi764.3.2.3.us.1.i" = phi float [ %.669.us.1.i, %B728.us.1.i ], [ 0.000000e+00, %B764.us.i ]
-  store float %"$phi764.3.2.3.us.1.i", ptr %scevgep121.i, align 4
+B774.us.1.i:                                      ; preds = %B738.us.1.i, %B774.us.i
+  %"$phi774.3.2.3.us.1.i" = phi float [ %.669.us.1.i, %B738.us.1.i ], [ 0.000000e+00, %B774.us.i ]
+  store float %"$phi774.3.2.3.us.1.i", ptr %scevgep121.i, align 4
   %scevgep113.i = getelementptr i8, ptr %lsr.iv112.i, i64 %sunkaddr24.i.i
   %niter80.ncmp.1.i = icmp eq i64 %.628.us.1.i, %unroll_iter79.i
-  br i1 %niter80.ncmp.1.i, label %B712.B678.loopexit_crit_edge.us.unr-lcssa.i, label %B714.us.i
+  br i1 %niter80.ncmp.1.i, label %B722.B688.loopexit_crit_edge.us.unr-lcssa.i, label %B724.us.i
 
-B712.B678.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B764.us.1.i
-  br i1 %31, label %B712.B678.loopexit_crit_edge.us.i, label %B714.us.epil.i
+B722.B688.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B774.us.1.i
+  br i1 %31, label %B722.B688.loopexit_crit_edge.us.i, label %B724.us.epil.i
 
-B714.us.epil.i:                                   ; preds = %B712.B678.loopexit_crit_edge.us.unr-lcssa.i, %B680.endif.us.i
+B724.us.epil.i:                                   ; preds = %B722.B688.loopexit_crit_edge.us.unr-lcssa.i, %B690.endif.us.i
   %.658.not.us.epil.i = icmp samesign ult i64 %unroll_iter79.i, %.500235241.us.i
-  br i1 %.658.not.us.epil.i, label %B764.us.epil.i, label %B728.us.epil.i
+  br i1 %.658.not.us.epil.i, label %B774.us.epil.i, label %B738.us.epil.i
 
-B728.us.epil.i:                                   ; preds = %B714.us.epil.i
+B738.us.epil.i:                                   ; preds = %B724.us.epil.i
   %gep16.i = getelementptr float, ptr %invariant.gep15.i, i64 %.500235241.us.i
   %.669.us.epil.i = load float, ptr %gep16.i, align 4
-  br label %B764.us.epil.i
+  br label %B774.us.epil.i
 
-B764.us.epil.i:                                   ; preds = %B728.us.epil.i, %B714.us.epil.i
-  %"$phi764.3.2.3.us.epil.i" = phi float [ %.669.us.epil.i, %B728.us.epil.i ], [ 0.000000e+00, %B714.us.epil.i ]
+B774.us.epil.i:                                   ; preds = %B738.us.epil.i, %B724.us.epil.i
+  %"$phi774.3.2.3.us.epil.i" = phi float [ %.669.us.epil.i, %B738.us.epil.i ], [ 0.000000e+00, %B724.us.epil.i ]
   %gep18.i = getelementptr float, ptr %gep20.i, i64 %.686.us.i
-  store float %"$phi764.3.2.3.us.epil.i", ptr %gep18.i, align 4
-  br label %B712.B678.loopexit_crit_edge.us.i
+  store float %"$phi774.3.2.3.us.epil.i", ptr %gep18.i, align 4
+  br label %B722.B688.loopexit_crit_edge.us.i
 
-B712.B678.loopexit_crit_edge.us.i:                ; preds = %B764.us.epil.i, %B712.B678.loopexit_crit_edge.us.unr-lcssa.i
+B722.B688.loopexit_crit_edge.us.i:                ; preds = %B774.us.epil.i, %B722.B688.loopexit_crit_edge.us.unr-lcssa.i
   %.507.us.i = add nuw nsw i64 %.500235241.us.i, 1
   %scevgep111.i = getelementptr i8, ptr %lsr.iv110.i, i64 4
   %scevgep119.i = getelementptr i8, ptr %lsr.iv118.i, i64 %1
   %exitcond357.not.i = icmp eq i64 %.23.i, %.507.us.i
-  br i1 %exitcond357.not.i, label %B806.i, label %B680.endif.us.i
+  br i1 %exitcond357.not.i, label %B816.i, label %B690.endif.us.i
 
-_ZN6nbgrad7kernels6linalg2qrB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B806.i, %B362.backedge.i, %B452.endif.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B362.backedge.i ], [ 1, %B806.i ], [ 1, %B452.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg2qrB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B816.i, %B372.backedge.i, %B462.endif.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B372.backedge.i ], [ 1, %B816.i ], [ 1, %B462.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v662B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.qr(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -46342,9 +46321,9 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.78.i = getelementptr i8, ptr %a3, i64 24
   %.79.i = load i64, ptr %.78.i, align 8
   %.162294.not.i = icmp slt i64 %.79.i, 1
-  br i1 %.162294.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B364.lr.ph.i
+  br i1 %.162294.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v674B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B374.lr.ph.i
 
-B364.lr.ph.i:                                     ; preds = %0
+B374.lr.ph.i:                                     ; preds = %0
   %.205.i = mul i64 %.26.i, %.20.i
   %.208.i = mul i64 %.23.i, %.23.i
   %.209.i = add i64 %.205.i, %.208.i
@@ -46410,18 +46389,18 @@ B364.lr.ph.i:                                     ; preds = %0
   %.662.us.epil.i = mul nsw i64 %unroll_iter78.i, %.20.i
   %invariant.gep15.i = getelementptr double, ptr %.68.i, i64 %.662.us.epil.i
   %invariant.gep19.i = getelementptr double, ptr %invariant.gep.i, i64 %unroll_iter78.i
-  br label %B364.i
+  br label %B374.i
 
-B364.i:                                           ; preds = %B362.backedge.i, %B364.lr.ph.i
-  %lsr.iv115.i = phi ptr [ %scevgep114.i, %B364.lr.ph.i ], [ %scevgep116.i, %B362.backedge.i ]
-  %lsr.iv.i = phi ptr [ %a0, %B364.lr.ph.i ], [ %scevgep.i, %B362.backedge.i ]
-  %.168262299.i = phi i64 [ 0, %B364.lr.ph.i ], [ %.175.i, %B362.backedge.i ]
+B374.i:                                           ; preds = %B372.backedge.i, %B374.lr.ph.i
+  %lsr.iv115.i = phi ptr [ %scevgep114.i, %B374.lr.ph.i ], [ %scevgep116.i, %B372.backedge.i ]
+  %lsr.iv.i = phi ptr [ %a0, %B374.lr.ph.i ], [ %scevgep.i, %B372.backedge.i ]
+  %.168262299.i = phi i64 [ 0, %B374.lr.ph.i ], [ %.175.i, %B372.backedge.i ]
   %.175.i = add nuw nsw i64 %.168262299.i, 1
   %.211.i = mul nsw i64 %.168262299.i, %.209.i
   %.220.i = mul i64 %.168262299.i, %.218.i
-  br i1 %22, label %B452.i, label %B48.preheader.i.i
+  br i1 %22, label %B462.i, label %B48.preheader.i.i
 
-B48.preheader.i.i:                                ; preds = %B364.i
+B48.preheader.i.i:                                ; preds = %B374.i
   br i1 %23, label %B48.prol.loopexit.i.i, label %B48.prol.i.i
 
 B48.prol.i.i:                                     ; preds = %B48.preheader.i.i, %B48.prol.i.i
@@ -46445,7 +46424,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.218.i, %B48.preheader.i.i ], [ %11, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.220.i, %B48.preheader.i.i ], [ %40, %B48.prol.loopexit.loopexit.i.i ]
   %.138.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %24, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %24, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %41 = add nsw i64 %.933842.unr.i.i, -1
@@ -46475,17 +46454,17 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 32
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.138.lcssa.i.i = phi double [ %.138.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.138.3.i.i, %B48.i.i ]
   %43 = fcmp une double %.138.lcssa.i.i, 0.000000e+00
-  br i1 %43, label %_ZN6nbgrad7kernels6linalg2qrB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B452.i
+  br i1 %43, label %_ZN6nbgrad7kernels6linalg2qrB4v674B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B462.i
 
-B452.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B364.i
-  br i1 %or.cond.i, label %B452.endif.i, label %B36.endif.us.preheader.i.i
+B462.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B374.i
+  br i1 %or.cond.i, label %B462.endif.i, label %B36.endif.us.preheader.i.i
 
-B36.endif.us.preheader.i.i:                       ; preds = %B452.i
+B36.endif.us.preheader.i.i:                       ; preds = %B462.i
   %44 = getelementptr double, ptr %a0, i64 %.220.i
   %45 = shl i64 %.220.i, 3
   %gep73.i = getelementptr i8, ptr %invariant.gep70.i, i64 %45
@@ -46596,20 +46575,20 @@ B68.B34.loopexit_crit_edge.us.i.i:                ; preds = %B70.us.epil.i.i, %B
   %scevgep10.i7.i = getelementptr i8, ptr %lsr.iv9.i.i, i64 8
   %scevgep20.i.i = getelementptr i8, ptr %lsr.iv19.i.i, i64 %1
   %exitcond109.not.i.i = icmp eq i64 %.117.us.i.i, %.20.i
-  br i1 %exitcond109.not.i.i, label %B452.endif.i, label %B36.endif.us.i.i
+  br i1 %exitcond109.not.i.i, label %B462.endif.i, label %B36.endif.us.i.i
 
-B806.i:                                           ; preds = %B712.B678.loopexit_crit_edge.us.i, %B648.endif.i
+B816.i:                                           ; preds = %B722.B688.loopexit_crit_edge.us.i, %B658.endif.i
   %.711.i = load i64, ptr %sunkaddr.i, align 8
   %.763.i = inttoptr i64 %.711.i to ptr
   tail call void %.763.i(ptr nonnull %.19.i, ptr nonnull %.25.i, ptr nonnull %.22.i, ptr %.68.i, ptr nonnull %.19.i, ptr %.62.i, ptr %.46.i, ptr nonnull %.37.i, ptr nonnull %a1)
   %.768.i = load i32, ptr %a1, align 4
   %.770.not.i = icmp eq i32 %.768.i, 0
-  br i1 %.770.not.i, label %B970.i, label %_ZN6nbgrad7kernels6linalg2qrB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.770.not.i, label %B980.i, label %_ZN6nbgrad7kernels6linalg2qrB4v674B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-B970.i:                                           ; preds = %B806.i
-  br i1 %or.cond69.i, label %B362.backedge.i, label %B36.endif.us.preheader.i11.i
+B980.i:                                           ; preds = %B816.i
+  br i1 %or.cond69.i, label %B372.backedge.i, label %B36.endif.us.preheader.i11.i
 
-B36.endif.us.preheader.i11.i:                     ; preds = %B970.i
+B36.endif.us.preheader.i11.i:                     ; preds = %B980.i
   %49 = getelementptr double, ptr %a2, i64 %.211.i
   br label %B36.endif.us.i15.i
 
@@ -46718,96 +46697,96 @@ B68.B34.loopexit_crit_edge.us.i55.i:              ; preds = %B70.us.epil.i47.i, 
   %scevgep10.i58.i = getelementptr i8, ptr %lsr.iv9.i17.i, i64 8
   %scevgep20.i59.i = getelementptr i8, ptr %lsr.iv19.i16.i, i64 %5
   %exitcond109.not.i60.i = icmp eq i64 %.117.us.i56.i, %.26.i
-  br i1 %exitcond109.not.i60.i, label %B362.backedge.i, label %B36.endif.us.i15.i
+  br i1 %exitcond109.not.i60.i, label %B372.backedge.i, label %B36.endif.us.i15.i
 
-B362.backedge.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i55.i, %B970.i
+B372.backedge.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i55.i, %B980.i
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %18
   %scevgep116.i = getelementptr i8, ptr %lsr.iv115.i, i64 %21
   %exitcond358.not.i = icmp eq i64 %.175.i, %.79.i
-  br i1 %exitcond358.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B364.i
+  br i1 %exitcond358.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v674B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B374.i
 
-B452.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B452.i
+B462.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B462.i
   %.330.i = load i64, ptr %sunkaddr147.i, align 8
   %.375.i = inttoptr i64 %.330.i to ptr
   tail call void %.375.i(ptr nonnull %.19.i, ptr nonnull %.22.i, ptr %.68.i, ptr nonnull %.19.i, ptr %.62.i, ptr %.46.i, ptr nonnull %.37.i, ptr %a1)
   %.380.i = load i32, ptr %a1, align 4
   %.382.not.i = icmp eq i32 %.380.i, 0
-  br i1 %.382.not.i, label %B648.endif.i, label %_ZN6nbgrad7kernels6linalg2qrB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.382.not.i, label %B658.endif.i, label %_ZN6nbgrad7kernels6linalg2qrB4v674B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-B648.endif.i:                                     ; preds = %B452.endif.i
-  br i1 %30, label %B680.endif.us.preheader.i, label %B806.i
+B658.endif.i:                                     ; preds = %B462.endif.i
+  br i1 %30, label %B690.endif.us.preheader.i, label %B816.i
 
-B680.endif.us.preheader.i:                        ; preds = %B648.endif.i
+B690.endif.us.preheader.i:                        ; preds = %B658.endif.i
   %gep20.i = getelementptr double, ptr %invariant.gep19.i, i64 %.211.i
-  br label %B680.endif.us.i
+  br label %B690.endif.us.i
 
-B680.endif.us.i:                                  ; preds = %B712.B678.loopexit_crit_edge.us.i, %B680.endif.us.preheader.i
-  %lsr.iv117.i = phi ptr [ %lsr.iv115.i, %B680.endif.us.preheader.i ], [ %scevgep118.i, %B712.B678.loopexit_crit_edge.us.i ]
-  %lsr.iv109.i = phi ptr [ %.68.i, %B680.endif.us.preheader.i ], [ %scevgep110.i, %B712.B678.loopexit_crit_edge.us.i ]
-  %.500235241.us.i = phi i64 [ 0, %B680.endif.us.preheader.i ], [ %.507.us.i, %B712.B678.loopexit_crit_edge.us.i ]
+B690.endif.us.i:                                  ; preds = %B722.B688.loopexit_crit_edge.us.i, %B690.endif.us.preheader.i
+  %lsr.iv117.i = phi ptr [ %lsr.iv115.i, %B690.endif.us.preheader.i ], [ %scevgep118.i, %B722.B688.loopexit_crit_edge.us.i ]
+  %lsr.iv109.i = phi ptr [ %.68.i, %B690.endif.us.preheader.i ], [ %scevgep110.i, %B722.B688.loopexit_crit_edge.us.i ]
+  %.500235241.us.i = phi i64 [ 0, %B690.endif.us.preheader.i ], [ %.507.us.i, %B722.B688.loopexit_crit_edge.us.i ]
   %.685.us.i = mul nuw nsw i64 %.500235241.us.i, %.23.i
-  br i1 %31, label %B714.us.epil.i, label %B714.us.i
+  br i1 %31, label %B724.us.epil.i, label %B724.us.i
 
-B714.us.i:                                        ; preds = %B680.endif.us.i, %B764.us.1.i
-  %lsr.iv111.i = phi ptr [ %scevgep112.i, %B764.us.1.i ], [ %lsr.iv109.i, %B680.endif.us.i ]
-  %.621229231.us.i = phi i64 [ %.628.us.1.i, %B764.us.1.i ], [ 0, %B680.endif.us.i ]
+B724.us.i:                                        ; preds = %B690.endif.us.i, %B774.us.1.i
+  %lsr.iv111.i = phi ptr [ %scevgep112.i, %B774.us.1.i ], [ %lsr.iv109.i, %B690.endif.us.i ]
+  %.621229231.us.i = phi i64 [ %.628.us.1.i, %B774.us.1.i ], [ 0, %B690.endif.us.i ]
   %.658.not.us.i = icmp samesign ult i64 %.621229231.us.i, %.500235241.us.i
-  br i1 %.658.not.us.i, label %B764.us.i, label %B728.us.i
+  br i1 %.658.not.us.i, label %B774.us.i, label %B738.us.i
 
-B728.us.i:                                        ; preds = %B714.us.i
+B738.us.i:                                        ; preds = %B724.us.i
   %.669.us.i = load double, ptr %lsr.iv111.i, align 8
-  br label %B764.us.i
+  br label %B774.us.i
 
-B764.us.i:                                        ; preds = %B728.us.i, %B714.us.i
-  %"$phi764.3.2.3.us.i" = phi double [ %.669.us.i, %B728.us.i ], [ 0.000000e+00, %B714.us.i ]
+B774.us.i:                                        ; preds = %B738.us.i, %B724.us.i
+  %"$phi774.3.2.3.us.i" = phi double [ %.669.us.i, %B738.us.i ], [ 0.000000e+00, %B724.us.i ]
   %53 = shl i64 %.621229231.us.i, 3
   %scevgep120.i = getelementptr i8, ptr %lsr.iv117.i, i64 %53
   %scevgep121.i = getelementptr i8, ptr %scevgep120.i, i64 -8
-  store double %"$phi764.3.2.3.us.i", ptr %scevgep121.i, align 8
+  store double %"$phi774.3.2.3.us.i", ptr %scevgep121.i, align 8
   %.628.us.1.i = add i64 %.621229231.us.i, 2
   %54 = or disjoint i64 %.621229231.us.i, 1
   %.658.not.us.1.i = icmp samesign ult i64 %54, %.500235241.us.i
-  br i1 %.658.not.us.1.i, label %B764.us.1.i, label %B728.us.1.i
+  br i1 %.658.not.us.1.i, label %B774.us.1.i, label %B738.us.1.i
 
-B728.us.1.i:                                      ; preds = %B764.us.i
+B738.us.1.i:                                      ; preds = %B774.us.i
   %scevgep113.i = getelementptr i8, ptr %lsr.iv111.i, i64 %5
   %.669.us.1.i = load double, ptr %scevgep113.i, align 8
-  br label %B764.us.1.i
+  br label %B774.us.1.i
 
-B764.us.1.i:                                      ; preds = %B728.us.1.i, %B764.us.i
-  %"$phi764.3.2.3.us.1.i" = phi double [ %.669.us.1.i, %B728.us.1.i ], [ 0.000000e+00, %B764.us.i ]
-  store double %"$phi764.3.2.3.us.1.i", ptr %scevgep120.i, align 8
+B774.us.1.i:                                      ; preds = %B738.us.1.i, %B774.us.i
+  %"$phi774.3.2.3.us.1.i" = phi double [ %.669.us.1.i, %B738.us.1.i ], [ 0.000000e+00, %B774.us.i ]
+  store double %"$phi774.3.2.3.us.1.i", ptr %scevgep120.i, align 8
   %scevgep112.i = getelementptr i8, ptr %lsr.iv111.i, i64 %4
   %niter79.ncmp.1.i = icmp eq i64 %.628.us.1.i, %unroll_iter78.i
-  br i1 %niter79.ncmp.1.i, label %B712.B678.loopexit_crit_edge.us.unr-lcssa.i, label %B714.us.i
+  br i1 %niter79.ncmp.1.i, label %B722.B688.loopexit_crit_edge.us.unr-lcssa.i, label %B724.us.i
 
-B712.B678.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B764.us.1.i
-  br i1 %33, label %B712.B678.loopexit_crit_edge.us.i, label %B714.us.epil.i
+B722.B688.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B774.us.1.i
+  br i1 %33, label %B722.B688.loopexit_crit_edge.us.i, label %B724.us.epil.i
 
-B714.us.epil.i:                                   ; preds = %B712.B678.loopexit_crit_edge.us.unr-lcssa.i, %B680.endif.us.i
+B724.us.epil.i:                                   ; preds = %B722.B688.loopexit_crit_edge.us.unr-lcssa.i, %B690.endif.us.i
   %.658.not.us.epil.i = icmp samesign ult i64 %unroll_iter78.i, %.500235241.us.i
-  br i1 %.658.not.us.epil.i, label %B764.us.epil.i, label %B728.us.epil.i
+  br i1 %.658.not.us.epil.i, label %B774.us.epil.i, label %B738.us.epil.i
 
-B728.us.epil.i:                                   ; preds = %B714.us.epil.i
+B738.us.epil.i:                                   ; preds = %B724.us.epil.i
   %gep16.i = getelementptr double, ptr %invariant.gep15.i, i64 %.500235241.us.i
   %.669.us.epil.i = load double, ptr %gep16.i, align 8
-  br label %B764.us.epil.i
+  br label %B774.us.epil.i
 
-B764.us.epil.i:                                   ; preds = %B728.us.epil.i, %B714.us.epil.i
-  %"$phi764.3.2.3.us.epil.i" = phi double [ %.669.us.epil.i, %B728.us.epil.i ], [ 0.000000e+00, %B714.us.epil.i ]
+B774.us.epil.i:                                   ; preds = %B738.us.epil.i, %B724.us.epil.i
+  %"$phi774.3.2.3.us.epil.i" = phi double [ %.669.us.epil.i, %B738.us.epil.i ], [ 0.000000e+00, %B724.us.epil.i ]
   %gep18.i = getelementptr double, ptr %gep20.i, i64 %.685.us.i
-  store double %"$phi764.3.2.3.us.epil.i", ptr %gep18.i, align 8
-  br label %B712.B678.loopexit_crit_edge.us.i
+  store double %"$phi774.3.2.3.us.epil.i", ptr %gep18.i, align 8
+  br label %B722.B688.loopexit_crit_edge.us.i
 
-B712.B678.loopexit_crit_edge.us.i:                ; preds = %B764.us.epil.i, %B712.B678.loopexit_crit_edge.us.unr-lcssa.i
+B722.B688.loopexit_crit_edge.us.i:                ; preds = %B774.us.epil.i, %B722.B688.loopexit_crit_edge.us.unr-lcssa.i
   %.507.us.i = add nuw nsw i64 %.500235241.us.i, 1
   %scevgep110.i = getelementptr i8, ptr %lsr.iv109.i, i64 8
   %scevgep118.i = getelementptr i8, ptr %lsr.iv117.i, i64 %1
   %exitcond357.not.i = icmp eq i64 %.23.i, %.507.us.i
-  br i1 %exitcond357.not.i, label %B806.i, label %B680.endif.us.i
+  br i1 %exitcond357.not.i, label %B816.i, label %B690.endif.us.i
 
-_ZN6nbgrad7kernels6linalg2qrB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B806.i, %B362.backedge.i, %B452.endif.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B362.backedge.i ], [ 1, %B806.i ], [ 1, %B452.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg2qrB4v674B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B816.i, %B372.backedge.i, %B462.endif.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B372.backedge.i ], [ 1, %B816.i ], [ 1, %B462.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v665B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -
@@ -47009,7 +46988,7 @@ B158.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v972B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v974B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B300.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -47081,7 +47060,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v972B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v974B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -48374,7 +48353,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 152
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB4v972B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v974B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.22.i, 80
@@ -48382,7 +48361,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v972B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v974B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -48438,7 +48417,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i18.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
   br i1 %exitcond.not.i.i18.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB4v972B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB4v974B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.75.i, %B158.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -48647,7 +48626,7 @@ B216.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v987B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v989B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B358.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.29.i, 3
@@ -48720,7 +48699,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v987B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v989B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -50027,7 +50006,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 152
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v987B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v989B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.20.i, 80
@@ -50035,7 +50014,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v987B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v989B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -50090,7 +50069,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i19.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
   br i1 %exitcond.not.i.i19.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB4v987B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB4v989B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.84.i, %B216.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -50111,7 +50090,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v990B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v992B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -50132,7 +50111,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v990B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v992B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -50201,7 +50180,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v990B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v992B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -50251,9 +50230,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v990B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v992B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB4v990B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB4v992B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
@@ -50271,7 +50250,7 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.20.i = inttoptr i64 %.19.i to ptr
   %.21.i = load i64, ptr %.20.i, align 8
   %.114104.not.i = icmp slt i64 %.15.i, 1
-  br i1 %.114104.not.i, label %_ZN6nbgrad7runtime6native3runB4v992B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+  br i1 %.114104.not.i, label %_ZN6nbgrad7runtime6native3runB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
 
 B150.lr.ph.i:                                     ; preds = %0
   %.28.i = add nsw i64 %a0, 24
@@ -50512,7 +50491,7 @@ B1066.i:                                          ; preds = %B1022.endif.i, %B10
   %.370.i = shl nsw i64 %.166.i, 3
   %.374.i = add nsw i64 %.370.i, %.202.i
   %.114.i = icmp samesign ugt i64 %.11398106.i, 1
-  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v992B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1022.endif.i:                                    ; preds = %B1022.i
   %.22.i.i = load i64, ptr %sunkaddr43.i, align 8
@@ -50520,9 +50499,9 @@ B1022.endif.i:                                    ; preds = %B1022.i
   %.30.i.i = inttoptr i64 %.29.i.i to ptr
   %.31.i.i = tail call i64 %.30.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i = icmp eq i64 %.31.i.i, %.22.i.i
-  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v992B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
+  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
 
-_ZN6nbgrad7runtime6native3runB4v992B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
+_ZN6nbgrad7runtime6native3runB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
   ret i64 0
 }
 ;; nbgrad.runtime.native.interrupted(int64)int64 nbgrad.runtime.native -
@@ -50536,13 +50515,13 @@ define internal i64 @native(i64 %a0) alwaysinline {
   %.17.i = inttoptr i64 %.16.i to ptr
   %.18.i = load i64, ptr %.17.i, align 8
   %.19.not.i = icmp eq i64 %.13.i, %.18.i
-  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v993B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v995B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 common.ret.sink.split.i:                          ; preds = %B914.i, %B552.i
   %.pre24.sink.in.i = phi i64 [ %.pre.i, %B914.i ], [ %.72.i, %B552.i ]
   %.pre24.sink.i = inttoptr i64 %.pre24.sink.in.i to ptr
   %.131.i = load i64, ptr %.pre24.sink.i, align 8
-  br label %_ZN6nbgrad7runtime6native11interruptedB4v993B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br label %_ZN6nbgrad7runtime6native11interruptedB4v995B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B158.i:                                           ; preds = %0
   %.27.i = add nsw i64 %a0, 256
@@ -50612,7 +50591,7 @@ B914.i:                                           ; preds = %B860.i, %B658.i
   %.124.i = tail call i64 %.123.i(i64 %.120.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i
 
-_ZN6nbgrad7runtime6native11interruptedB4v993B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
+_ZN6nbgrad7runtime6native11interruptedB4v995B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
   %.131.sink.i = phi i64 [ 0, %0 ], [ %.131.i, %common.ret.sink.split.i ]
   ret i64 %.131.sink.i
 }
@@ -50811,7 +50790,7 @@ B1496.i:                                          ; preds = %B1472.i
   %.607.i = inttoptr i64 %.605.i to ptr
   %.608.i = tail call i64 %.607.i(i64 %.21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.609.not.i = icmp eq i64 %.608.i, 0
-  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1656.i:                                          ; preds = %B1496.i, %B1472.i
   %look.4.1.i = phi i64 [ %.598.i, %B1496.i ], [ %.586.i, %B1472.i ]
@@ -50983,10 +50962,10 @@ B2576.i:                                          ; preds = %B2476.us.i, %B2476.
   %.978.i = tail call i64 %.977.i(i64 %.973.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
   %.981.i = load i64, ptr %sunkaddr47.i, align 8
   %.982.not.i = icmp eq i64 %.981.i, 0
-  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2766.i:                                          ; preds = %B1470.i
-  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2862.i:                                          ; preds = %B2862.lr.ph.i, %B2862.i
   %lsr.iv.i = phi i64 [ %40, %B2862.lr.ph.i ], [ %lsr.iv.next.i, %B2862.i ]
@@ -51013,7 +50992,7 @@ B2862.i:                                          ; preds = %B2862.lr.ph.i, %B28
   %.1193.i = add nsw i64 %spec.8.1405.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
   %.1123.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
   %.866.pre-phi.i = phi i64 [ %.pre420.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
@@ -51110,14 +51089,14 @@ B2778.endif.i:                                    ; preds = %B2766.i
   %.1042.i = inttoptr i64 %.1041.i to ptr
   %.1043.i = load i64, ptr %.1042.i, align 8
   %.1123402.not.i = icmp slt i64 %.1043.i, 1
-  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
+  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
 
 B2862.lr.ph.i:                                    ; preds = %B2778.endif.i
   %40 = add nuw i64 %.1043.i, 1
   %sunkaddr49.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B2862.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -51184,7 +51163,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -51193,14 +51172,14 @@ B676.i:                                           ; preds = %B170.i
   %.413.i = inttoptr i64 %.409.i to ptr
   %.414.i = tail call i64 %.413.i(i64 64, i64 %.412.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.419.i = icmp eq i64 %.414.i, 0
-  br i1 %.419.i, label %_ZN6nbgrad7runtime6blocks4takeB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B818.else.if.i
+  br i1 %.419.i, label %_ZN6nbgrad7runtime6blocks4takeB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B818.else.if.i
 
 B1116.i:                                          ; preds = %B818.else.if.i
   %.542.i = add nsw i64 %a0, 24
   %.543.i = inttoptr i64 %.542.i to ptr
   %.544.i = load i64, ptr %.543.i, align 8
   %.545.not.i = icmp eq i64 %.544.i, 0
-  br i1 %.545.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B1176.else.if.i
+  br i1 %.545.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B1176.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %6 = add i64 %lsr.iv7.i, -8
@@ -51257,7 +51236,7 @@ B818.else.if.i:                                   ; preds = %B676.i
   %.533.i = inttoptr i64 %.531.i to ptr
   store i64 %.414.i, ptr %.533.i, align 8
   %.538.i = icmp sgt i64 %.50.i, 4194303
-  br i1 %.538.i, label %B1116.i, label %_ZN6nbgrad7runtime6blocks4takeB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %.538.i, label %B1116.i, label %_ZN6nbgrad7runtime6blocks4takeB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B1176.else.if.i:                                  ; preds = %B1116.i
   %.549.i = add i64 %.482.i, 8703
@@ -51266,9 +51245,9 @@ B1176.else.if.i:                                  ; preds = %B1116.i
   %.603.i = sub i64 %.600.i, %.590.i
   %.604.i = inttoptr i64 %.544.i to ptr
   %.605.i = tail call i64 %.604.i(i64 %.590.i, i64 %.603.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B1116.i, %B818.else.if.i, %B1176.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B1116.i, %B818.else.if.i, %B1176.else.if.i
   %.526.sink.i = phi i64 [ %.208.i, %B498.i ], [ 0, %B676.i ], [ %.526.i, %B1176.else.if.i ], [ %.526.i, %B818.else.if.i ], [ %.526.i, %B1116.i ]
   ret i64 %.526.sink.i
 }
@@ -51289,7 +51268,7 @@ B106.i:                                           ; preds = %0
   %.77.i = load i64, ptr %.76.i, align 8
   %.78.i = inttoptr i64 %.71.i to ptr
   %.79.i = tail call i64 %.78.i(i64 %.77.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v999B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B236.i:                                           ; preds = %0
   %.84.i = add nsw i64 %a0, 40
@@ -51375,7 +51354,7 @@ B916.i:                                           ; preds = %B730.i, %B730.prol.
   %.382.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.382.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v999B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B694.endif.i:                                     ; preds = %B416.i, %B236.i
   %total.3.1.i = phi i64 [ %.91.i, %B236.i ], [ %.161.i, %B416.i ]
@@ -51415,7 +51394,7 @@ B730.preheader1.i:                                ; preds = %B730.prol.loopexit.
   %15 = add nuw i64 %.286116120.unr.i, 1
   br label %B730.i
 
-_ZN6nbgrad7runtime6blocks4giveB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B916.i
+_ZN6nbgrad7runtime6blocks4giveB4v999B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B916.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -51432,7 +51411,7 @@ define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   %.66.i = inttoptr i64 %.62.i to ptr
   %.67.i = tail call i64 %.66.i(i64 %.55.i, i64 %.64.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.72.i = icmp eq i64 %.67.i, 0
-  br i1 %.72.i, label %_ZN6nbgrad7runtime6blocks6resizeB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B230.i
+  br i1 %.72.i, label %_ZN6nbgrad7runtime6blocks6resizeB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B230.i
 
 B230.i:                                           ; preds = %0
   %.84.i = sub nsw i64 %.67.i, %.55.i
@@ -51440,9 +51419,9 @@ B230.i:                                           ; preds = %0
   %.91.i = add nsw i64 %.88.i, -8
   %.93.i = inttoptr i64 %.91.i to ptr
   store i64 %.67.i, ptr %.93.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks6resizeB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks6resizeB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime6blocks6resizeB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %0, %B230.i
+_ZN6nbgrad7runtime6blocks6resizeB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %0, %B230.i
   %storemerge.i = phi i64 [ %.88.i, %B230.i ], [ 0, %0 ]
   ret i64 %storemerge.i
 }
@@ -51554,7 +51533,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1002B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2836.i.i, %B2772.i.i
   %sunkaddr415.i = getelementptr i8, ptr %.21.i, i64 16
@@ -53526,7 +53505,7 @@ B1496.i:                                          ; preds = %B1452.endif.i
   %.914.i = load i64, ptr %.913.i, align 8
   %.917.i = inttoptr i64 %.914.i to ptr
   %.918.i = tail call i64 %.917.i(i64 %.907.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1002B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -53892,9 +53871,9 @@ B1314.endif.i:                                    ; preds = %B1316.i, %B1284.end
   br label %B1452.i
 
 B1452.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1002B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1002B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
   %result.3.0.sink.i = phi i64 [ %.918.i, %B1496.i ], [ %.97.i, %B264.i ], [ %result.3.0.i, %B1452.endif.i ]
   ret i64 %result.3.0.sink.i
 }
@@ -54079,14 +54058,14 @@ B566.i.i.i:                                       ; preds = %B490.i.i.i
 
 B850.i.i.i:                                       ; preds = %B566.i.i.i
   %.11.not.i.i.i.i = icmp eq i64 %.227.i.i.i, 0
-  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
+  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1010B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
 
 B16.i.i.i.i:                                      ; preds = %B850.i.i.i
   %sunkaddr520.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
   %.19.i.i.i.i = load i64, ptr %sunkaddr520.i.i, align 8
   %.21.i.i.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1010B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B900.i.i.i:                                       ; preds = %B566.i.i.i
   %sunkaddr10.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 72
@@ -54133,7 +54112,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1010B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -55072,19 +55051,19 @@ B110.i:                                           ; preds = %B994.i.i.i, %B0.end
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1010B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1010B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i, %B900.i.i.i
   %result.6.0336412420424.sink.i.i = phi i64 [ %.250.i.i.i, %B900.i.i.i ], [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %result.6.0336412420424.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.6.0336412420424.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1010B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps11expect_callB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps11expect_callB5v1010B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336412420424.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i.i.i ], [ 0, %B850.i.i.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }
@@ -55224,7 +55203,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1026B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1028B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -55973,19 +55952,19 @@ B110.i:                                           ; preds = %B0.endif.i, %B496.e
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1026B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1028B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1026B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1028B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i
   %result.6.0336287295299.sink.i.i = phi i64 [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %result.6.0336287295299.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.6.0336287295299.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1026B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1028B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps15expect_functionB5v1026B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps15expect_functionB5v1028B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336287295299.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }

@@ -278,7 +278,7 @@ def _eigen_sizes(node: Node, rows: int) -> list[int]:
     routine = library_address("syevd", dtype)
     letter, triangle = "V" if vectors else "N", node.params[1] if vectors else "L"
     scratch = [1 + 6 * n + 2 * n * n, 3 + 5 * n] if vectors else [2 * n + 1, 1]
-    return [0, n, batch, max(n, 1), routine, ord(letter), ord(triangle), max(scratch[0], 66 * n), scratch[1]]
+    return [0, n, n, batch, routine, ord(letter), ord(triangle), max(scratch[0], 66 * n), scratch[1]]
 
 
 def _singular_sizes(node: Node, rows: int) -> list[int]:
@@ -308,15 +308,12 @@ def _complex_eigen_sizes(node: Node, rows: int) -> list[int]:
     batch, _, n = _called_matrices(node)
     letter, dtype = "V" if node.params[0].kernel == "eig" else "N", node.dtype.name
     extent = scratch_extent("geev", dtype, "N", letter, n, None, n, None, None, None, n, None, n, None, -1, None)
-    return [0, n, batch, n, library_address("geev", dtype), ord(letter), ord("N"), extent]
-
-
-SAVED = 8
-"""Elements of scratch memory that kernels/linalg.py keeps in front."""
+    return [0, n, n, batch, library_address("geev", dtype), ord(letter), ord("N"), extent]
 
 
 def _scratch(sizes: Callable[[Node, int], list[int]], elements: Callable[[list[int]], int]) -> Callable[[Node], int]:
-    return lambda node: (SAVED + elements(sizes(node, 1))) * node.dtype.itemsize
+    """Bytes of scratch memory: so many elements behind those that the kernels keep for numbers that LAPACK says."""
+    return lambda node: (kernel_module("linalg").SAVED + elements(sizes(node, 1))) * node.dtype.itemsize
 
 
 _EIGEN_SCRATCH = _scratch(_eigen_sizes, lambda sizes: sizes[7] + sizes[8] + sizes[1] ** 2)
