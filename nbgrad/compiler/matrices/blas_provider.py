@@ -23,6 +23,8 @@ from ...errors import ArgumentError
 from ...process.locks import building
 
 LETTERS = {"float64": "d", "float32": "s"}
+PRODUCTS = ("gemm", "syrk")
+"""The routines: a product of two matrices, and of one with itself transposed."""
 PREFIXES = ("scipy_", "")
 ROUTINES, FUNCTIONS = ("_64_", "_", ""), ("64_", "")
 """How the names of routines in Fortran and of functions in C end; the former take all by address."""
@@ -31,10 +33,11 @@ SEQUENTIAL = 1
 
 
 class Provider(NamedTuple):
-    """A library: its name, its products by dtype, and functions that get and set the number of its threads (or 0)."""
+    """A library: its name, its products by routine and dtype, and functions that get and set the number of its threads
+    (or 0)."""
 
     name: str
-    products: dict[str, int]
+    products: dict[tuple[str, str], int]
     get: int
     set: int
 
@@ -53,7 +56,8 @@ def set_blas(library: str | os.PathLike[str]) -> None:
     ----------
     library : str or path
         "scipy" (the default) or "numpy" for the BLAS that comes with that package, "mkl" for the one of the package
-        `mkl`, or the path of a shared library with BLAS's `sgemm` and `dgemm`, with integers of 32 or of 64 bits.
+        `mkl`, or the path of a shared library with BLAS's `sgemm`, `dgemm`, `ssyrk` and `dsyrk`, with integers of 32 or of
+        64 bits.
 
     Raises
     ------
@@ -108,15 +112,19 @@ def _loaded(name: str) -> Provider:
     if hasattr(library, "MKL_Set_Threading_Layer"):
         # Our own threads share a product.
         library.MKL_Set_Threading_Layer(SEQUENTIAL)
-    products = {dtype: _found(library, f"{letter}gemm", ROUTINES) for dtype, letter in LETTERS.items()}
+    products = {
+        (routine, dtype): _found(library, f"{letter}{routine}", ROUTINES)
+        for routine in PRODUCTS
+        for dtype, letter in LETTERS.items()
+    }
     if None in products.values():
-        message = f"{path} is no BLAS: it lacks sgemm or dgemm."
+        message = f"{path} is no BLAS: it lacks sgemm, dgemm, ssyrk or dsyrk."
         raise ArgumentError(message)
     threads = [_found(library, f"openblas_{verb}_num_threads", FUNCTIONS) for verb in ("get", "set")]
     get, set_ = (0, 0) if None in threads else map(_address, threads)
-    for dtype, product in products.items():
-        _check(path, product, dtype)
-    return Provider(name, {dtype: _address(product) for dtype, product in products.items()}, get, set_)
+    for dtype in LETTERS:
+        _check(path, products["gemm", dtype], dtype)
+    return Provider(name, {key: _address(product) for key, product in products.items()}, get, set_)
 
 
 def _path_of(name: str) -> str:

@@ -20,16 +20,16 @@ from ...process.locks import building
 from .blas_provider import provider
 
 
-def product_address(dtype: str) -> int:
-    """The address of the product of matrices."""
+def product_address(dtype: str, routine: str = "gemm") -> int:
+    """The address of the product of matrices, or of one with itself transposed ("syrk")."""
     chosen = provider()
-    return library_address("gemm", dtype) if chosen is None else chosen.products[dtype]
+    return library_address(routine, dtype) if chosen is None else chosen.products[routine, dtype]
 
 
 @cache
 def library_address(routine: str, dtype: str) -> int:
     """The address of a routine of BLAS or LAPACK, from the pointers that SciPy exports for compiled code."""
-    capsules = exported("cython_blas" if routine in ("gemm", "trsm", "trsv") else "cython_lapack").__pyx_capi__
+    capsules = exported("cython_blas" if routine in ("gemm", "syrk", "trsm", "trsv") else "cython_lapack").__pyx_capi__
     capsule = capsules[{"float64": "d", "float32": "s"}[dtype] + routine]
     name = ctypes.pythonapi.PyCapsule_GetName
     name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]

@@ -29,10 +29,8 @@ SHARED_MICROSECONDS = 300
 PIECE_MICROSECONDS = 4000
 """The length of pieces of long products. Short pieces are slow, as BLAS copies its operands for each of them."""
 MOST_PIECES = 64
-LEAST_SYMMETRIC = 96
-"""The rows from which on it pays to compute half of a symmetric product."""
 SYMMETRIC_PIECES = 8
-"""Pieces of a symmetric product, each of which is computed up to its last diagonal element: half of it and a 16th."""
+"""Pieces of a long symmetric product, each of which is computed up to its diagonal."""
 SYMMETRIC_ROWS = 48
 """About the least rows of such a piece."""
 LEAST_ROWS = 64
@@ -65,9 +63,9 @@ def microseconds(node: Node) -> float:
 
 def is_symmetric(kernel: Special) -> bool:
     """Whether a product is of matrices in memory and the same ones transposed."""
-    batch, m, _ = kernel.node.shape
+    batch = kernel.node.shape[0]
     (one, other), (left, right) = kernel.reads, kernel.views
-    if m < LEAST_SYMMETRIC or one is not other or left.offset != right.offset or left.is_masked or right.is_masked:
+    if one is not other or left.offset != right.offset or left.is_masked or right.is_masked:
         return False
     alike = batch == 1 or left.strides[0] == right.strides[0]
     return alike and left.shape[1] == right.shape[2] and left.strides[1:] == right.strides[:0:-1]
@@ -77,6 +75,8 @@ def pieces(node: Node, symmetric: bool = False) -> Pieces:
     """The cut of a product; the last piece down and across may be smaller."""
     batch, m, n = node.shape
     time = microseconds(node)
+    if symmetric and time < 4 * SHARED_MICROSECONDS:
+        return Pieces(batch, 1, 1, m, n)
     if symmetric:
         wanted = min(MOST_PIECES, max(SYMMETRIC_PIECES, round(time / PIECE_MICROSECONDS)))
         rows = _rounded(m, min(wanted, max(1, m // SYMMETRIC_ROWS)))
@@ -126,11 +126,12 @@ def matmul_sizes(kernel: Special) -> list[int]:
         *[letters[0], lda, kernel.views[0].strides[0], 1 if ta else lda],
         *[letters[1], ldb, kernel.views[1].strides[0], ldb if tb else 1],
         *([n, batch * n] if kernel.interleaved else [m * n, n]),
-        *[cut.rows, cut.columns, cut.across, cut.down * cut.across, int(symmetric)],
+        *[cut.rows, cut.columns, cut.across, cut.down * cut.across],
+        product_address(node.dtype.name, "syrk") if symmetric else 0,
     ]
 
 
-_SIZES = "function guard m n k ta lda da sa tb ldb db sb dc ldc rows columns across each mirrored".split()
+_SIZES = "function guard m n k ta lda da sa tb ldb db sb dc ldc rows columns across each symmetric".split()
 """For both operands: letter, leading dimension, distance of matrices, distance of rows (of b: columns)."""
 
 
@@ -149,6 +150,9 @@ def matmul_function(kernel: Special) -> cpu.Function:
 def matmul_ir(dtype: str) -> str:
     """IR that calls gemm once per piece. Row-major C = A B is column-major C' = B' A', which BLAS computes.
 
+    A piece of a symmetric product is what lies before its rows' square on the diagonal; syrk computes that square, and
+    all is copied to the other side.
+
     Letters and numbers are handed over as 64 bits, of which a library may read less.
     """
     kind = {"float64": "double", "float32": "float"}[dtype]
@@ -156,7 +160,7 @@ def matmul_ir(dtype: str) -> str:
     for position, name in enumerate(_SIZES):
         lines.append(f"  %{name}.at = getelementptr i64, ptr %sizes, i64 {position}")
         lines.append(f"  %{name} = load i64, ptr %{name}.at")
-    lines += [f"  %{name}.slot = alloca i64" for name in "m n k lda ldb ldc ta tb".split()]
+    lines += [f"  %{name}.slot = alloca i64" for name in "m n k lda ldb ldc ta tb half turned".split()]
     lines += [f"  store i64 %{name}, ptr %{name}.slot" for name in "k lda ldb ldc ta tb".split()]
     for name, value in (("alpha", "1.0"), ("beta", "0.0")):
         lines.append(f"  %{name} = alloca {kind}")
@@ -166,6 +170,11 @@ def matmul_ir(dtype: str) -> str:
         lines.append(f"  %{name} = load ptr, ptr %{name}.from")
     lines += [
         "  %gemm = inttoptr i64 %function to ptr",
+        "  %syrk = inttoptr i64 %symmetric to ptr",
+        f"  store i64 {ord('U')}, ptr %half.slot",
+        f"  %plain = icmp eq i64 %ta, {ord('N')}",
+        f"  %letter = select i1 %plain, i64 {ord('T')}, i64 {ord('N')}",
+        "  store i64 %letter, ptr %turned.slot",
         "  %guarded = icmp ne i64 %guard, 0",
         "  br i1 %guarded, label %hold, label %start",
         "hold:",
@@ -191,9 +200,9 @@ def matmul_ir(dtype: str) -> str:
             f"  store i64 %{name}.extent, ptr %{extent}.slot",
         ]
     lines += [
-        "  %mirror = icmp ne i64 %mirrored, 0",
+        "  %mirror = icmp ne i64 %symmetric, 0",
         "  %below = add i64 %row, %row.extent",
-        "  %width = select i1 %mirror, i64 %below, i64 %column.extent",
+        "  %width = select i1 %mirror, i64 %row, i64 %column.extent",
         "  store i64 %width, ptr %n.slot",
     ]
     lines += ["  %a.in = mul i64 %row, %sa", "  %b.in = mul i64 %column, %sb"]
@@ -206,9 +215,17 @@ def matmul_ir(dtype: str) -> str:
         "ptr %tb.slot, ptr %ta.slot, ptr %n.slot, ptr %m.slot, ptr %k.slot, ptr %alpha, ptr %b.piece, ptr %ldb.slot, "
         "ptr %a.piece, ptr %lda.slot, ptr %beta, ptr %c.piece, ptr %ldc.slot"
     )
+    of_square = (
+        "ptr %half.slot, ptr %turned.slot, ptr %m.slot, ptr %k.slot, ptr %alpha, ptr %a.piece, ptr %lda.slot, ptr %beta, "
+        "ptr %c.square, ptr %ldc.slot"
+    )
     lines += [
         f"  call void %gemm({arguments})",
-        "  br i1 %mirror, label %reflect, label %after",
+        "  br i1 %mirror, label %square, label %after",
+        "square:",
+        f"  %c.square = getelementptr {kind}, ptr %c.piece, i64 %row",
+        f"  call void %syrk({of_square})",
+        "  br label %reflect",
         *_reflection(kind),
         "after:",
         "  %next = add i64 %piece, 1",
