@@ -188,6 +188,49 @@ def check_systems() -> None:
             close(found[3], curved[part], method, 1e-11)
 
 
+def check_complex() -> None:
+    """A Hermitian row of springs with phases: value and gradients are those of NumPy's solution."""
+    size = 5
+    phase, load = drawn((size,), 17), drawn((size,), 18) + 1j * drawn((size,), 19)
+    grid = mpi.Grid((size,), 1)
+    part = grid.slices[0]
+
+    def turned(phase: Any, v: Any) -> Any:
+        near = grid.exchange(np.exp(-1j * phase) * v)
+        return 3 * v - np.exp(1j * phase) * (near[2:] + near[:-2])
+
+    spin = np.diag(np.exp(1j * phase))
+    matrix = 3 * np.eye(size) - spin @ (np.eye(size, k=1) + np.eye(size, k=-1)) @ spin.conj()
+    expected = np.linalg.solve(matrix, load)
+    for method, made in (("cg", nb.jit), ("bicgstab", lambda f: f), ("gmres", nb.jit)):
+
+        def solved(phase: Any, load: Any, method: str = method) -> Any:
+            return mpi.linear_solve(lambda v: turned(phase, v), load, rtol=1e-14, method=method)
+
+        found = made(solved)(phase[part], load[part])
+        assert np.asarray(found).dtype == np.complex128
+        close(found, expected[part], method)
+        slope = made(nb.grad(lambda p, b, f=solved: np.sum(np.abs(f(p, b)) ** 2)))(phase[part], load[part])
+        close(slope, _slope_of_phases(phase, load)[part], method, 1e-9)
+
+
+def _slope_of_phases(phase: np.ndarray, load: np.ndarray) -> np.ndarray:
+    """By NumPy's solution: dx = A^-1 (-dA x)."""
+    size = len(phase)
+    near = np.eye(size, k=1) + np.eye(size, k=-1)
+    spin = np.diag(np.exp(1j * phase))
+    matrix = 3 * np.eye(size) - spin @ near @ spin.conj()
+    x = np.linalg.solve(matrix, load)
+    slopes = []
+    for k in range(size):
+        moved = np.zeros((size, size), complex)
+        moved[k, k] = 1j * spin[k, k]
+        change = -(moved @ near @ spin.conj() + spin @ near @ moved.conj())
+        dx = np.linalg.solve(matrix, -change @ x)
+        slopes.append(2 * np.sum(np.real(np.conj(x) * dx)))
+    return np.array(slopes)
+
+
 def check_unequal() -> None:
     """Ranks without unknowns, batches, loops, plain calls with a start, and a system of some of the ranks."""
     sizes = [0, 3, 1, 2][:SIZE] if SIZE > 1 else [4]

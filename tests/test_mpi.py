@@ -52,14 +52,45 @@ def run(ranks: int, *checks: str, module: str = "mpi_ranks") -> subprocess.Compl
     [
         (1, "rows"),
         (2, "rows programs wave short waiting differing"),
-        (2, "fourier fourier_derivatives products systems unequal refused"),
-        (3, "rows programs systems unequal"),
+        (2, "fourier fourier_derivatives products systems complex unequal refused"),
+        (3, "rows programs systems complex unequal"),
         (4, "wave fourier"),
     ],
 )
 def test_messages_on_ranks(ranks: int, checks: str) -> None:
     done = run(ranks, *checks.split())
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("ranks", "checks"),
+    [
+        (2, "rows:staged rows:direct programs:nccl refused:nccl refused:staged"),
+        (3, "rows:nccl programs:staged"),
+    ],
+)
+def test_messages_of_arrays_on_gpus(ranks: int, checks: str) -> None:
+    done = run(ranks, *checks.split(), module="mpi_gpu")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_nccl_of_one_process(place: Any) -> None:
+    from nbgrad import mpi
+
+    try:
+        device = mpi.use_nccl()
+    except nb.errors.NbgradError as error:
+        pytest.skip(str(error))
+    x = nb.Tensor(np.arange(4.0), device=device)
+    try:
+        value, slope = nb.jit(nb.value_and_grad(lambda x: np.sum(mpi.allreduce(x) * mpi.bcast(x) ** 2)))(x)
+        moved = nb.jit(lambda x: mpi.sendrecv(x, 0, 0) + mpi.scatter(mpi.gather(x)))(x)
+        assert mpi.cuda_aware() in (False, True)
+    finally:
+        mpi.communicators.group_of().nccl = None
+    assert float(value) == 36.0
+    assert slope.asnumpy().tolist() == [0.0, 3.0, 12.0, 27.0] and str(slope.device) == str(device)
+    assert moved.asnumpy().tolist() == [0.0, 2.0, 4.0, 6.0]
 
 
 def test_a_rank_that_fails_ends_all_with_its_traceback() -> None:

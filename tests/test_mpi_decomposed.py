@@ -47,7 +47,7 @@ def _refused() -> dict[str, tuple[Any, str]]:
         "method": (lambda: mpi.linear_solve(lambda v: v, x, method="qmr"), "method must be one of 'cg', 'bicgstab'"),
         "start": (lambda: mpi.linear_solve(lambda v: v, x, x0=x[0]), r"x0 of linear_solve\(\) has shape \(3,\)"),
         "product": (lambda: mpi.linear_solve(lambda v: v[0], x), r"must return an array of shape \(2, 3\)"),
-        "complex system": (lambda: mpi.linear_solve(lambda v: v, z), "must hold real numbers"),
+        "complex system": (lambda: mpi.linear_solve(lambda v: 1j * v, x), "give b as complex numbers"),
         "not linear": (lambda: mpi.linear_solve(lambda v: v * v, x), "is not linear in its vector"),
         "leaf": (lambda: mpi.linear_solve(lambda v: v, leaf), "remember how they were made"),
     }

@@ -233,6 +233,28 @@ def test_linear_systems(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["cg", "gmres", "bicgstab", "dense"])
+def test_complex_systems(method: str) -> None:
+    rng = np.random.default_rng(6)
+    a, b, w = rng.normal(size=(4, 4, 2)), rng.normal(size=(4, 2)), rng.normal(size=(4, 2))
+    a, b, w = (one[..., 0] + 1j * one[..., 1] for one in (a, b, w))
+    a = a @ a.conj().T + np.eye(4) if method == "cg" else a + 4 * np.eye(4)
+
+    def solved(k: Any, b: Any) -> Any:
+        inverse = None if method == "dense" else lambda v: v / (k * np.diag(a))
+        return solvers.linear_solve(
+            lambda v: k * (a @ v), b, method=method, x0=0.1 * b, rtol=1e-13, preconditioner=inverse
+        )
+
+    x = np.linalg.solve(2 * a, b)
+    np.testing.assert_allclose(solved(2.0, b), x, rtol=1e-9)
+    np.testing.assert_allclose(nb.jit(solved)(2.0, b), x, rtol=1e-9)
+    np.testing.assert_allclose(nb.jacfwd(solved)(2.0, b), -x / 2, rtol=1e-9)
+    pulled = nb.vjp(solved, 2.0, b)[1](w)
+    np.testing.assert_allclose(pulled[0], np.sum(np.real(w * np.conj(-x / 2))), rtol=1e-9)
+    np.testing.assert_allclose(pulled[1], np.linalg.solve((2 * a).conj().T, w), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["cg", "gmres", "bicgstab", "dense"])
 def test_preconditioned_systems(method: str) -> None:
     """A hundred unknowns of all magnitudes, of which the diagonal knows most: few turns, and the same derivatives."""
     rng = np.random.default_rng(3)
@@ -445,6 +467,8 @@ FAILURES: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (ShapeError, r"shape \(\) to minimize\(\)", lambda: solvers.minimize(lambda x: x, np.ones(2))),
     (ShapeError, "no elements", lambda: solvers.root(lambda x: x, [])),
     (ShapeError, "no elements", lambda: solvers.linear_solve(lambda v: v, [])),
+    (DtypeError, "give b as complex numbers", lambda: solvers.linear_solve(lambda v: 1j * v, np.ones(2))),
+    (ShapeError, r"of shape \(2,\) to linear_solve", lambda: solvers.linear_solve(lambda v: v[0], 1j * np.ones(2))),
     (ShapeError, "returned shape", lambda: nb.custom_root(lambda x: x, 1.0, lambda g, x: np.ones(2))),
     (DtypeError, "returned NoneType", lambda: solvers.root(lambda x: None, [1.0])),
     (DtypeError, "complex numbers", lambda: solvers.root(lambda x: x * 1j, [1.0])),

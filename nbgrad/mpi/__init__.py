@@ -22,6 +22,7 @@ from .collectives import replicated as replicated
 from .collectives import scan as scan
 from .collectives import scatter as scatter
 from .decomposed_systems import linear_solve as linear_solve
+from .gpu_memory import cuda_aware as cuda_aware
 from .grid import Grid as Grid
 from .grid_transforms import fftn as fftn
 from .grid_transforms import ifftn as ifftn
@@ -31,6 +32,7 @@ from .grid_transforms import spectrum as spectrum
 from .inner_products import dot as dot
 from .inner_products import norm as norm
 from .inner_products import vdot as vdot
+from .nccl import use_nccl as use_nccl
 from .point_to_point import Request as Request
 from .point_to_point import irecv as irecv
 from .point_to_point import isend as isend
@@ -48,6 +50,7 @@ __all__ = [
     "barrier",
     "bcast",
     "check_calls",
+    "cuda_aware",
     "dot",
     "fftn",
     "gather",
@@ -69,6 +72,7 @@ __all__ = [
     "send",
     "sendrecv",
     "spectrum",
+    "use_nccl",
     "vdot",
     "wait",
 ]

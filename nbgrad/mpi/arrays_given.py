@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DeviceError, DtypeError, ShapeError, user_location
+from ..errors import ArgumentError, DtypeError, ShapeError, user_location
 from ..graph.ir import Node, on_host
 from ..graph.trace import current_trace
 from ..record.as_node import as_node
@@ -32,8 +32,8 @@ def given(value: Any, name: str) -> Node:
 
     Raises
     ------
-    DtypeError, DeviceError
-        If it is no array of a dtype that MPI knows, in the CPU's memory.
+    DtypeError
+        If it is no array of a dtype that MPI knows.
     """
     if kind_of(value) == "other" and not isinstance(value, list | tuple):
         message = f"{name} sends arrays and numbers, but got {described(value)}."
@@ -43,10 +43,6 @@ def given(value: Any, name: str) -> Node:
         way = "Convert it: x.astype(np.float32)."
         message = f"{name} got an array of dtype {node.dtype}, which MPI does not know. {way}"
         raise DtypeError(message)
-    if node.device is not None:
-        way = "Move it there with x.cpu()."
-        message = f"{name} got a Tensor on {node.device!r}, but sends from the CPU's memory. {way}"
-        raise DeviceError(message)
     return node
 
 
@@ -58,9 +54,9 @@ def returned(node: Node, *values: Any) -> Any:
     return found if found.ndim else found[()]
 
 
-def sent_from(message: Message, node: Node | None, *values: Any) -> Any:
+def sent_from(message: Message, node: Node | None, *values: Any, like: Node | None = None) -> Any:
     """The result of a message, as `returned` gives it; the user's line becomes part of the message."""
-    return returned(sent(message, node), *values)
+    return returned(sent(message, node, like), *values)
 
 
 def line() -> str:

@@ -75,8 +75,8 @@ def is_on() -> bool:
     return _check.seconds is not None
 
 
-def before(message: Message) -> None:
-    """Compare a call with those of the other ranks.
+def before(message: Message, engine: str = "") -> None:
+    """Compare a call with those of the other ranks; the engine is named if it is not MPI.
 
     Raises
     ------
@@ -88,7 +88,8 @@ def before(message: Message) -> None:
     mpi, group = library(), groups[message.group]
     tag = group.comm.Get_attr(mpi.TAG_UB) - 1
     own, others = np.zeros(LONGEST, np.uint8), np.zeros((group.size, LONGEST), np.uint8)
-    text = f"{_key(message)}\n{message}".encode()[:LONGEST]
+    by = f", by {engine}" if engine else ""
+    text = f"{_key(message)}{by}\n{message}{by}".encode()[:LONGEST]
     own[: len(text)] = np.frombuffer(text, np.uint8)
     ranks = [rank for rank in range(group.size) if rank != group.rank]
     requests = [group.comm.Irecv(others[rank], rank, tag) for rank in ranks]
@@ -102,9 +103,9 @@ def before(message: Message) -> None:
             )
             raise NbgradError(message_text)
         key, _, shown = bytes(others[rank]).rstrip(b"\0").decode(errors="replace").partition("\n")
-        if key != _key(message):
+        if key != f"{_key(message)}{by}":
             message_text = (
-                f"Rank {group.rank} makes the call {message}, but rank {rank} makes {shown}. All ranks of a "
+                f"Rank {group.rank} makes the call {message}{by}, but rank {rank} makes {shown}. All ranks of a "
                 "communicator must make the same calls in the same order."
             )
             raise NbgradError(message_text)

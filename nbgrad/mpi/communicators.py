@@ -42,6 +42,8 @@ class Group:
     reverse: int = -1
     checks: Any = None
     """The communicator over which calls are compared (call_check.py)."""
+    nccl: Any = None
+    """The group of NCCL that sends arrays on GPUs (nccl.py)."""
 
 
 groups: list[Group] = []

@@ -18,6 +18,7 @@ from ..process.modes import KEEPS
 from ..record.call_order import FLOAT64, after, first_token, last_token
 from ..record.tensor import Tensor
 from ..solvers.closed_functions import ClosedFunction, bound, one_output, recorded
+from ..solvers.complex_systems import by_parts, is_complex, joined, parted
 from ..solvers.implicit import float_node
 from ..solvers.matrix_free import beside, check_linear
 from ..transforms.argument_positions import check_function
@@ -50,11 +51,12 @@ def linear_solve(
         `matvec(v, *args)` gets this rank's part of a vector and gives this rank's part of A v, of the same shape. It is
         linear in `v`, sends messages as it needs, and may close over recorded values.
     b : array_like
-        This rank's part of the right-hand side, of any shape; there may be ranks without any.
+        This rank's part of the right-hand side, of any shape; there may be ranks without any. Complex, on all ranks,
+        for a complex matrix.
     args : tuple
         Further arguments of `matvec`.
     method : {"cg", "bicgstab", "gmres"}
-        The iteration: "cg" is for symmetric positive definite matrices. A turn of "gmres", which restarts after 50
+        The iteration: "cg" is for Hermitian positive definite matrices. A turn of "gmres", which restarts after 50
         directions, is slower than one of the others, whose turns are compiled.
     x0 : array_like, optional
         This rank's part of the start, without a derivative; given on all ranks or on none.
@@ -70,7 +72,7 @@ def linear_solve(
 
     Returns
     -------
-    array of float64, of the shape of `b`
+    array of float64 or complex128, of the shape of `b`
 
     Raises
     ------
@@ -108,6 +110,10 @@ def linear_solve(
     """
     check_function(matvec, TITLE)
     chosen(method, METHODS, "method")
+    if is_complex(b, x0):
+        inside, around = by_parts(matvec, TITLE), by_parts(preconditioner, TITLE)
+        found = linear_solve(inside, parted(b), args, method, parted(x0), rtol, atol, maxiter, comm, around)
+        return joined(found)
     right = float_node(b, "b of linear_solve()")
     start = None if x0 is None else float_node(x0, "x0 of linear_solve()")
     if start is not None and start.shape != right.shape:

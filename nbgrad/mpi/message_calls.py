@@ -32,15 +32,17 @@ _requests: dict[int, tuple[Any, np.ndarray]] = {}
 _numbers = itertools.count(1)
 
 
-def send(message: Message, data: np.ndarray | None, out: np.ndarray) -> None:
-    """Do a call; `out`, in C order, gets its result.
+def send(message: Message, data: Any, out: Any) -> None:
+    """Do a call of arrays in the memory of the CPU, or of a GPU if MPI takes that (`GpuArray`); `out`, in C order, gets
+    its result.
 
     Raises
     ------
     NbgradError
         If MPI fails; with the user's line.
     """
-    data = None if data is None else np.ascontiguousarray(data).reshape(np.shape(data))
+    if isinstance(data, np.ndarray):
+        data = np.ascontiguousarray(data).reshape(data.shape)
     call_check.before(message)
     try:
         _send(message, data, out)

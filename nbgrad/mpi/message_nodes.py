@@ -3,7 +3,8 @@
 In: a `Message` and a node with its data. Out: a node with its result. Called by arrays_given.py, collectives.py,
 point_to_point.py and grid.py.
 
-Where all values are known, as in `grad` outside of `jit`, a message is sent at once and its result is a constant; a
+Where all values are known, as in `grad` outside of `jit`, a message is sent at once and its result is a constant, on a
+GPU if its data or the array that it is like is there; a
 graph with only its derivative's messages left to send is differentiated further. Programs of `jit`, of loops and of
 `vmap` send theirs when they run. Arrays without elements, which programs leave out, are no operands of these nodes, and
 the result in place of one is the number 0.
@@ -19,14 +20,16 @@ import numpy as np
 
 from .. import config
 from ..compiler.host_calls import has_failed
+from ..device.memory.arrays import DeviceArray
 from ..errors import ArgumentError
-from ..graph.host_functions import HostFunction, host
-from ..graph.ir import INT64, Node, Params, broadcast, constant, elementwise, literal, make, on_host, zeros
+from ..graph.host_functions import DEVICE_CALLS, HostFunction, host
+from ..graph.ir import INT64, Node, Params, broadcast, constant, elementwise, literal, make, zeros
 from ..graph.trace import current_trace
 from ..process.modes import KEEPS
 from ..record.call_order import after, is_later, last_token, records_for_later, waiting_zeros
 from ..runtime.evaluate import computed
 from .communicators import groups
+from .gpu_messages import device_call, known_on_device
 from .message_calls import native, send
 from .messages import DERIVED, NOTHING, Layout, Message, is_empty
 
@@ -55,7 +58,8 @@ def _run_into(out: np.ndarray, token: np.ndarray, *rest: Any) -> None:
         _send_into(message, data[0][at] if data else None, out[(*at, ...)] if at else out)
 
 
-def _send_into(message: Message, data: np.ndarray | None, out: np.ndarray) -> None:
+def _send_into(message: Message, data: Any, out: Any) -> None:
+    """Send a message of arrays of the CPU, or of a GPU if MPI takes these."""
     if has_failed():
         # The program goes on to its end, but sends nothing more.
         out[...] = 0
@@ -70,6 +74,7 @@ def _send_into(message: Message, data: np.ndarray | None, out: np.ndarray) -> No
 
 
 MESSAGE = HostFunction("message", _rule, _run, _run_into, native, ordered=True)
+DEVICE_CALLS[MESSAGE] = lambda message: device_call(message, _seen(message.result), _send_into)
 
 
 def known_result(message: Message, data: np.ndarray | None) -> np.ndarray:
@@ -79,8 +84,22 @@ def known_result(message: Message, data: np.ndarray | None) -> np.ndarray:
     return found
 
 
-def sent(message: Message, data: Node | None) -> Node:
-    """The result of a message: the next one of this recording, or sent at once where nothing is recorded."""
+def _known(message: Message, data: Node | None, like: Node | None) -> Node:
+    """The result of a message that is sent now, on the device of its data, or of a node that it is like."""
+    device = next((node.device for node in (data, like) if node is not None and node.device is not None), None)
+    value = None if data is None else computed(data)
+    if device is None:
+        return constant(known_result(message, value))
+    if isinstance(value, np.ndarray):
+        value = DeviceArray.of(value, device)
+    return constant(known_on_device(message, value, _seen(message.result), device, _send_into))
+
+
+def sent(message: Message, data: Node | None, like: Node | None = None) -> Node:
+    """The result of a message: the next one of this recording, or sent at once where nothing is recorded.
+
+    Of a message without data, `like` says on which device the result is.
+    """
     trace = current_trace()
     if trace is None:
         if data is not None and data.traced & KEEPS:
@@ -89,18 +108,18 @@ def sent(message: Message, data: Node | None) -> Node:
                 "nb.grad or another transform differentiates, or send x.detach()."
             )
             raise ArgumentError(text)
-        node = constant(known_result(message, None if data is None else on_host(computed(data))))
+        node = _known(message, data, like)
     else:
         token = last_token(trace)
-        node = call(message, token, data)
+        node = call(message, token, data, like)
         trace.tokens.append(after(node, token))
     return zeros(*message.result) if is_empty(message.result) else node
 
 
-def call(message: Message, token: Node, data: Node | None) -> Node:
-    """The node of a message that waits for a token, and for its data."""
+def call(message: Message, token: Node, data: Node | None, like: Node | None = None) -> Node:
+    """The node of a message that waits for a token, and for its data; on the device of these or of `like`."""
     if is_empty(message.data):
-        data = None
+        data, like = None, data if like is None else like
     inputs = (token,) if data is None else (token, data)
     if message.kind == "replicated":
         value = zeros(*NOTHING) if data is None else data
@@ -110,7 +129,7 @@ def call(message: Message, token: Node, data: Node | None) -> Node:
             raise ArgumentError(text)
         value = host(MESSAGE, inputs, message)
     else:
-        value = constant(known_result(message, None if data is None else on_host(computed(data))))
+        value = _known(message, data, like)
     return make("custom", (value, *inputs), (_Rule(message), 0))
 
 
@@ -139,7 +158,7 @@ class _Rule:
         if not message.linear:
             return [after(g), *[None] * has_data]
         other = message.transposed(groups[message.group].reverse)
-        found = call(other, after(g), g if other.data is not None else None)
+        found = call(other, after(g), g if other.data is not None else None, node)
         return [after(found), *([found] if has_data else [])]
 
     def tangent(self, node: Node, tangents: Sequence[Node | None]) -> Node:
@@ -155,7 +174,7 @@ class _Rule:
         moved = None
         if data:
             moved = zeros(source.shape, source.dtype) if data[0] is None else data[0]
-        return call(self.message, token, moved)
+        return call(self.message, token, moved, node)
 
     def _of_extremum(self, g: Node, node: Node) -> list[Node | None]:
         owner, mine = self._owned(after(g), node)

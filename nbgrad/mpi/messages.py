@@ -39,6 +39,8 @@ TRANSPOSES = {
     "wait_send": "irecv",
     "replicated": "allreduce",
 }
+REQUESTS = frozenset("isend irecv wait_send wait_receive".split())
+"""The kinds of messages that are begun, or waited for."""
 
 
 def is_empty(layout: Layout | None) -> bool:

@@ -83,7 +83,7 @@ def recv(like: Any, source: int | None, tag: int = 0, comm: Any = None) -> Any:
     place = checked_rank(source, "source", group, none=True)
     result = (node.shape, node.dtype)
     message = Message("recv", group.number, None, result, source=place, tag=checked_tag(tag), line=line())
-    return sent_from(message, None, like)
+    return sent_from(message, None, like, like=node)
 
 
 def sendrecv(x: Any, dest: int | None, source: int | None, like: Any = None, tag: int = 0, comm: Any = None) -> Any:
@@ -212,7 +212,7 @@ def irecv(like: Any, source: int | None, tag: int = 0, comm: Any = None) -> Requ
     layout = (node.shape, node.dtype)
     place = checked_rank(source, "source", group, none=True)
     message = Message("irecv", group.number, None, source=place, tag=checked_tag(tag), pending=layout, line=line())
-    return Request(message, sent(message, None), like)
+    return Request(message, sent(message, None, node), like)
 
 
 def wait(request: Request) -> Any:

@@ -23,7 +23,7 @@ from ..graph import differentiate
 from ..graph.batch import batch_further
 from ..graph.builders import cast
 from ..graph.complex_numbers import pair
-from ..graph.host_functions import HostFunction, host, is_call
+from ..graph.host_functions import DEVICE_CALLS, HostFunction, host, is_call
 from ..graph.ir import (
     PART_OF,
     PRIMITIVES,
@@ -67,6 +67,14 @@ AFTER = HostFunction(
     ordered=True,
 )
 """0 that is known once its operands are; the parameter is the number of the first one's axes, without a batch's."""
+
+
+def _after_on_device(context: Any, addresses: Sequence[int], layouts: Sequence[Any]) -> None:
+    """The order of the stream is that of the calls."""
+    context.driver.fill(addresses[-1], 0, 8 * int(np.prod(layouts[-1][0], dtype=np.int64)), context.stream)
+
+
+DEVICE_CALLS[AFTER] = lambda axes: _after_on_device
 
 
 class _AfterRule:

@@ -334,7 +334,8 @@ def _numbers(output: Any, name: str, title: str) -> list[Node]:
             raise DtypeError(message)
         node = as_node(leaf)
         if node.dtype.kind == "c":
-            message = f"{name}() returned complex numbers to {title}(), which solves for real ones: give both parts."
+            way = "give b as complex numbers" if title == "linear_solve" else "give both parts"
+            message = f"{name}() returned complex numbers to {title}(), which solves for real ones here: {way}."
             raise DtypeError(message)
         nodes.append(cast(node, FLOAT))
     return nodes

@@ -20,6 +20,7 @@ from ..runtime.evaluate import computed
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
 from .closed_functions import ClosedFunction, bound, one_output, recorded
+from .complex_systems import by_parts, is_complex, joined, parted
 from .implicit import float_node, is_plain
 from .linear_solves import Iteration, solve_operator
 
@@ -43,11 +44,11 @@ def linear_solve(
         `matvec(v, *args)` gives A v, an array of the shape of `v`; it is linear in `v`. It may close over recorded
         values.
     b : array_like
-        The right-hand side, of any shape.
+        The right-hand side, of any shape; complex for a complex matrix.
     args : tuple
         Further arguments of `matvec`.
     method : {"gmres", "bicgstab", "cg", "dense"}
-        SciPy's iteration: "cg" is for symmetric positive definite matrices. "dense" makes the matrix and factors it.
+        SciPy's iteration: "cg" is for Hermitian positive definite matrices. "dense" makes the matrix and factors it.
     x0 : array_like, optional
         The start, without a derivative.
     rtol, atol, maxiter
@@ -74,6 +75,7 @@ def linear_solve(
     Notes
     -----
     For x = A(p)^-1 b: dx = A^-1 (db - dA x), and the cotangent of b is A^-T g, each by the same method and tolerance.
+    A complex system is solved as the real one of its parts.
 
     Examples
     --------
@@ -97,6 +99,10 @@ def linear_solve(
     """
     title = "linear_solve"
     check_function(matvec, title)
+    if is_complex(b, x0):
+        inside, around = by_parts(matvec, title), by_parts(preconditioner, title)
+        found = linear_solve(inside, parted(b), args, method, parted(x0), rtol, atol, maxiter, around)
+        return joined(found)
     right = float_node(b, "b of linear_solve()")
     if not right.size:
         message = "b of linear_solve() has no elements: there is nothing to solve for."

@@ -56,8 +56,8 @@ def set_blas(library: str | os.PathLike[str]) -> None:
     ----------
     library : str or path
         "scipy" (the default) or "numpy" for the BLAS that comes with that package, "mkl" for the one of the package
-        `mkl`, or the path of a shared library with BLAS's `sgemm`, `dgemm`, `ssyrk` and `dsyrk`, with integers of 32 or of
-        64 bits.
+        `mkl`, or the path of a shared library with BLAS's `sgemm`, `dgemm`, `ssyrk` and `dsyrk`, with integers of 32 or
+        of 64 bits.
 
     Raises
     ------

@@ -216,8 +216,8 @@ def matmul_ir(dtype: str) -> str:
         "ptr %a.piece, ptr %lda.slot, ptr %beta, ptr %c.piece, ptr %ldc.slot"
     )
     of_square = (
-        "ptr %half.slot, ptr %turned.slot, ptr %m.slot, ptr %k.slot, ptr %alpha, ptr %a.piece, ptr %lda.slot, ptr %beta, "
-        "ptr %c.square, ptr %ldc.slot"
+        "ptr %half.slot, ptr %turned.slot, ptr %m.slot, ptr %k.slot, ptr %alpha, ptr %a.piece, ptr %lda.slot, "
+        "ptr %beta, ptr %c.square, ptr %ldc.slot"
     )
     lines += [
         f"  call void %gemm({arguments})",

@@ -9,6 +9,7 @@ makes a context useless (a kernel that faulted), the same error is raised at onc
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import threading
@@ -419,6 +420,13 @@ class CudaDriver:
         self._done(self._cuda.cuMemcpyDtoHAsync(array.ctypes.data, pointer, array.nbytes, stream), doing)
         self._wait_for(stream, doing)
 
+    def pinned(self, nbytes: int) -> np.ndarray:
+        """Bytes in the host's memory that devices copy from and to at full speed. They are never given back."""
+        self._check_current()
+        results = self._cuda.cuMemHostAlloc(nbytes, self._cuda.CU_MEMHOSTALLOC_PORTABLE)
+        address = int(self._done(results, f"allocate {nbytes} pinned bytes of the host"))
+        return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
+
     def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
         """Copy within a device, or from one to another."""
         self._check_current()
@@ -541,7 +549,7 @@ class CudaDriver:
     # ----- Libraries -----
 
     def library(self, name: str, device: int) -> Any:
-        """The routines of "cublas" or "cusolver"."""
+        """The routines of "cublas", "cusolver" or "nccl"."""
         known = self._libraries.get((name, device))
         if known is None:
             from .libraries import open_library

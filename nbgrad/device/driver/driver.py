@@ -71,6 +71,10 @@ class Driver(Protocol):
         """Copy memory of the device to an array in C order and wait for the end of the copy."""
         ...
 
+    def pinned(self, nbytes: int) -> np.ndarray:
+        """Bytes in the host's memory that devices copy from and to at full speed. They are never given back."""
+        ...
+
     def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
         """Copy within a device, or from one to another."""
         ...
@@ -126,5 +130,5 @@ class Driver(Protocol):
         ...
 
     def library(self, name: str, device: int) -> Any:
-        """An object with the routines of "cublas" or "cusolver"; `DeviceError` if it is not installed."""
+        """An object with the routines of "cublas", "cusolver" or "nccl"; `DeviceError` if it is not installed."""
         ...

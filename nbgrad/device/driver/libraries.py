@@ -1,11 +1,12 @@
-"""cuBLAS and cuSOLVER: their routines by name, as C declares them.
+"""cuBLAS, cuSOLVER and NCCL: their routines by name, as C declares them.
 
-In: "cublas" or "cusolver". Out: a `Library`, whose `call` calls a routine with numbers and addresses and raises errors,
-and whose `on` gives the library's handle for work on a stream. `open_library` finds NVIDIA's libraries;
-simulated_libraries.py has the same routines on the host. Called by the drivers (`Driver.library`), library_products.py,
-solvers.py and library_decompositions.py.
+In: "cublas", "cusolver" or "nccl". Out: a `Library`, whose `call` calls a routine with numbers and addresses and raises
+errors, and whose `on` gives the library's handle for work on a stream. `open_library` finds NVIDIA's libraries;
+simulated_libraries.py and simulated_nccl.py have the same routines on the host. Called by the drivers
+(`Driver.library`), library_products.py, solvers.py, library_decompositions.py and nbgrad.mpi.
 
-The libraries count columns first: a matrix in C order is to them the transposed one.
+The first two count columns first: a matrix in C order is to them the transposed one. NCCL has a handle for each group
+of processes, which `nbgrad.mpi` keeps.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .cuda_errors import EXTRAS
 PACKAGES = {
     "cublas": "nvidia-cublas (CUDA 13) or nvidia-cublas-cu12",
     "cusolver": "nvidia-cusolver (CUDA 13) or nvidia-cusolver-cu12",
+    "nccl": "nvidia-nccl-cu13 or nvidia-nccl-cu12",
 }
 """The packages that libraries come in."""
 
@@ -72,12 +74,28 @@ STATUS = {
         9: "NOT_SUPPORTED",
         31: "INVALID_WORKSPACE",
     },
+    "nccl": {
+        1: "UnhandledCudaError",
+        2: "SystemError",
+        3: "InternalError",
+        4: "InvalidArgument",
+        5: "InvalidUsage",
+        6: "RemoteError",
+        7: "InProgress",
+        8: "Timeout",
+    },
 }
+PREFIXES = {"cublas": "CUBLAS_STATUS_", "cusolver": "CUSOLVER_STATUS_", "nccl": "nccl"}
+"""Of the names of statuses."""
 ADVICE = {
     "NOT_INITIALIZED": "it cannot start on this device: memory is full, or the driver is older than the library",
     "ALLOC_FAILED": "there is not enough memory on the device",
     "ARCH_MISMATCH": "it does not know this device: another version of the library is needed",
     "EXECUTION_FAILED": "one of its kernels, or an earlier one, has failed on the device",
+    "UnhandledCudaError": "a kernel has failed on the device, or memory is full; NCCL_DEBUG=WARN tells more",
+    "SystemError": "the processes cannot reach each other; NCCL_DEBUG=WARN tells more",
+    "InvalidUsage": "two processes use the same device, or their calls differ; NCCL_DEBUG=WARN tells more",
+    "RemoteError": "another process has failed",
 }
 
 
@@ -122,9 +140,39 @@ SIGNATURES = {
         "cusolverDnXgesvd_bufferSize": "pp bb ll ipl ip ipl ipl i pp",
         "cusolverDnXgesvd": "pp bb ll ipl ip ipl ipl i pz pz p",
     },
+    "nccl": {
+        "ncclGetUniqueId": "p",
+        "ncclCommInitRank": "p i u i",
+        "ncclCommAbort": "p",
+        "ncclCommDestroy": "p",
+        "ncclGroupStart": "",
+        "ncclGroupEnd": "",
+        "ncclAllReduce": "pp z i i pp",
+        "ncclReduce": "pp z i i i pp",
+        "ncclBroadcast": "pp z i i pp",
+        "ncclAllGather": "pp z i pp",
+        "ncclReduceScatter": "pp z i i pp",
+        "ncclSend": "p z i i pp",
+        "ncclRecv": "p z i i pp",
+    },
 }
-"""The arguments of each routine: p an address or handle, i a C int, l an int64, z a size, b a char."""
-KINDS = {"p": ctypes.c_void_p, "i": ctypes.c_int, "l": ctypes.c_int64, "z": ctypes.c_size_t, "b": ctypes.c_byte}
+"""The arguments of each routine: p an address or handle, i a C int, l an int64, z a size, b a char, u a `UniqueId`."""
+
+
+class UniqueId(ctypes.Structure):
+    """NCCL's name of a group of processes, which is passed by value."""
+
+    _fields_ = [("internal", ctypes.c_byte * 128)]
+
+
+KINDS = {
+    "p": ctypes.c_void_p,
+    "i": ctypes.c_int,
+    "l": ctypes.c_int64,
+    "z": ctypes.c_size_t,
+    "b": ctypes.c_byte,
+    "u": UniqueId,
+}
 CREATE = {"cublas": "cublasCreate_v2", "cusolver": "cusolverDnCreate"}
 SET_STREAM = {"cublas": "cublasSetStream_v2", "cusolver": "cusolverDnSetStream"}
 
@@ -134,7 +182,7 @@ class Library:
 
     Parameters
     ----------
-    name : {"cublas", "cusolver"}
+    name : {"cublas", "cusolver", "nccl"}
     functions : callable
         Gives the function of a name, which takes numbers and addresses and gives a status, 0 for success.
     """
@@ -169,10 +217,9 @@ class Library:
 
     def _told(self, function: str, status: int) -> str:
         word = STATUS[self.name].get(status, str(status))
-        prefix = "CUBLAS" if self.name == "cublas" else "CUSOLVER"
         advice = ADVICE.get(word)
         meaning = f": {advice}" if advice else ""
-        return f"{function} has failed with {prefix}_STATUS_{word}{meaning}."
+        return f"{function} has failed with {PREFIXES[self.name]}{word}{meaning}."
 
     def prepared(self, function: str, arguments: Sequence[int], varying: Sequence[int]) -> Callable[..., None]:
         """A call of a routine of which only the arguments at the positions `varying` change: twice as fast as `call`.
@@ -280,7 +327,7 @@ def _loaded(name: str) -> ctypes.CDLL:
         message = f"Finding {name} needs the Python package cuda-pathfinder ({error}): {EXTRAS}."
         raise LibraryError(message) from error
     except (RuntimeError, OSError) as error:
-        where = f"It is in the package {PACKAGES[name]}: {EXTRAS}."
+        where = f"It is in the package {PACKAGES[name]}{'' if name == 'nccl' else f': {EXTRAS}'}."
         message = f"This needs NVIDIA's library {name}, which is not installed. {where}"
         raise LibraryError(message) from error
 

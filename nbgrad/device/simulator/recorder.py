@@ -131,6 +131,10 @@ class Recorder:
         array[...] = np.zeros((), array.dtype)
         self.log.append(("download", array.nbytes, pointer, stream))
 
+    def pinned(self, nbytes: int) -> np.ndarray:
+        """Bytes in the host's memory."""
+        return np.empty(nbytes, np.uint8)
+
     def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
         """Write it down."""
         self.log.append(("copy", target, source, nbytes, stream))

@@ -417,6 +417,7 @@ class Cusolver(_Double):
 
 
 _DOUBLES: dict[str, type[_Double]] = {"cublas": Cublas, "cusolver": Cusolver}
+"""NCCL's double, which is no calculation, is in simulated_nccl.py."""
 
 
 def recorded_library(log: list[tuple[Any, ...]], name: str) -> Library:
@@ -457,6 +458,10 @@ def library(driver: Any, name: str, device: int) -> Library:
     DeviceError
         If there is no such library.
     """
+    if name == "nccl":
+        from .simulated_nccl import nccl
+
+        return nccl(driver)
     kind = _double_of(name)
     known = driver.__dict__.setdefault("_libraries", {})
     found = known.get((name, device))

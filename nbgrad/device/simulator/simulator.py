@@ -314,6 +314,10 @@ class Simulator:
             raise DeviceError(message)
         self.memories.check(pointer, array.nbytes, f"An {what}")
 
+    def pinned(self, nbytes: int) -> np.ndarray:
+        """Bytes in the host's memory."""
+        return np.empty(nbytes, np.uint8)
+
     def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
         """Copy within a device, or from one to another."""
 
