@@ -6,7 +6,8 @@ whose bodies are not short. Called by text_passes.py.
 LLVM makes three loops of one: wide vectors, narrower ones for the rest, and scalars for the rest of that. For a body of
 hundreds of instructions, that is two thirds of the time that compilation takes, and arrays shorter than a vector run in
 the slowest of the three. With masks one loop does it all. The masks cost nothing beside such a body, but would in a
-short one, so that those stay as they are.
+short one, so that those stay as they are. Registers of masks came with AVX-512: elsewhere they are computed with
+vectors of integers, and a masked store may take 20 cycles, so that loops which emit.py wants with masks get none.
 
 Bodies of medium length do two vectors at a time: an elementary function is one long chain of operations, each of which
 waits for the last, and processors look only a hundred or so operations ahead.
@@ -24,6 +25,9 @@ REGISTER = 512
 """Bits of the vector registers that have masks."""
 
 
+MASKED, UNMASKED = (f'"llvm.loop.vectorize.predicate.enable", i1 {on}' for on in ("true", "false"))
+
+
 def with_hints(text: str, features: str) -> tuple[str, bool]:
     """The text with its hints, and whether there are any.
 
@@ -34,8 +38,10 @@ def with_hints(text: str, features: str) -> tuple[str, bool]:
     features : str
         The CPU's, as LLVM writes them.
     """
+    if "+avx512vl" not in features or "+avx512dq" not in features:
+        return text.replace(MASKED, UNMASKED), False
     start = text.find("define internal void @body(")
-    if start < 0 or "+avx512vl" not in features or "+avx512dq" not in features:
+    if start < 0:
         return text, False
     sizes = _sizes(text[:start])
     blocking = _blocking(text[:start])
@@ -59,7 +65,7 @@ def with_hints(text: str, features: str) -> tuple[str, bool]:
         width = REGISTER // (64 if _has_words(body) else 32)
         metadata += [
             f"!{number} = distinct !{{!{number}, !{number + 1}, !{number + 2}}}",
-            f'!{number + 1} = !{{!"llvm.loop.vectorize.predicate.enable", i1 true}}',
+            f"!{number + 1} = !{{!{MASKED}}}",
             f'!{number + 2} = !{{!"llvm.loop.vectorize.width", i32 {width}}}',
         ]
     return (text[:start] + "\n".join([*lines, *metadata, ""]), True) if metadata else (text, False)

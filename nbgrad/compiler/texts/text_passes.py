@@ -97,7 +97,8 @@ FOR_CPU: Sequence[TextPass] = (
     ),
     TextPass(
         "vectors without remainder",
-        "a loop of much arithmetic compiles in a third of the time if its rest is done by masks (hints.py)",
+        "a loop of much arithmetic compiles in a third of the time if its rest is done by masks; a short one is slow "
+        "with masks where the CPU has no registers for them (hints.py)",
         "labels and jumps of emit.py, which LLVM has not changed yet",
         lambda text, target: text if target.quick else with_hints(text, target.features)[0],
     ),
