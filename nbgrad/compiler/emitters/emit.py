@@ -413,8 +413,16 @@ class Emitter(IRText):
             case "cast":
                 source = self.loop.values[value.operands[0]].dtype
                 return self.cast(names[value.operands[0]], source, value.dtype)
+            case "select" if value.dtype.kind in "iu":
+                return self.chosen(value.dtype, *[names[k] for k in value.operands])
             case _:
                 return self.call(value, names)
+
+    def chosen(self, dtype: np.dtype[Any], condition: str, one: str, other: str) -> str:
+        """One of two whole numbers. They are mostly positions, as in a search: a branch in place of the selection would
+        be predicted wrongly half of the time."""
+        kind = register_type(dtype)
+        return self.let(f"select i1 {condition}, {kind} {one}, {kind} {other}, !unpredictable !0")
 
     def load(self, value: Value, index: str) -> str:
         access = self.loop.accesses[value.access]
