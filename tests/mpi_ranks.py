@@ -210,6 +210,18 @@ def check_wave() -> None:
     close(found[1], expected[1][part], "wave", "gradient")
 
 
+def check_explained() -> None:
+    """However long the first call takes on a rank, all send the same messages."""
+
+    def repeated(x: Any) -> Any:
+        time.sleep(0.06 * RANK)  # when it is recorded
+        return nb.fori_loop(0, 3, lambda i, u: mpi.allreduce(u) / SIZE, x)
+
+    found = nb.explain(nb.jit(repeated), np.ones(3))
+    assert "message" in str(found)
+    assert "message" in found._repr_html_()
+
+
 def check_differing() -> None:
     """Ranks that make different calls: an error on each, with the lines of both."""
     x = np.ones(2)

@@ -51,7 +51,7 @@ def run(ranks: int, *checks: str, module: str = "mpi_ranks") -> subprocess.Compl
     ("ranks", "checks"),
     [
         (1, "rows"),
-        (2, "rows programs wave short waiting differing"),
+        (2, "rows programs wave short waiting explained differing"),
         (2, "fourier fourier_derivatives products systems complex unequal refused"),
         (3, "rows programs systems complex unequal"),
         (4, "wave fourier"),

@@ -15,6 +15,8 @@ from typing import Any
 
 from ..compiler import cache
 from ..errors import ArgumentError
+from ..graph.host_functions import is_call
+from ..graph.ir import topological
 from ..graph.loops.noted import Notes, noting
 from ..graph.show import show as show_graph
 from ..runtime.cpu_plan import Plan
@@ -31,6 +33,8 @@ from .signatures import dynamic_kind, flatten_in_order, signature
 from .source_lines import Costs, line_costs, lines_table
 from .specialization import Specialization
 
+FEWEST_RUNS = 5
+"""Timed calls, at least."""
 MOST_NODES, MOST_LOOPS, MOST_ARRAYS = 300, 600, 60
 """Lines of the graph, of all kernels, and of the memory plan, above which the printed text leaves out most."""
 ENDS = 40, 10
@@ -86,7 +90,10 @@ def explain(fn: Callable[..., Any], *args: Any) -> Explanation:
     first = time.perf_counter() - start
     program = _program_of(compiled)
     runs = 1 + int(min(200, 0.2 / max(first, 1e-6)))
-    samples = [_timed(compiled, args) for _ in range(max(runs, 5))]
+    if any(map(is_call, topological(program.graph))):
+        # All processes must send as many messages.
+        runs = FEWEST_RUNS
+    samples = [_timed(compiled, args) for _ in range(max(runs, FEWEST_RUNS))]
     made = {key: cache.counters[key] - before[key] for key in ("compiled", "loaded")}
     seconds = sorted(samples)[len(samples) // 2]
     if not isinstance(program, Program):
