@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,26 @@ def ftrl(w: np.ndarray, g: np.ndarray, t: int, state: dict[str, Any]) -> np.ndar
     return np.where(np.abs(z) > 0.1, (np.sign(z) * 0.1 - z) / (np.sqrt(new) / 0.2 + 0.4), 0.0)
 
 
+def lars(w: np.ndarray, g: np.ndarray, t: int, state: dict[str, Any]) -> np.ndarray:
+    """With Momentum inside, whose loss scale is 4 and decay 0.05."""
+    g = g / 4
+    of_w, of_g = np.linalg.norm(w), np.linalg.norm(g)
+    g = 0.3 * of_w / (of_g + 0.05 * of_w + 1e-3) * (g + 0.05 * w)
+    state["m"] = 0.8 * state.get("m", 0.0) + g
+    return w - 0.2 * state["m"]
+
+
+def clipped_lars(w: np.ndarray, g: np.ndarray, t: int, state: dict[str, Any]) -> np.ndarray:
+    """With SGD inside, whose rate falls."""
+    rate = (0.5, 0.3, 0.01)[t - 1]
+    return w - rate * min(0.02 * np.linalg.norm(w) / (np.linalg.norm(g) + 1e-5) / rate, 1.0) * g
+
+
 @pytest.mark.parametrize(
     ("formula", "made"),
     [
+        (lars, lambda p: nn.LARS(nn.Momentum(p, 0.2, 0.8, 0.05, 4.0), 1e-3, 0.3)),
+        (clipped_lars, lambda p: nn.LARS(nn.SGD(p, [0.5, 0.3, 0.01]), coefficient=0.02, use_clip=True)),
         (lamb, lambda p: nn.Lamb(p, 0.1, 0.8, 0.9, 1e-3, weight_decay=0.05)),
         (ftrl, lambda p: nn.FTRL(p, 0.3, 0.2, l1=0.1, l2=0.2)),
     ],
@@ -77,6 +95,26 @@ def test_formulas(formula: Any, made: Any) -> None:
         optimizer(tuple([nb.Tensor(g) for g in gradients]))
         for parameter, value in zip(parameters, values, strict=True):
             np.testing.assert_allclose(parameter.asnumpy(), value, rtol=1e-9)
+
+
+def test_lars_trains_and_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
+    x = nb.Tensor(np.random.default_rng(0).normal(size=(16, 3)))
+    y = x.sum(1, keepdims=True)
+
+    def made() -> tuple[nn.Cell, nn.TrainOneStepCell]:
+        net = nn.Dense(3, 1, weight_init="ones", bias_init="ones")
+        optimizer = nn.LARS(nn.Momentum(net.trainable_params(), 0.1, 0.9), coefficient=0.5)
+        return net, nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer)
+
+    net, step = made()
+    losses = [float(step(x, y)) for _ in range(4)]
+    assert losses[-1] < losses[0]
+    nb.save_checkpoint(step, str(tmp_path / "lars.ckpt"))
+    _, other = made()
+    nb.load_param_into_net(other, nb.load_checkpoint(str(tmp_path / "lars.ckpt")))
+    assert float(other(x, y)) == float(step(x, y))
+    with pytest.raises(nb.errors.DtypeError, match="changes the gradients of an optimizer"):
+        nn.LARS(net)  # pyright: ignore[reportArgumentType]
 
 
 def test_bilinear_images_without_flags() -> None:

@@ -41,7 +41,7 @@ NAMES: dict[str, str] = {
         "Dropout3d Conv2dBnAct DenseBnAct CentralCrop"
     ),
     "image_similarity": "SSIM MSSSIM",
-    "adaptive_optimizers": "Adadelta AdaMax ASGD FTRL Lamb LazyAdam ProximalAdagrad Rprop",
+    "adaptive_optimizers": "Adadelta AdaMax ASGD FTRL LARS Lamb LazyAdam ProximalAdagrad Rprop",
     "optimizers": "SGD Momentum Adam AdamWeightDecay AdamW RMSProp Adagrad",
     "schedules": (
         "LearningRateSchedule ExponentialDecayLR NaturalExpDecayLR InverseDecayLR CosineDecayLR PolynomialDecayLR "

@@ -1,4 +1,4 @@
-"""More optimizers of MindSpore: Adadelta, AdaMax, ASGD, FTRL, Lamb, LazyAdam, ProximalAdagrad, Rprop.
+"""More optimizers of MindSpore: Adadelta, AdaMax, ASGD, FTRL, Lamb, LARS, LazyAdam, ProximalAdagrad, Rprop.
 
 In: Parameters, a learning rate, the constants of the formula; at each call the gradients. Out: new values of the
 Parameters and of the optimizer's state. Called by users. Everything that is not a formula is in optimizer.py.
@@ -6,11 +6,12 @@ Parameters and of the optimizer's state. Called by users. Everything that is not
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DtypeError
 from ..record.tensor import Tensor
 from .layer_arguments import flag
 from .optimizer import Optimizer, real_number
@@ -247,6 +248,106 @@ class Lamb(_WithTwoMoments):
         of_weight, of_step = np.sqrt(np.sum(weight * weight)), np.sqrt(np.sum(step * step))
         known = (of_weight > 0) & (of_step > 0)
         return weight - rate * np.where(known, of_weight / np.where(known, of_step, 1.0), 1.0) * step
+
+
+def _is_weight(parameter: Any) -> bool:
+    """Whether a Parameter is no bias and of no layer normalisation, by its name."""
+    return "LayerNorm" not in parameter.name and "bias" not in parameter.name
+
+
+class LARS(Optimizer):
+    """LARS (You et al. 2017): another optimizer, whose gradients get lengths in proportion to the weights of a layer.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        It updates the weights, which belong to it, and keeps its state. Its weight decay and loss scale are applied
+        here from now on, and no longer by it.
+    epsilon : float
+        Added to the denominator.
+    coefficient : float
+        The length of a step in proportion to that of the weights.
+    use_clip : bool
+        Whether steps are at most those of the gradient itself.
+    lars_filter : callable
+        `lars_filter(parameter)` says whether the gradient of a Parameter is changed; by default, not those of biases
+        and layer normalisations, which also have no decay here.
+
+    Raises
+    ------
+    DtypeError
+        If `optimizer` is no Optimizer.
+
+    Notes
+    -----
+    With the optimizer's decay d and learning rate r: `s = coefficient * norm(w) / (norm(g) + d * norm(w) + epsilon)`,
+    clipped to `min(s / r, 1)`, and `g = s * (g + d * w)`. Where one of the norms is 0, s is 1.
+
+    Y. You, I. Gitman, B. Ginsburg, "Large batch training of convolutional networks", 2017, algorithm 1.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> w = nb.Parameter(nb.Tensor([3.0, 4.0]), name="w")
+    >>> optimizer = nb.nn.LARS(nb.nn.SGD([w], 1.0), coefficient=0.5, epsilon=1e-12)
+    >>> _ = optimizer([nb.Tensor([0.0, 100.0])])
+    >>> print(w.value())
+    [3.  1.5]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        epsilon: float = 1e-05,
+        coefficient: float = 0.001,
+        use_clip: bool = False,
+        lars_filter: Callable[[Any], bool] = _is_weight,
+    ) -> None:
+        if not isinstance(optimizer, Optimizer):
+            message = f"LARS changes the gradients of an optimizer, but got {type(optimizer).__name__}."
+            raise DtypeError(message)
+        super().__init__(0.0, list(optimizer.parameters))
+        self.learning_rate.name = "fake_lr"  # MindSpore's name, other than that of the optimizer's
+        self.opt = optimizer
+        self.epsilon = real_number("epsilon", epsilon)
+        self.coefficient = real_number("coefficient", coefficient)
+        self.use_clip = flag(use_clip, "use_clip")
+        self._changed = tuple([bool(lars_filter(parameter)) for parameter in self.parameters])
+        self.loss_scale, self._decays = optimizer.loss_scale, optimizer._decay_names
+        optimizer.loss_scale, optimizer._decay_names = 1.0, (None,) * len(self.parameters)
+        self.global_step = optimizer.global_step
+
+    def get_lr(self) -> Any:
+        """The learning rate of the optimizer."""
+        return self.opt.get_lr()
+
+    def decay(self, k: int) -> Any:
+        """The weight decay that the optimizer had."""
+        name = self._decays[k]
+        return 0.0 if name is None else self.opt._now(name, self._rate_dtype)
+
+    def construct(self, gradients: Any) -> bool:
+        """Change the gradients, and let the optimizer update all weights."""
+        rates = self.get_lr()
+        scaled = self.scale_grad([Tensor(g) for g in gradients])
+        changed: list[Tensor] = []
+        for k, (weight, gradient) in enumerate(zip(self.parameters, scaled, strict=True)):
+            rate = rates[k] if isinstance(rates, tuple) else rates
+            changed.append(self._local(k, weight.value(), gradient, rate) if self._changed[k] else gradient)
+        return self.opt(tuple(changed))
+
+    def _local(self, k: int, weight: Any, gradient: Any, rate: Any) -> Any:
+        """The gradient of a layer at the length that suits its weights."""
+        wide = np.float32 if weight.dtype.itemsize < 4 else weight.dtype
+        w, g = weight.astype(wide), gradient.astype(wide)
+        decay = self.decay(k)
+        of_weight, of_gradient = np.sqrt(np.sum(w * w)), np.sqrt(np.sum(g * g))
+        known = (of_weight > 0) & (of_gradient > 0)
+        length = of_gradient + decay * of_weight + self.epsilon
+        share = self.coefficient * of_weight / np.where(known, length, 1.0)
+        if self.use_clip:
+            share = np.minimum(share / rate.astype(wide), 1.0)
+        return np.where(known, share, 1.0) * (g + decay * w)
 
 
 class LazyAdam(Adam):
