@@ -116,6 +116,7 @@ from .adaptive_optimizers import Adadelta as Adadelta
 from .adaptive_optimizers import AdaMax as AdaMax
 from .adaptive_optimizers import ASGD as ASGD
 from .adaptive_optimizers import FTRL as FTRL
+from .adaptive_optimizers import LARS as LARS
 from .adaptive_optimizers import Lamb as Lamb
 from .adaptive_optimizers import LazyAdam as LazyAdam
 from .adaptive_optimizers import ProximalAdagrad as ProximalAdagrad
