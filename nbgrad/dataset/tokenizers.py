@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DtypeError
+from ..errors import DtypeError
 from ..nn.layer_arguments import flag, positive
 from .array_transforms import Transform
 from .text_transforms import NormalizeForm, compiled_pattern, folded, normalized, one_text, texts_of
@@ -31,15 +31,22 @@ __all__ = [
 Span = tuple[int, int]
 
 
-def _delivered(text: str, spans: list[Span], with_offsets: bool) -> Any:
-    """The parts of a text at spans of characters; one empty word for no span."""
-    spans = spans or [(0, 0)]
-    words = np.array([text[begin:end] for begin, end in spans])
+Placed = tuple[str, int, int]
+"""A word, and where it begins and ends, in bytes."""
+
+
+def _at(text: str, span: Span) -> Placed:
+    """The part of a text at a span of characters."""
+    begin, end = (len(text[:place].encode()) for place in span)
+    return text[slice(*span)], begin, end
+
+
+def _delivered(found: list[Placed], with_offsets: bool) -> Any:
+    """The words, and their places if these are asked for; one empty word for none."""
+    words, begins, ends = zip(*(found or [("", 0, 0)]), strict=True)
     if not with_offsets:
-        return words
-    places = [[len(text[:place].encode()) for place in span] for span in spans]
-    begins, ends = np.array(places, np.uint32).T
-    return words, begins.copy(), ends.copy()
+        return np.array(words)
+    return np.array(words), np.array(begins, np.uint32), np.array(ends, np.uint32)
 
 
 class _OfOneText(Transform):
@@ -51,7 +58,7 @@ class _OfOneText(Transform):
     def __call__(self, *values: Any) -> Any:
         """The words of a text; with offsets the places where they begin and end, too."""
         text = one_text(values[0], type(self).__name__)
-        return _delivered(text, list(self._spans(text)), self._with_offsets)
+        return _delivered([_at(text, span) for span in self._spans(text)], self._with_offsets)
 
     def _spans(self, text: str) -> Iterator[Span]:
         raise NotImplementedError
@@ -172,8 +179,8 @@ class BasicTokenizer(Transform):
         For texts whose case stays.
     preserve_unused_token : bool
         Whether "[CLS]", "[SEP]", "[UNK]", "[PAD]", "[MASK]" and "[unused1]" are left whole.
-    with_offsets : {False}
-        Places of words are not given, because the text changes before it is split.
+    with_offsets : bool
+        Whether to give the places of the words, too: those in the text after folding and normalising.
 
     Raises
     ------
@@ -201,24 +208,35 @@ class BasicTokenizer(Transform):
             message = f"normalization_form must be a NormalizeForm, but got {normalization_form!r}."
             raise DtypeError(message)
         self._form = normalization_form
-        _without_offsets(with_offsets, type(self).__name__)
+        self._with_offsets = flag(with_offsets, "with_offsets")
 
     def __call__(self, *values: Any) -> Any:
-        """The words of a text."""
-        return np.array(self._words(one_text(values[0], type(self).__name__)) or [""])
+        """The words of a text; with offsets the places where they begin and end, too."""
+        text = self._prepared(one_text(values[0], type(self).__name__))
+        words = [_at(text, span) for span in self._spans(text)]
+        return _delivered([piece for word in words for piece in self._pieces_of(word)], self._with_offsets)
 
-    def _words(self, text: str) -> list[str]:
+    def _pieces_of(self, word: Placed) -> list[Placed]:
+        return [word]
+
+    def _prepared(self, text: str) -> str:
+        """The text that is split."""
         if self._lower:
             parts = self._parts(text)
             lower = "".join([part if reserved else folded(part) for part, reserved in parts])
             text = "".join([c for c in unicodedata.normalize("NFD", lower) if unicodedata.category(c) != "Mn"])
         else:
             text = normalized(text, self._form)
-        text = "".join([" " if unicodedata.category(c) in ("Cc", "Cf") else c for c in text])
-        words: list[str] = []
+        return "".join([" " if unicodedata.category(c) in ("Cc", "Cf") else c for c in text])
+
+    def _spans(self, text: str) -> Iterator[Span]:
+        at = 0
         for part, reserved in self._parts(text):
-            words += [part] if reserved else self._split(part)
-        return words
+            if reserved:
+                yield at, at + len(part)
+            else:
+                yield from self._split(part, at)
+            at += len(part)
 
     def _parts(self, text: str) -> Iterator[tuple[str, bool]]:
         """The parts of a text, and whether each is a reserved word."""
@@ -229,25 +247,22 @@ class BasicTokenizer(Transform):
             at = found.end()
         yield text[at:], False
 
-    def _split(self, text: str) -> list[str]:
-        words: list[str] = []
-        for part in re.findall(r"\s+|\S+", text):
-            if part.isspace():
-                words += [part] if self._keep else []
+    def _split(self, text: str, start: int) -> Iterator[Span]:
+        """The words of a part that begins at `start`."""
+        for found in re.finditer(r"\s+|\S+", text):
+            begin, end = found.span()
+            if found[0].isspace():
+                if self._keep:
+                    yield start + begin, start + end
                 continue
-            begin = 0
-            for k, character in enumerate(part):
-                if _stands_alone(character):
-                    words += [part[begin:k], character] if k > begin else [character]
+            for k in range(begin, end):
+                if _stands_alone(text[k]):
+                    if k > begin:
+                        yield start + begin, start + k
+                    yield start + k, start + k + 1
                     begin = k + 1
-            words += [part[begin:]] if begin < len(part) else []
-        return words
-
-
-def _without_offsets(with_offsets: bool, name: str) -> None:
-    if flag(with_offsets, "with_offsets"):
-        message = f"{name} gives no offsets here. Leave with_offsets out."
-        raise ArgumentError(message)
+            if begin < end:
+                yield start + begin, start + end
 
 
 class WordpieceTokenizer(Transform):
@@ -262,7 +277,8 @@ class WordpieceTokenizer(Transform):
         Longer words are unknown.
     unknown_token : str
         What stands for words that have no such pieces; the word itself if empty.
-    with_offsets : {False}
+    with_offsets : bool
+        Whether to give the places of the pieces in their words, too.
 
     Raises
     ------
@@ -290,28 +306,30 @@ class WordpieceTokenizer(Transform):
             raise DtypeError(message)
         self._numbers, self._suffix, self._unknown = vocab.vocab(), suffix_indicator, unknown_token
         self._most = positive(max_bytes_per_token, "max_bytes_per_token")
-        _without_offsets(with_offsets, type(self).__name__)
+        self._with_offsets = flag(with_offsets, "with_offsets")
 
     def __call__(self, *values: Any) -> Any:
-        """The pieces of all words."""
+        """The pieces of all words; with offsets the places where they begin and end, too."""
         words = texts_of(values[0], type(self).__name__).ravel().tolist()
-        return np.array([piece for word in words for piece in self.pieces(word)] or [""])
+        return _delivered([piece for word in words for piece in self.pieces(word)], self._with_offsets)
 
-    def pieces(self, word: str) -> list[str]:
-        """The pieces of a word."""
-        whole = [self._unknown or word]
-        if len(word.encode()) > self._most:
+    def pieces(self, word: str, start: int = 0) -> list[Placed]:
+        """The pieces of a word that begins at `start`."""
+        size = len(word.encode())
+        whole = [(self._unknown or word, start, start + size)]
+        if size > self._most:
             return whole
-        found: list[str] = []
-        begin = 0
+        found: list[Placed] = []
+        begin, at = 0, start
         while begin < len(word):
             lead = self._suffix if begin else ""
             ends = (end for end in range(len(word), begin, -1) if lead + word[begin:end] in self._numbers)
             end = next(ends, None)
             if end is None:
                 return whole
-            found.append(lead + word[begin:end])
-            begin = end
+            piece = word[begin:end]
+            found.append((lead + piece, at, at + len(piece.encode())))
+            begin, at = end, at + len(piece.encode())
         return found
 
 
@@ -341,5 +359,5 @@ class BertTokenizer(BasicTokenizer):
         super().__init__(lower_case, keep_whitespace, normalization_form, preserve_unused_token, with_offsets)
         self._pieces = WordpieceTokenizer(vocab, suffix_indicator, max_bytes_per_token, unknown_token)
 
-    def _words(self, text: str) -> list[str]:
-        return [piece for word in super()._words(text) for piece in self._pieces.pieces(word)]
+    def _pieces_of(self, word: Placed) -> list[Placed]:
+        return self._pieces.pieces(*word[:2])
