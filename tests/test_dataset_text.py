@@ -22,7 +22,7 @@ RESULTS = results("nbgrad")
 DIFFERENT = {name for name in RECORDED if "[unused12]" in name and "lower_case=True" in name and "preserve" not in name}
 """Of texts with several reserved words MindSpore repeats what is before each of them when it folds the case."""
 DIFFERENT |= {n for n, row in RECORDED.items() if "with_offsets" in n and len({len(one[1]) for one in row}) > 1}
-"""Of words that are unknown after some of their pieces are known, MindSpore gives the places of these pieces as well."""
+"""Of words that are unknown after some of their pieces are known, MindSpore gives the places of these pieces, too."""
 
 
 @pytest.mark.parametrize("name", sorted({*RECORDED} - DIFFERENT))
