@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -35,10 +35,15 @@ Placed = tuple[str, int, int]
 """A word, and where it begins and ends, in bytes."""
 
 
-def _at(text: str, span: Span) -> Placed:
-    """The part of a text at a span of characters."""
-    begin, end = (len(text[:place].encode()) for place in span)
-    return text[slice(*span)], begin, end
+def _placed(text: str, spans: Iterable[Span]) -> Iterator[Placed]:
+    """The parts of a text at spans of characters, which follow each other."""
+    before, at = 0, 0
+    for begin, end in spans:
+        word = text[begin:end]
+        at += len(text[before:begin].encode())
+        stop = at + len(word.encode())
+        yield word, at, stop
+        before, at = end, stop
 
 
 def _delivered(found: list[Placed], with_offsets: bool) -> Any:
@@ -58,7 +63,7 @@ class _OfOneText(Transform):
     def __call__(self, *values: Any) -> Any:
         """The words of a text; with offsets the places where they begin and end, too."""
         text = one_text(values[0], type(self).__name__)
-        return _delivered([_at(text, span) for span in self._spans(text)], self._with_offsets)
+        return _delivered(list(_placed(text, self._spans(text))), self._with_offsets)
 
     def _spans(self, text: str) -> Iterator[Span]:
         raise NotImplementedError
@@ -213,7 +218,7 @@ class BasicTokenizer(Transform):
     def __call__(self, *values: Any) -> Any:
         """The words of a text; with offsets the places where they begin and end, too."""
         text = self._prepared(one_text(values[0], type(self).__name__))
-        words = [_at(text, span) for span in self._spans(text)]
+        words = _placed(text, self._spans(text))
         return _delivered([piece for word in words for piece in self._pieces_of(word)], self._with_offsets)
 
     def _pieces_of(self, word: Placed) -> list[Placed]:
