@@ -79,7 +79,7 @@ def test_nccl_of_one_process(place: Any) -> None:
 
     try:
         device = mpi.use_nccl()
-    except nb.errors.NbgradError as error:
+    except nb.errors.LibraryError as error:  # a GPU without NCCL's package; the simulator has its double
         pytest.skip(str(error))
     x = nb.Tensor(np.arange(4.0), device=device)
     try:
