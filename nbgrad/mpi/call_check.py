@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import ArgumentError, NbgradError
 from .communicators import Group, groups, library
-from .messages import Message
+from .messages import Message, elements
 
 BETWEEN_TWO = frozenset("send recv sendrecv isend irecv wait_send wait_receive".split())
 SAME_SIZES = frozenset(["allreduce", "reduce", "bcast", "scan"])
@@ -114,7 +114,7 @@ def before(message: Message, engine: str = "") -> None:
 def _key(message: Message) -> str:
     """All that must be equal on all ranks."""
     layout = message.data or message.result
-    size = int(np.prod(layout[0], dtype=np.int64)) if message.kind in SAME_SIZES else ""
+    size = elements(layout) if message.kind in SAME_SIZES else ""
     return f"{message.kind} {message.operation} {message.root} {layout[1]} {size}"
 
 

@@ -17,14 +17,15 @@ from typing import Any
 
 import numpy as np
 
+from ..device.memory.custom_launches import KernelArray
 from .communicators import library
-from .messages import Layout
+from .messages import Layout, nbytes
 
 SMALLEST = 1 << 16
 """Bytes of a block of pinned memory, at least."""
 
 
-class GpuArray:
+class GpuArray(KernelArray):
     """An array in C order in the memory of a GPU, which mpi4py takes by `__cuda_array_interface__`.
 
     Parameters
@@ -35,24 +36,11 @@ class GpuArray:
         With a `driver`, and the `stream` that the memory is used on.
     """
 
-    __slots__ = ("address", "context", "dtype", "shape")
+    __slots__ = ("context",)
 
     def __init__(self, address: int, layout: Layout, context: Any) -> None:
-        self.address, self.context = address, context
-        self.shape, self.dtype = layout
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self.size * self.dtype.itemsize
-
-    def __len__(self) -> int:
-        return self.shape[0]
+        super().__init__(address, *layout)
+        self.context = context
 
     def __setitem__(self, at: EllipsisType, value: GpuArray | int) -> None:
         """Fill it with zeros, or with another array, and wait for that."""
@@ -65,16 +53,6 @@ class GpuArray:
             assert value == 0
             driver.fill(self.address, 0, self.nbytes, stream)
         driver.synchronise(stream)
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {
-            "shape": self.shape,
-            "typestr": self.dtype.str,
-            "data": (self.address if self.size else 0, False),
-            "strides": None,
-            "version": 3,
-        }
 
 
 class _Blocks(threading.local):
@@ -90,11 +68,11 @@ _blocks = _Blocks()
 def staged(layout: Layout, use: str, driver: Any) -> np.ndarray:
     """An array in pinned memory, until it is asked for the same use again."""
     shape, dtype = layout
-    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    size = nbytes(layout)
     block = _blocks.known.get((driver, use))
-    if block is None or block.nbytes < nbytes:
-        block = _blocks.known[driver, use] = driver.pinned(max(SMALLEST, 1 << (nbytes - 1).bit_length()))
-    return block[:nbytes].view(dtype).reshape(shape)
+    if block is None or block.nbytes < size:
+        block = _blocks.known[driver, use] = driver.pinned(max(SMALLEST, 1 << (size - 1).bit_length()))
+    return block[:size].view(dtype).reshape(shape)
 
 
 class _Awareness:

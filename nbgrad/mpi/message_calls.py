@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.host_calls import keep_failure
+from ..compiler.host_calls import has_failed, keep_failure
 from ..errors import NbgradError
 from ..graph.ir import Params
 from . import call_check
 from .communicators import groups, library
-from .messages import Layout, Message, is_empty
+from .messages import Layout, Message, elements, is_empty
 
 OPERATIONS = {"sum": "SUM", "prod": "PROD", "max": "MAX", "min": "MIN"}
 MOST = 2**31 - 1
@@ -30,6 +30,21 @@ MOST = 2**31 - 1
 _requests: dict[int, tuple[Any, np.ndarray]] = {}
 """Messages under way, by their numbers: the request, and the memory that is sent or filled."""
 _numbers = itertools.count(1)
+
+
+def send_into(message: Message, data: Any, out: Any) -> None:
+    """Do a call, as `send`; an array without elements may be None as data, and `out` is the number 0 in its place."""
+    if has_failed():
+        # The program goes on to its end, but sends nothing more.
+        out[...] = 0
+        return
+    if data is None and message.data is not None:
+        data = np.empty(*message.data)
+    if not is_empty(message.result):
+        send(message, data, out)
+    else:
+        send(message, data, np.empty(*message.result))
+        out[...] = 0
 
 
 def send(message: Message, data: Any, out: Any) -> None:
@@ -192,7 +207,7 @@ def native(params: Params, layouts: Sequence[Layout]) -> tuple[str, list[int]] |
     name, *words = FUNCTIONS.get(message.kind, "none").split()
     if not words or call_check.is_on() or message.counts or message.given_counts or layouts[0][0]:
         return None
-    sizes = [_size(layout) for layout in (message.data, message.result) if layout is not None]
+    sizes = [elements(layout) for layout in (message.data, message.result) if layout is not None]
     if max(sizes) > MOST or (0 in sizes and (message.kind not in MAY_BE_EMPTY or not any(sizes))):
         return None
     mpi, group = library(), groups[message.group]
@@ -203,7 +218,7 @@ def native(params: Params, layouts: Sequence[Layout]) -> tuple[str, list[int]] |
     failed = ctypes.cast(_failed, ctypes.c_void_p).value
     assert function is not None and failed is not None
     at_root = group.rank == message.root
-    given, kind = _size(message.result), mpi.Datatype.fromcode
+    given, kind = elements(message.result), mpi.Datatype.fromcode
     bytes_given = given * message.result[1].itemsize
     unwritten = message.source < 0 if "source" in words else message.kind in ("reduce", "gather") and not at_root
     values = {
@@ -227,10 +242,6 @@ def native(params: Params, layouts: Sequence[Layout]) -> tuple[str, list[int]] |
     has_data, is_zero = not is_empty(message.data), not given or "out" not in words
     zeroed = bytes_given if unwritten else 0
     return _ir(words, has_data, is_zero), [function, failed, number, copied, zeroed, *integers]
-
-
-def _size(layout: Layout) -> int:
-    return int(np.prod(layout[0], dtype=np.int64))
 
 
 def _ir(words: Sequence[str], has_data: bool, is_zero: bool) -> str:

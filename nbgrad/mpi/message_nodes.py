@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from .. import config
-from ..compiler.host_calls import has_failed
 from ..device.memory.arrays import DeviceArray
 from ..errors import ArgumentError
 from ..graph.host_functions import DEVICE_CALLS, HostFunction, host
@@ -30,22 +29,17 @@ from ..record.call_order import after, is_later, last_token, records_for_later, 
 from ..runtime.evaluate import computed
 from .communicators import groups
 from .gpu_messages import device_call, known_on_device
-from .message_calls import native, send
-from .messages import DERIVED, NOTHING, Layout, Message, is_empty
+from .message_calls import native, send_into
+from .messages import DERIVED, NOTHING, Layout, Message, is_empty, seen
 
 
 def _rule(inputs: Sequence[Node], params: Params) -> Layout:
-    shape, dtype = _seen(params[0].result)
+    shape, dtype = seen(params[0].result)
     return (*inputs[0].shape, *shape), dtype
 
 
-def _seen(result: Layout) -> Layout:
-    """The layout of a node in place of a result."""
-    return NOTHING if is_empty(result) else result
-
-
 def _run(token: np.ndarray, *rest: Any) -> np.ndarray:
-    shape, dtype = _seen(rest[-1].result)
+    shape, dtype = seen(rest[-1].result)
     found = np.empty((*token.shape, *shape), dtype)
     _run_into(found, token, *rest)
     return found
@@ -55,32 +49,17 @@ def _run_into(out: np.ndarray, token: np.ndarray, *rest: Any) -> None:
     """Send a message; of a batch, whose axes the token has, one after the other."""
     *data, message = rest
     for at in np.ndindex(*token.shape):
-        _send_into(message, data[0][at] if data else None, out[(*at, ...)] if at else out)
-
-
-def _send_into(message: Message, data: Any, out: Any) -> None:
-    """Send a message of arrays of the CPU, or of a GPU if MPI takes these."""
-    if has_failed():
-        # The program goes on to its end, but sends nothing more.
-        out[...] = 0
-        return
-    if data is None and message.data is not None:
-        data = np.empty(*message.data)
-    if not is_empty(message.result):
-        send(message, data, out)
-    else:
-        send(message, data, np.empty(*message.result))
-        out[...] = 0
+        send_into(message, data[0][at] if data else None, out[(*at, ...)] if at else out)
 
 
 MESSAGE = HostFunction("message", _rule, _run, _run_into, native, ordered=True)
-DEVICE_CALLS[MESSAGE] = lambda message: device_call(message, _seen(message.result), _send_into)
+DEVICE_CALLS[MESSAGE] = device_call
 
 
 def known_result(message: Message, data: np.ndarray | None) -> np.ndarray:
     """The result of a message that is sent now; the number 0 for an array without elements."""
-    found = np.empty(*_seen(message.result))
-    _send_into(message, data, found)
+    found = np.empty(*seen(message.result))
+    send_into(message, data, found)
     return found
 
 
@@ -92,7 +71,7 @@ def _known(message: Message, data: Node | None, like: Node | None) -> Node:
         return constant(known_result(message, value))
     if isinstance(value, np.ndarray):
         value = DeviceArray.of(value, device)
-    return constant(known_on_device(message, value, _seen(message.result), device, _send_into))
+    return constant(known_on_device(message, value, device))
 
 
 def sent(message: Message, data: Node | None, like: Node | None = None) -> Node:

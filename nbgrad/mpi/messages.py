@@ -11,6 +11,7 @@ them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,6 +47,21 @@ REQUESTS = frozenset("isend irecv wait_send wait_receive".split())
 def is_empty(layout: Layout | None) -> bool:
     """Whether there is no element, or no array."""
     return layout is None or 0 in layout[0]
+
+
+def seen(result: Layout) -> Layout:
+    """The layout of a node in place of a result."""
+    return NOTHING if is_empty(result) else result
+
+
+def elements(layout: Layout | None) -> int:
+    """The number of elements; 0 for no array."""
+    return 0 if layout is None else math.prod(layout[0])
+
+
+def nbytes(layout: Layout | None) -> int:
+    """Bytes of all elements."""
+    return 0 if layout is None else elements(layout) * layout[1].itemsize
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from ..device.memory.arrays import Device, device_named
 from ..errors import DeviceError, NbgradError
 from .agreed_errors import Agreement
 from .communicators import Group, group_of, library
-from .messages import Layout, Message
+from .messages import Layout, Message, elements, seen
+from .messages import nbytes as bytes_of
 
 TYPES = {
     name: number for number, name in enumerate("int8 uint8 int32 uint32 int64 uint64 float16 float32 float64".split())
@@ -64,7 +65,7 @@ class Nccl:
             return _elements(_layout(message)[1], message.operation) is not None
         return message.kind in MOVEMENTS and message.tag == 0
 
-    def send(self, message: Message, data: int | None, out: int, nbytes: int, context: Any) -> None:
+    def send(self, message: Message, data: int | None, out: int, context: Any) -> None:
         """Put a message on a stream.
 
         Parameters
@@ -72,8 +73,8 @@ class Nccl:
         message : Message
         data : int or None
             The address of what is sent.
-        out, nbytes : int
-            That of the result, and its bytes.
+        out : int
+            That of the result.
         context : object
             With the `stream` and the `device`.
 
@@ -86,7 +87,7 @@ class Nccl:
             text = f"{message} is of an array on {context.device!r}, but its ranks use NCCL on {self.device!r}."
             raise DeviceError(text)
         if not _is_filled(message, self.group):
-            context.driver.fill(out, 0, nbytes, context.stream)
+            context.driver.fill(out, 0, bytes_of(seen(message.result)), context.stream)
         if message.kind in REDUCTIONS:
             self._reduce(message, data or out, out, context.stream)
         else:
@@ -98,7 +99,7 @@ class Nccl:
         kind, wide = found
         ending = (self.handle, stream)
         operation = OPERATIONS[message.operation]
-        size = wide * _size(_layout(message))
+        size = wide * elements(_layout(message))
         if not size:
             return
         if message.kind == "allreduce":
@@ -118,7 +119,7 @@ class Nccl:
 
     def _move(self, message: Message, data: int, out: int, stream: int) -> None:
         ending, rank, size = (self.handle, stream), self.group.rank, self.group.size
-        given, found = _nbytes(message.data), _nbytes(message.result)
+        given, found = bytes_of(message.data), bytes_of(message.result)
         kind, root = message.kind, message.root
         if kind == "bcast":
             if found:
@@ -173,14 +174,6 @@ def _layout(message: Message) -> Layout:
     return message.data or message.result
 
 
-def _size(layout: Layout) -> int:
-    return int(np.prod(layout[0], dtype=np.int64))
-
-
-def _nbytes(layout: Layout | None) -> int:
-    return 0 if layout is None else _size(layout) * layout[1].itemsize
-
-
 def _elements(dtype: np.dtype[Any], operation: str) -> tuple[int, int] | None:
     """NCCL's type for elements of a dtype in a reduction, and how many of it they are; None if it has none."""
     if dtype.kind == "c" and operation == "sum":
@@ -202,7 +195,7 @@ def _of_all(address: int, nbytes: int, counts: Sequence[int]) -> list[tuple[int,
 
 def _is_filled(message: Message, group: Group) -> bool:
     """Whether the message fills the result on this rank; it is zeros otherwise."""
-    if not _size(message.result):
+    if not elements(message.result):
         return False
     if message.kind in ("reduce", "gather"):
         return group.rank == message.root

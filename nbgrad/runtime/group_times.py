@@ -16,7 +16,6 @@ import numpy as np
 
 from ..compiler.fuse import Special
 from ..graph.host_functions import is_call
-from ..graph.ir import topological
 from ..process.object_layout import scalar_values
 from . import native
 from .cpu_program import Program
@@ -38,8 +37,8 @@ def group_times(program: Program, arrays: Sequence[Any]) -> list[float] | None:
         The arguments of a call, as the program takes them.
     """
     plan = program.plan
-    calls_host = any(isinstance(s.kernel, Special) and s.kernel.node.name == "host" for s in plan.steps)
-    if program.file is not None or calls_host or any(map(is_call, topological(program.graph))):
+    nodes = [step.kernel.node for step in plan.steps if isinstance(step.kernel, Special)]
+    if program.file is not None or any(node.name == "host" or is_call(node) for node in nodes):
         return None
     state = program.state
     bases = _words(int(state[native.BASES]), int(state[native.BASE_COUNT])).copy()
