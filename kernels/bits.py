@@ -94,6 +94,11 @@ def times_two_to(x, n):
     return type(x)(math.ldexp(float(x), int(n)))
 
 
+def wide_registers():
+    """Whether vectors have 512 bits; a constant where a kernel is compiled."""
+    return False
+
+
 def rare_sin(x):
     """The C library's sine; for a branch that hardly ever runs."""
     return np.sin(x)

@@ -394,6 +394,18 @@ def _float_part(name, arity):
     return intrinsic(lambda typing_context, x, y: lower(_common_float(x, y)))
 
 
+@intrinsic
+def _wide_registers(typing_context):
+    """A constant of the target (compiler/texts/wide_registers.py)."""
+
+    def generate(context, builder, signature, arguments):
+        called = _target_function(builder, "registers.wide", ir.IntType(1), [], [])
+        called.callee.attributes = _Pure()
+        return called
+
+    return types.boolean(), generate
+
+
 INTRINSICS = {
     bits.float64_to_int64: _bit_cast(types.float64, types.int64),
     bits.int64_to_float64: _bit_cast(types.int64, types.float64),
@@ -409,6 +421,7 @@ INTRINSICS = {
     bits.exponent_of: _float_part("exponent", 1),
     bits.fraction_of: _float_part("fraction", 1),
     bits.times_two_to: _float_part("scaled", 2),
+    bits.wide_registers: _wide_registers,
     bits.rare_sin: _rare_call("sin", 1),
     bits.rare_cos: _rare_call("cos", 1),
     bits.rare_tan: _rare_call("tan", 1),

@@ -55,6 +55,27 @@ def test_special_values_of_powers(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("wide", [True, False])
+def test_inverse_roots(wide: bool, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By Newton's method where registers are wide, by a division elsewhere: within 1.5 ULP, and alike at the edges."""
+    roots = kernel_module("reciprocal_root")
+    monkeypatch.setattr(roots, "wide_registers", lambda: wide)
+    kind = np.dtype(dtype).type
+    rsqrt = roots.rsqrt if dtype == "float64" else roots.rsqrt_float32
+    x = np.concatenate([special(dtype), np.random.default_rng(3).uniform(0.5, 4, 40).astype(dtype)])
+    with np.errstate(all="ignore"):
+        want = 1 / np.sqrt(x.astype("longdouble"))
+        for given, expected in zip(x, want, strict=True):
+            found = kind(rsqrt(given if dtype == "float32" else np.float64(given)))
+            exact = np.isnan(expected) or np.isinf(expected) or expected == 0
+            if exact:
+                np.testing.assert_array_equal(found, expected.astype(dtype))
+                assert np.isnan(found) or np.signbit(found) == np.signbit(expected)
+            else:
+                assert abs(found - expected) <= 1.5 * np.spacing(kind(expected))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 def test_stand_ins_put_floats_together_again(dtype: str) -> None:
     bits = kernel_module("bits")
     for x in special(dtype):

@@ -1,4 +1,5 @@
-"""Decompositions by LAPACK without Python: NumPy's numbers, its errors, and no more than a program reads."""
+"""Decompositions by LAPACK without Python: NumPy's numbers, its errors, and no more than a program reads; slopes of
+tanh without tanh."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -155,3 +157,48 @@ def test_threads_have_scratch_memory_of_their_own() -> None:
         for _ in range(5):
             for found, a in zip(pool.map(function, matrices), matrices, strict=True):
                 assert_allclose(found, np.linalg.svd(a)[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("dtype", "precise"), [(np.float64, 1e-15), (np.float32, 6e-7)])
+def test_slopes_of_tanh_alone_are_precise_far_out(dtype: Any, precise: float) -> None:
+    """1 - tanh(x)**2 is 4e-35 at 40, where tanh(x) is 1."""
+    x = np.array([0.0, -0.0, 1e-9, -0.3, 0.7, 3.0, -9.0, 40.0, -42.0], dtype)
+    exact = [float(mpmath.sech(mpmath.mpf(float(v))) ** 2) for v in x]
+    weights = np.arange(1, 10, dtype=dtype)
+    slope = nb.jit(nb.grad(lambda x: np.sum(np.tanh(x) * weights)))
+    assert_allclose(slope(x), exact * weights, rtol=precise)
+    assert_array_equal(slope(np.array([np.inf, -np.inf, np.nan] * 3, dtype)), [0, 0, np.nan] * 3)
+
+
+TANH: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "its slope": (nb.grad(lambda x: np.sum(np.tanh(x))), 0),
+    "the slope of half of an angle": (nb.grad(lambda x: np.sum(np.tanh(x / 2) * x.size)), 0),
+    "both": (nb.value_and_grad(lambda x: np.sum(np.tanh(x))), 1),
+    "its square": (nb.grad(lambda x: np.sum(np.tanh(x) ** 2)), 1),
+    "a factor": (lambda x: (1 - np.tanh(x)) * (1 + np.tanh(x)) + (1 - np.tanh(x)), 1),
+    "other numbers": (lambda x: (2 - np.tanh(x)) * (1 + np.tanh(x)), 1),
+    "the factors given": (lambda x: (1 - np.tanh(x), (1 - np.tanh(x)) * (1 + np.tanh(x))), 1),
+    "turned round": (lambda x: (np.tanh(x) - 1) * (1 + np.tanh(x)), 1),
+    "twice the same": (lambda x: (1 - np.tanh(x)) * (1 - np.tanh(x)), 1),
+}
+
+
+@pytest.mark.parametrize("name", TANH)
+def test_tanh_is_computed_where_it_is_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    function, count = TANH[name]
+    seen: list[Any] = []
+
+    def noted(outputs: list[Any]) -> list[Any]:
+        seen[:] = with_results_alone(outputs)
+        return list(seen)
+
+    monkeypatch.setattr(front, "with_results_alone", noted)
+    x = np.linspace(-2, 2, 9)
+    found = nb.jit(function)(x)
+    assert sum(node.name == "tanh" for node in topological(seen)) == count
+    for one, other in zip(flat(found), flat(function(x)), strict=True):
+        assert_allclose(one, other, rtol=1e-14)
+
+
+def flat(found: Any) -> list[Any]:
+    return list(found) if isinstance(found, tuple) else [found]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nbgrad.graph.builders import cast, concatenate, matmul, pad, reduce, reshape, slice_axes, transpose
+from nbgrad.graph.formulas import unslice
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, broadcast, constant, elementwise, literal, make, placeholder, topological, zeros
 from nbgrad.graph.rules.elementwise_rules import literal_of
@@ -243,3 +244,47 @@ def test_a_repeated_complex_number_of_repeated_parts_stays() -> None:
     (simple,) = simplify([make("complex", (re, im))])
     assert simple.name == "complex"
     assert [part.name for part in simple.inputs] == ["broadcast", "broadcast"]
+
+
+DIAGONALS: dict[str, tuple[tuple[int, ...], int, int]] = {
+    # The shape of the matrices, and the first row and column of the diagonal.
+    "main": ((5, 5), 0, 0),
+    "above": ((5, 5), 0, 2),
+    "below": ((6, 6), 3, 0),
+    "of wide ones": ((3, 7), 0, 1),
+    "of tall ones": ((7, 3), 2, 0),
+    "of a batch": ((2, 4, 6), 1, 0),
+    "of a batch of batches": ((2, 3, 4, 4), 0, 1),
+    "of one column": ((4, 1), 1, 0),
+}
+
+
+@pytest.mark.parametrize("name", DIAGONALS)
+def test_matrices_with_a_diagonal_are_a_choice_at_each_element(name: str) -> None:
+    (*batch, height, width), row, column = DIAGONALS[name]
+    length = min(height - row, width - column)
+    values = np.resize(SPECIALS, (*batch, length))
+    node = placeholder(values.shape, FLOAT, values)
+    ranges = [(0, n, 1) for n in batch]
+    flat = unslice(node, (*batch, height * width), [*ranges, (row * width + column, length, width + 1)])
+    found = reshape(flat, (*batch, height, width))
+    expected = np.zeros(found.shape)
+    for at in range(length):
+        expected[..., row + at, column + at] = values[..., at]
+    (simple,) = simplify([found])
+    np.testing.assert_array_equal(interpret([simple])[0], expected)
+    if length > 1:
+        assert "select" in show([simple]) and "slice" not in show([simple])
+
+
+@pytest.mark.parametrize("step", [2, 4, 5, 6, 7, 8])
+@pytest.mark.parametrize("first", [0, 3, 4, 11])
+def test_other_strides_are_no_diagonals(first: int, step: int) -> None:
+    """Of six columns, a diagonal has steps of seven, and does not run over the last column."""
+    expected = np.zeros(24)
+    length = expected[first::step].size
+    expected[first::step] = np.arange(1, length + 1)
+    flat = unslice(placeholder((length,), FLOAT, np.arange(1.0, length + 1)), (24,), [(first, length, step)])
+    for shape in [(4, 6), (24,), (2, 12), (2, 2, 6)]:
+        (simple,) = simplify([reshape(flat, shape)])
+        np.testing.assert_array_equal(interpret([simple])[0], expected.reshape(shape))

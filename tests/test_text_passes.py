@@ -71,7 +71,7 @@ OLD = {"features": "", "quick": False}
 def test_every_pass_says_why_and_what_it_relies_on() -> None:
     for step in (*FOR_CPU, *FOR_NUMBA, *FOR_GPU):
         assert step.why and step.relies_on, step.name
-    assert len({step.name for step in (*FOR_CPU, *FOR_NUMBA, *FOR_GPU)}) == 9
+    assert len({step.name for step in (*FOR_CPU, *FOR_NUMBA, *FOR_GPU)}) == 10
 
 
 def test_multiply_add(printed: str) -> None:
@@ -103,6 +103,28 @@ def test_float16(printed: str) -> None:
     text = FOR_CPU[4].run(printed, Target(machine("x86-64"), **OLD))
     assert text.startswith(printed) and "define internal half @__truncdfhf2(double %value)" in text
     llvm.parse_assembly(text)
+
+
+ASKS = """
+declare i1 @nbgrad.registers.wide()
+define i64 @asks() {
+  %wide = call i1 @nbgrad.registers.wide()
+  %bits = select i1 %wide, i64 512, i64 256
+  ret i64 %bits
+}
+"""
+
+
+@pytest.mark.parametrize(("features", "bits"), [("+avx512vl,+avx512dq", 512), ("+avx2,+fma", 256)])
+def test_width_of_registers(features: str, bits: int, printed: str) -> None:
+    target = Target(machine("x86-64-v3"), features, False)
+    asks = str(llvm.parse_assembly(ASKS))
+    module = llvm.parse_assembly(FOR_CPU[5].run(asks, target))
+    builder = llvm.create_pass_builder(target.machine, llvm.create_pipeline_tuning_options(speed_level=2))
+    builder.getModulePassManager().run(module, builder)
+    assert f"ret i64 {bits}\n" in str(module)
+    assert FOR_CPU[5].run(str(module), target) == str(module)
+    assert FOR_CPU[5].run(printed, target) == printed
 
 
 def test_all_of_them_give_a_module_that_llvm_takes(printed: str) -> None:

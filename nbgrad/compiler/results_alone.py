@@ -1,4 +1,5 @@
-"""Results alone: decompositions of which only the values are read are found without their vectors.
+"""Results alone: decompositions of which only the values are read are found without their vectors, and slopes of
+functions of which only the slope is read without the function.
 
 In: a simplified graph. Out: an equal graph, in which library functions and kernels that find several results find only
 those that are read, where that is faster; the graph itself if there are none. Called by front.py. Functions record
@@ -8,29 +9,35 @@ whatever a derivative may need, and only a program knows what is left of it.
 from __future__ import annotations
 
 from ..graph.builders import reshape, slice_axes
-from ..graph.ir import PRIMITIVES, Node, placeholder, topological
+from ..graph.ir import PRIMITIVES, Node, elementwise, placeholder, topological
+from ..graph.rules.elementwise_rules import literal_of
 from ..graph.shapes import ends_of_slice
 from ..graph.simplify import Simplifier
 
-SLICE = PRIMITIVES["slice"]
+SLICE, TANH, SUBTRACT, ADD, MULTIPLY = (PRIMITIVES[name] for name in "slice tanh subtract add multiply".split())
 
 
 def with_results_alone(outputs: list[Node]) -> list[Node]:
     """Equal outputs, of decompositions that give no more than is read."""
     order = topological(outputs)
-    readers: dict[Node, list[Node]] = {node: [] for node in order if _has_parts(node)}
-    if not readers:
+    several = [node for node in order if _has_parts(node)]
+    tangents = [node for node in order if node.primitive is TANH]
+    if not several and not tangents:
         return outputs
+    readers: dict[Node, list[Node]] = {node: [] for node in order}
     for node in order:
         for source in node.inputs:
-            if source in readers:
-                readers[source].append(node)
+            readers[source].append(node)
     replaced: dict[Node, Node] = {}
-    for node, found in readers.items():
+    for node in several:
         axis, first, alone = _alone(node)
-        reads = {reader: _read(reader, axis, first, alone) for reader in found}
+        reads = {reader: _read(reader, axis, first, alone) for reader in readers[node]}
         if None not in reads.values():
             replaced.update(reads)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    for node in tangents:
+        slope = _slope_alone(node, readers)
+        if slope is not None and not {node, *slope.inputs}.intersection(outputs):
+            replaced[slope] = _square_of_secant(node.inputs[0])
     return Simplifier(replaced).run(outputs) if replaced else outputs
 
 
@@ -68,3 +75,24 @@ def _read(reader: Node, axis: int, first: int, alone: Node) -> Node | None:
         # The real results lie in the first parts of complex numbers.
         return None
     return reshape(slice_axes(alone, ranges), reader.shape)
+
+
+def _slope_alone(tangent: Node, readers: dict[Node, list[Node]]) -> Node | None:
+    """The product (1 - t)(1 + t) if nothing else reads a hyperbolic tangent t, and nothing its factors."""
+    if len(readers[tangent]) != 2:
+        return None
+    less, more = sorted(readers[tangent], key=lambda node: node.primitive is ADD)
+    if less.primitive is not SUBTRACT or more.primitive is not ADD or readers[less] != readers[more]:
+        return None
+    one, subtracted = less.inputs
+    (other,) = [source for source in more.inputs if source is not tangent] or [tangent]
+    (product,) = readers[less] if len(readers[less]) == 1 else [tangent]
+    found = subtracted is tangent and literal_of(one) == literal_of(other) == 1 and product.primitive is MULTIPLY
+    return product if found else None
+
+
+def _square_of_secant(x: Node) -> Node:
+    """1 - tanh(x)**2 with one exponential and without the tangent: 4 e / (1 + e)**2 of e = exp(-2 |x|)."""
+    shrunk = elementwise("exp", elementwise("absolute", x) * -2.0)
+    part = 1.0 / (shrunk + 1.0)
+    return shrunk * 4.0 * (part * part)

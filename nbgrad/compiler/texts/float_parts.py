@@ -13,6 +13,8 @@ import re
 
 import llvmlite.binding as llvm
 
+from .wide_registers import has_wide_registers
+
 CALLED = re.compile(r"@(nbgrad\.(?:exponent|fraction|scaled)\.f(?:32|64))\(")
 WIDTHS = (2, 4, 8, 16)
 LATE = "nbgrad.late."
@@ -119,7 +121,7 @@ def with_definitions(text: str, features: str) -> str:
     if not used:
         return text
     text = re.sub(rf"^declare [^\n]*{CALLED.pattern}[^\n]*\n", "", text, flags=re.M)
-    if "+avx512vl" not in features or "+avx512dq" not in features:
+    if not has_wide_registers(features):
         return text + "".join(plain(name) for name in used)
     lines = [line for name in used for line in _variants(name)]
     declared = dict.fromkeys(line for line in lines if line.startswith("declare "))

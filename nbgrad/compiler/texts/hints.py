@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import re
 
+from .wide_registers import has_wide_registers
+
 LONG = 400
 """Instructions of a long body."""
 MEDIUM = 30
@@ -38,7 +40,7 @@ def with_hints(text: str, features: str) -> tuple[str, bool]:
     features : str
         The CPU's, as LLVM writes them.
     """
-    if "+avx512vl" not in features or "+avx512dq" not in features:
+    if not has_wide_registers(features):
         return text.replace(MASKED, UNMASKED), False
     start = text.find("define internal void @body(")
     if start < 0:

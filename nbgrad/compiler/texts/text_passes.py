@@ -19,6 +19,7 @@ from .float_parts import with_definitions
 from .half import CONVERSIONS
 from .hints import with_hints
 from .multiply_add import without_library_calls
+from .wide_registers import with_answer
 
 
 class NumbaPass(NamedTuple):
@@ -107,6 +108,12 @@ FOR_CPU: Sequence[TextPass] = (
         "conversions that the CPU lacks are library functions, which not every system has",
         "the type's name, half",
         lambda text, target: text + CONVERSIONS if " half " in text else text,
+    ),
+    TextPass(
+        "width of registers",
+        "kernels ask for it where another way is faster without AVX-512 (wide_registers.py)",
+        "declarations and calls of @nbgrad.registers.wide",
+        lambda text, target: with_answer(text, target.features),
     ),
 )
 """Before a module for the CPU is parsed, in this order."""

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiler.scalars import scalar_ir
-from ...compiler.texts import float_parts, huge_angles
+from ...compiler.texts import float_parts, huge_angles, wide_registers
 
 _SPECIAL_REGISTERS = {"thread": "tid", "block": "ctaid", "threads": "ntid", "blocks": "nctaid"}
 
@@ -301,6 +301,7 @@ _FIXED = {
     **{name: partial(_atomic, name) for name in _ATOMIC},
     **{f"nbgrad.wide.{name}": partial(_wide, name) for name in ("exp2", "log2")},
     **{name: partial(float_parts.plain, name) for name in float_parts.NAMES},
+    wide_registers.NAME: partial(wide_registers.definition, True),
     "fmod": lambda: FMOD,
     "pow": _power,
     "nbgrad.never": lambda: NEVER,
