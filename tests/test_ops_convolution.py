@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.signal
@@ -205,3 +207,32 @@ def test_errors():
         ops.conv_transpose2d(Tensor(X), Tensor(np.ones((4, 1, 1, 1))), padding=3)
     with pytest.raises(ShapeError, match="input of fold"):
         ops.fold(Tensor(X[0, 0]), (4, 4), 2)
+
+
+@pytest.mark.parametrize("size", [(8, 9), (3, 4)], ids=["an image at a time", "all images at once"])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_filters_of_one_pixel_are_products(size: tuple[int, int], groups: int) -> None:
+    """Sums over channels at each pixel: einsum's value and derivatives."""
+    rng = np.random.default_rng(5)
+    x, w, c = (rng.normal(size=shape) for shape in [(3, 4, *size), (6, 4 // groups, 1, 1), (3, 6, *size)])
+    apart = x.reshape(3, groups, 4 // groups, *size)
+    filters = w.reshape(groups, 6 // groups, 4 // groups)
+    cotangents = c.reshape(3, groups, 6 // groups, *size)
+    value = np.einsum("ngchw,goc->ngohw", apart, filters).reshape(c.shape)
+    by_x = np.einsum("ngohw,goc->ngchw", cotangents, filters).reshape(x.shape)
+    by_w = np.einsum("ngohw,ngchw->goc", cotangents, apart).reshape(w.shape)
+
+    def loss(x: Any, w: Any) -> Any:
+        return (ops.conv2d(x, w, groups=groups) * c).sum()
+
+    np.testing.assert_allclose(nb.jit(lambda x, w: ops.conv2d(x, w, groups=groups))(x, w), value, rtol=1e-12)
+    for found, expected in zip(nb.jit(nb.grad(loss, (0, 1)))(x, w), (by_x, by_w), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
+    step = rng.normal(size=w.shape)
+    _, tangent = nb.jvp(lambda w: nb.grad(loss)(x, w), (w,), (step,))
+    np.testing.assert_allclose(
+        tangent,
+        np.einsum("ngohw,goc->ngchw", cotangents, step.reshape(filters.shape)).reshape(x.shape),
+        rtol=1e-11,
+        atol=1e-12,
+    )

@@ -22,6 +22,8 @@ LONGEST_SUM = 576
 FEWEST_PIECES = 4
 MOST_OUTPUTS = 64
 """Outputs of a piece; more of them are another piece, with planes of its own."""
+SINGLE_ROW = 9
+"""Vectors of a tile with one row: the taps of a filter of 3 x 3."""
 LENGTH_BYTES = 16 * 1024
 """Cotangents in a tile of a filter's cotangent, which stay in the first cache while pixels go by."""
 
@@ -99,7 +101,8 @@ class Cut(NamedTuple):
 def tile_of(node: Node) -> Registers:
     """The tile of registers for a node, with no more rows than its outputs fill."""
     found = registers(node.dtype.name, cache.cpu_features())
-    return found._replace(rows=1) if _shapes(node)[1][1] <= node.params[6] else found
+    # One row of sums, for channels that are convolved each for itself, is as long as to hide what a multiply-add takes.
+    return found._replace(rows=1, vectors=SINGLE_ROW) if _shapes(node)[1][1] <= node.params[6] else found
 
 
 def cut(node: Node) -> Cut:

@@ -194,14 +194,60 @@ def _lane_sums(lines: list[str], names: list[str], lanes: int, vector: str, stem
 
 
 def _copy(dtype: str, tile: Registers) -> str:
-    """target[:count] = source[:count], by vectors of which the last is cut with a mask: most rows are short."""
+    """target[:count] = source[:count] of arrays that do not overlap; most rows are short.
+
+    By vectors, of which the last is cut by a mask where registers of masks make that cheap (texts/wide_registers.py),
+    and elsewhere overlaps the one before.
+    """
     kind, size = KINDS[dtype]
-    vector, mask = f"<{tile.lanes} x {kind}>", f"<{tile.lanes} x i1>"
-    numbers = ", ".join(f"i64 {lane}" for lane in range(tile.lanes))
-    name = f"v{tile.lanes}f{8 * size}"
+    wide = size * tile.lanes == 64
+    return (_masked_copy if wide else _overlapping_copy)(kind, size, tile.lanes, f"nbgrad.copy.{dtype}")
+
+
+def _overlapping_copy(kind: str, size: int, lanes: int, name: str) -> str:
+    vector = f"<{lanes} x {kind}>"
+    return f"""define internal void @{name}(ptr %source, ptr %target, i64 %count) {{
+entry:
+  %long = icmp sge i64 %count, {lanes}
+  br i1 %long, label %vectors, label %few
+vectors:
+  %last = sub i64 %count, {lanes}
+  br label %vector
+vector:
+  %k = phi i64 [ 0, %vectors ], [ %next, %vector ]
+  %from = getelementptr {kind}, ptr %source, i64 %k
+  %to = getelementptr {kind}, ptr %target, i64 %k
+  %read = load {vector}, ptr %from, align {size}
+  store {vector} %read, ptr %to, align {size}
+  %beyond = add i64 %k, {lanes}
+  %next = call i64 @llvm.smin.i64(i64 %beyond, i64 %last)
+  %more = icmp slt i64 %k, %last
+  br i1 %more, label %vector, label %done
+few:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %one ]
+  %left = icmp slt i64 %n, %count
+  br i1 %left, label %one, label %done
+one:
+  %one.from = getelementptr {kind}, ptr %source, i64 %n
+  %one.to = getelementptr {kind}, ptr %target, i64 %n
+  %number = load {kind}, ptr %one.from, align {size}
+  store {kind} %number, ptr %one.to, align {size}
+  %n.next = add i64 %n, 1
+  br label %few
+done:
+  ret void
+}}
+declare i64 @llvm.smin.i64(i64, i64)
+"""
+
+
+def _masked_copy(kind: str, size: int, lanes: int, called: str) -> str:
+    vector, mask = f"<{lanes} x {kind}>", f"<{lanes} x i1>"
+    numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
+    name = f"v{lanes}f{8 * size}"
     return f"""declare {vector} @llvm.masked.load.{name}.p0(ptr, i32, {mask}, {vector})
 declare void @llvm.masked.store.{name}.p0({vector}, ptr, i32, {mask})
-define internal void @nbgrad.copy.{dtype}(ptr %source, ptr %target, i64 %count) {{
+define internal void @{called}(ptr %source, ptr %target, i64 %count) {{
 entry:
   br label %test
 test:
@@ -210,14 +256,14 @@ test:
   %more = icmp sgt i64 %left, 0
   br i1 %more, label %body, label %done
 body:
-  %one = insertelement <{tile.lanes} x i64> poison, i64 %left, i64 0
-  %all = shufflevector <{tile.lanes} x i64> %one, <{tile.lanes} x i64> poison, <{tile.lanes} x i32> zeroinitializer
-  %mask = icmp slt <{tile.lanes} x i64> <{numbers}>, %all
+  %one = insertelement <{lanes} x i64> poison, i64 %left, i64 0
+  %all = shufflevector <{lanes} x i64> %one, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer
+  %mask = icmp slt <{lanes} x i64> <{numbers}>, %all
   %from = getelementptr {kind}, ptr %source, i64 %k
   %to = getelementptr {kind}, ptr %target, i64 %k
   %read = call {vector} @llvm.masked.load.{name}.p0(ptr %from, i32 {size}, {mask} %mask, {vector} zeroinitializer)
   call void @llvm.masked.store.{name}.p0({vector} %read, ptr %to, i32 {size}, {mask} %mask)
-  %next = add i64 %k, {tile.lanes}
+  %next = add i64 %k, {lanes}
   br label %test
 done:
   ret void

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from .builders import matmul, reshape, spread, spread_all, transpose
+from .builders import matmul, reduce, reshape, spread, spread_all, transpose
 from .ir import INT64, Node, Params, broadcast, literal, make, topological, with_inputs
 from .rows import INTEGER, Linear, Multilinear, ShapeAndDtype, named, row
 
 Array = np.ndarray
+LEAST_PIXELS = 64
+"""Pixels of an image from which on products for each image are as fast as one for all, whose operands are turned."""
 
 
 def _unfolded(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
@@ -141,6 +143,8 @@ def product_form(name: str, inputs: Sequence[Node], params: Params) -> Node:
     channels = (one if name != "convolve_transposed" else other).shape[1]
     depth = (channels // groups if filters else other.shape[1]) * kernel[0] * kernel[1]
     pixels = count * extents[0] * extents[1]
+    if pointwise and extents[0] * extents[1] >= LEAST_PIXELS:
+        return _pointwise_form(name, one, other, groups)
 
     def columns() -> Node:
         made = transpose(one, (1, 0, 2, 3)) if pointwise else make("unfold", (one,), tuple(windows))
@@ -158,6 +162,26 @@ def product_form(name: str, inputs: Sequence[Node], params: Params) -> Node:
     if pointwise:
         return transpose(reshape(product, (channels * groups, count, *size)), (1, 0, 2, 3))
     return make("fold", (reshape(product, (channels * groups, *kernel, count, *extents)),), (*windows, size))
+
+
+def _pointwise_form(name: str, one: Node, other: Node, groups: int) -> Node:
+    """A convolution by filters of one pixel as a product for each image, of its pixels as they lie."""
+    count, extents = one.shape[0], one.shape[2:]
+
+    def matrices(images: Node) -> Node:
+        return reshape(images, (count * groups, images.shape[1] // groups, extents[0] * extents[1]))
+
+    if name == "convolve_filters":
+        product = matmul(matrices(other), transpose(matrices(one), (0, 2, 1)))
+        each = reshape(product, (count, other.shape[1], one.shape[1] // groups, 1, 1))
+        return reduce("sum", each, (0,))
+    outputs, channels = other.shape[:2]
+    weight = reshape(other, (groups, outputs // groups, channels))
+    if name == "convolve_transposed":
+        weight = transpose(weight, (0, 2, 1))
+    repeated = reshape(broadcast(weight, (count, *weight.shape)), (count * groups, *weight.shape[1:]))
+    product = matmul(repeated, matrices(one))
+    return reshape(product, (count, weight.shape[1] * groups, *extents))
 
 
 def without_convolutions(outputs: Sequence[Node]) -> list[Node]:
