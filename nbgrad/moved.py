@@ -95,7 +95,7 @@ MOVED = {
     "graph.host": "graph.host_functions",
     "graph.interleaved": "graph.complex_storage",
     "graph.own_kernels": "graph.custom_calls",
-    "graph.pieces": "graph.slice_cotangents",
+    "graph.pieces": "graph.cotangents.slice_cotangents",
     "graph.structure": "graph.graph_key",
     "host_code": "transforms.host_code",
     "in_place": "tensors.mutation",

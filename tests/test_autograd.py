@@ -528,3 +528,39 @@ def test_shared_data_and_views():
     values = (x * 2).asnumpy()
     values[0] = 100.0
     same(x * 2, [2.0, 4.0])
+
+
+HOOKED = {
+    # What a hook makes of a gradient: first, second and third derivatives, as PyTorch 2.14 gives them.
+    "twice": (lambda g: g * 2, [[88.0, 704.0, 2376.0], [544.0, 2176.0, 4896.0], [1920.0, 3840.0, 5760.0]]),
+    "nothing": (lambda g: None, [[32.0, 256.0, 864.0], [96.0, 384.0, 864.0], [192.0, 384.0, 576.0]]),
+    "squared": (
+        lambda g: g * g * 1e-3,
+        [[8.0322561, 66.11406, 241.03786], [0.0970369, 2.671917, 20.086981], [0.0655691, 1.129927, 6.502148]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOOKED)
+def test_hooks_see_each_pass_of_higher_order_once(name):
+    hook, expected = HOOKED[name]
+    x, seen = leaf(1.0, 2.0, 3.0), []
+    y = x * 2
+    z = y * y
+    for value in (y, z):
+        value.register_hook(lambda g: seen.append(1) or hook(g))
+    found = (z * y * x).sum()
+    for order, values in enumerate(expected, 1):
+        (slope,) = nb.autograd.grad(found, x, create_graph=True)
+        np.testing.assert_allclose(slope.asnumpy(), values, rtol=2e-6)
+        assert len(seen) == 2 * order
+        found = slope.sum()
+
+
+def test_hooks_of_a_value_that_is_asked_for():
+    x = leaf(1.0, 2.0, 3.0)
+    y = x * 2
+    y.register_hook(lambda g: g * 3)
+    (slope,) = nb.autograd.grad((y**3).sum(), y, create_graph=True)
+    same(slope, [36.0, 144.0, 324.0])
+    same(nb.autograd.grad(slope.sum(), x)[0], [216.0, 432.0, 648.0])

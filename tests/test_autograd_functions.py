@@ -153,6 +153,97 @@ def test_gradcheck():
         autograd.gradcheck(np.sin, (x.detach(),))
 
 
+class Normalised(autograd.Function):
+    """Two outputs, whose cotangents are divided by their common norm."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        return x * 1, y * 1
+
+    @staticmethod
+    def backward(ctx, a, b):
+        size = ((a * a).sum() + (b * b).sum()) ** 0.5
+        return a / size, b / size
+
+
+def test_backward_gets_the_gradients_of_all_outputs_at_once():
+    x, y = leaf(3.0, 0.0), leaf(0.0, 4.0)
+    a, b = Normalised.apply(x, y)
+    ((a * a).sum() + (b * b).sum()).backward()
+    same(x.grad, [0.6, 0.0])
+    same(y.grad, [0.0, 0.8])
+    x.grad = None
+    Normalised.apply(x, y)[0].sum().backward()
+    np.testing.assert_allclose(x.grad.asnumpy(), np.full(2, 0.5**0.5), rtol=1e-6)
+
+
+class Tripled(autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        x *= 3
+        ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3
+
+
+class Forgotten(autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x * 2
+
+    @staticmethod
+    def vjp(ctx, g):
+        return g
+
+
+def test_functions_write_to_their_inputs():
+    a = leaf(1.0, 2.0)
+    b = a.clone()
+    assert Tripled.apply(b) is b
+    same(b, [3.0, 6.0])
+    (b * b).sum().backward()
+    same(a.grad, [18.0, 36.0])
+    with pytest.raises(AutogradError, match="a leaf Variable that requires grad has been used in an in-place"):
+        Tripled.apply(leaf(1.0))
+    with pytest.raises(AutogradError, match="marked as dirty during the forward method were not returned"):
+        Forgotten.apply(a.clone())
+
+
+class OwnTangent(autograd.Function):
+    """Rules that differ on purpose, so that their use shows."""
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        ctx.save_for_forward(x)
+        return x * x, x * factor
+
+    @staticmethod
+    def vjp(ctx, g, h):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g + ctx.factor * h, None
+
+    @staticmethod
+    def jvp(ctx, t, _):
+        (x,) = ctx.saved_tensors
+        return 5 * t * x, 7 * t
+
+
+def test_forward_mode_by_a_functions_own_rule():
+    with fw.dual_level():
+        one, other = OwnTangent.apply(fw.make_dual(nb.tensor([1.0, 2.0]), nb.tensor([1.0, 1.0])), 4.0)
+        same(fw.unpack_dual(one).tangent, [5.0, 10.0])
+        same(fw.unpack_dual(other).tangent, [7.0, 7.0])
+    x = leaf(1.0, 2.0)
+    one, other = OwnTangent.apply(x, 4.0)
+    (one.sum() + other.sum()).backward()
+    same(x.grad, [6.0, 8.0])
+
+
 # ----- functional, forward mode, anomalies -----
 
 A = np.array([[1.0, 2.0], [3.0, 4.0]])

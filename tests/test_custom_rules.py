@@ -175,3 +175,57 @@ def test_a_rule_that_is_the_derivative_of_a_function() -> None:
         first, other = interpret([node for node in found if node is not None])
         np.testing.assert_allclose(first, np.sin(values) * [1.0, -2.0, 3.0])
         np.testing.assert_allclose(other, X * np.cos(values) * [1.0, -2.0, 3.0])
+
+
+def clipped(gs: Any) -> Any:
+    """Cotangents of several outputs, divided by their common norm."""
+    total = sum((np.sum(g * g) for g in gs), 0.0)
+    return tuple(g / np.sqrt(total) for g in gs)
+
+
+@nb.custom_vjp
+def passed_on(x: Any, y: Any) -> Any:
+    return x * 1.0, y * 1.0
+
+
+passed_on.defvjp(lambda x, y: ((x * 1.0, y * 1.0), None), lambda _, g: clipped(g))
+
+
+def squares(x: Any, y: Any) -> Any:
+    a, b = passed_on(x, y)
+    return np.sum(a * a) + np.sum(np.sin(b) * b)
+
+
+def test_a_rule_of_several_outputs_gets_the_cotangents_of_all_at_once() -> None:
+    """A rule may do anything with them, as in JAX: here they are divided by their common norm."""
+    x, y = X, X + 1.0
+    sent = [2 * x, np.cos(y) * y + np.sin(y)]
+    size = np.sqrt(sum(np.sum(g * g) for g in sent))
+    for make in (lambda f: f, nb.jit):
+        found = make(nb.grad(squares, (0, 1)))(x, y)
+        np.testing.assert_allclose(found, [g / size for g in sent], rtol=1e-12)
+    for one, other in zip(nb.vmap(nb.grad(squares))(np.stack([x, 2 * x]), np.stack([y, y])), (x, 2 * x), strict=True):
+        np.testing.assert_allclose(one, nb.grad(squares)(other, y), rtol=1e-12)
+    nested = nb.vmap(nb.vmap(nb.grad(squares)))(np.stack([x, 2 * x])[None], np.stack([y, y])[None])
+    np.testing.assert_allclose(nested[0, 1], nb.grad(squares)(2 * x, y), rtol=1e-12)
+    # One output alone, and the same one twice.
+    np.testing.assert_allclose(nb.grad(lambda x: np.sum(3 * passed_on(x, y)[0]))(x), np.full(3, 1 / np.sqrt(3)))
+    np.testing.assert_allclose(
+        nb.grad(lambda x: (lambda a, b: np.sum(a) + np.sum(2 * a) + 0 * np.sum(b))(*passed_on(x, y)))(x),
+        np.full(3, 1 / np.sqrt(3)),
+    )
+
+
+def test_calls_of_a_rule_are_told_apart() -> None:
+    """Outputs of one call may go into another call of the same function."""
+    x = np.array([3.0, 4.0])
+
+    def chained(x: Any) -> Any:
+        a, b = passed_on(x, 2 * x)
+        c, d = passed_on(a, b)
+        return np.sum(c) + np.sum(d) + np.sum(a)
+
+    first = np.full(4, 0.5)
+    second = np.concatenate([first[:2] + 1.0, first[2:]])
+    second /= np.linalg.norm(second)
+    np.testing.assert_allclose(nb.grad(chained)(x), second[:2] + 2 * second[2:], rtol=1e-12)

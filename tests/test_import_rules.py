@@ -23,7 +23,7 @@ LAYERS = """
     kernels.gpu
     errors config dtype moved mindspore_paths log
     process
-    graph graph.loops graph.rules
+    graph graph.cotangents graph.loops graph.rules
     compiler compiler.emitters compiler.matrices compiler.texts
     device.kernels
     device.driver

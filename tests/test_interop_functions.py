@@ -93,3 +93,62 @@ MAKERS = [getattr(nb.interop, name) for name in nb.interop.__all__]
 def test_what_is_no_function(make):
     with pytest.raises(TypeError, match=make.__name__):
         make(3)
+
+
+def test_complex_cotangents_of_jax():
+    """JAX's cotangents are the conjugates of nbgrad's."""
+    jax = pytest.importorskip("jax")
+    jnp = jax.numpy
+    x = jnp.array([0.3, 0.7])
+    inside = nb.interop.jax_function(lambda z: np.sum(np.imag(z * z) + np.real(z)))
+    outside = nb.interop.jax_function(lambda x: np.exp(1j * x))
+    ours = lambda x: inside(outside(x))  # noqa: E731
+    own = lambda x: jnp.sum(jnp.imag(jnp.exp(1j * x) ** 2) + jnp.cos(x))  # noqa: E731
+    for order in (1, 2):
+        np.testing.assert_allclose(jax.grad(ours)(x), jax.grad(own)(x), rtol=1e-5)
+        if order == 1:
+            ours, own = (lambda x, f=f: jnp.sum(jax.grad(f)(x)) for f in (ours, own))
+    back = nb.interop.from_jax(lambda z: jnp.sum(jnp.imag(z * z) + z.real))
+    found = nb.grad(lambda x: back(np.exp(1j * x)))(np.array([0.3, 0.7]))
+    np.testing.assert_allclose(found, 2 * np.cos(2 * np.array([0.3, 0.7])) - np.sin([0.3, 0.7]), rtol=1e-5)
+
+
+def test_jax_functions_may_look_at_values():
+    jax = pytest.importorskip("jax")
+    a = jax.numpy.array([[2.0, 0.5], [0.5, 1.0]])
+    np.testing.assert_allclose(nb.interop.jax_function(np.linalg.inv)(a), np.linalg.inv(a), rtol=1e-6)
+    found = jax.jit(jax.grad(lambda a: nb.interop.jax_function(np.linalg.inv)(a).sum()))(a)
+    expected = jax.grad(lambda a: jax.numpy.linalg.inv(a).sum())(a)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    taken = nb.interop.jax_function(lambda x, i: x[i])(jax.numpy.arange(4.0), jax.numpy.array([1, 2]))
+    np.testing.assert_array_equal(taken, [1.0, 2.0])
+
+
+def test_networks_inside_of_torch():
+    torch = pytest.importorskip("torch")
+    net = nb.nn.Dense(3, 1)
+    x = torch.ones(2, 3, requires_grad=True)
+    nb.interop.torch_function(lambda x: net(x))(x).sum().backward()
+    np.testing.assert_allclose(x.grad, np.tile(net.weight.asnumpy(), (2, 1)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_programs_of_torchs_compiler(backend):
+    torch = pytest.importorskip("torch")
+    function = nb.interop.torch_function(pair)
+
+    def loss(x, w):
+        first, second = function(x * 2, w)
+        return first.sum() + second
+
+    compiled = torch.compile(loss, fullgraph=True, backend=backend)
+    for size in (3, 5):
+        x, w = (torch.linspace(1, 2, size, dtype=torch.float64).requires_grad_() for _ in range(2))
+        compiled(x, w).backward()
+        np.testing.assert_allclose(x.grad, (2 * w + 6 * (2 * x) ** 2).detach())
+        np.testing.assert_allclose(w.grad, (2 * x).detach())
+    power = nb.interop.torch_function(lambda x, n: x**n)
+    with torch.no_grad():
+        np.testing.assert_allclose(torch.compile(lambda x: power(x, 3) + 1, backend=backend)(x), x**3 + 1)
+    same = nb.interop.torch_function(lambda x: x)
+    assert torch.compile(lambda x: same(x), fullgraph=True, backend=backend)(x.detach()) is not x

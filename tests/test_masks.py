@@ -10,10 +10,10 @@ import pytest
 
 import nbgrad as nb
 from nbgrad.graph.builders import argsort, gather, slice_axes
+from nbgrad.graph.cotangents.slice_cotangents import merged
 from nbgrad.graph.differentiate import vjp
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, broadcast, constant, elementwise, literal
-from nbgrad.graph.slice_cotangents import merged
 
 from .test_conventions import both_modes
 

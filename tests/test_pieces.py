@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
+from nbgrad.graph.cotangents.slice_cotangents import assembled, box_of
 from nbgrad.graph.differentiate import vjp
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, placeholder, topological
 from nbgrad.graph.simplify import simplify
-from nbgrad.graph.slice_cotangents import assembled, box_of
 from nbgrad.graph.trace import recording
 from nbgrad.record.tensor import Tensor
 

@@ -463,3 +463,48 @@ def test_values_that_remember_stay_on_their_device(place: Any) -> None:
         assert isinstance(found, nb.Tensor) and found.device == "cuda:0"
         np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-12, atol=1e-12)
         assert found.dtype == expected.dtype
+
+
+def test_a_variable_is_its_own_target():
+    """As in TensorFlow's guide, where a branch gives a variable itself."""
+    v, other = (nb.Parameter(nb.Tensor(2.0), name=name) for name in ("v", "other"))
+    with nb.GradientTape(persistent=True) as tape:
+        result = v
+    found = tape.gradient(result, [v, other])
+    assert found[0].asnumpy() == 1.0 and found[1] is None
+    with nb.GradientTape(watch_accessed_variables=False) as tape:
+        pass
+    assert tape.gradient(v, v) is None
+
+
+def test_custom_gradients_of_variables_and_of_methods():
+    w = nb.Parameter(nb.Tensor(3.0), name="w")
+
+    @nb.custom_gradient
+    def scaled(x):
+        def grad(dy, variables=None):
+            assert variables == [w]
+            return dy * w * 10, [dy * x * 5]
+
+        return x * w, grad
+
+    x = nb.Tensor(2.0)
+    with nb.GradientTape() as tape:
+        tape.watch(x)
+        y = scaled(x)
+    assert [float(g.asnumpy()) for g in tape.gradient(y, [x, w])] == [30.0, 10.0]
+
+    @nb.custom_gradient
+    def careless(x):
+        return x * w, lambda dy: dy
+
+    with nb.GradientTape(), pytest.raises(TypeError, match="must accept a 'variables' keyword argument"):
+        careless(x)
+
+    class Model:
+        @nb.custom_gradient
+        def both(self, x, y):
+            return (x * 2, y * 1), lambda a, b: (a * 7 + b, b * 8)
+
+    slopes = nb.grad(lambda x, y: (lambda a, b: 3 * a + b)(*Model().both(x, y)), (0, 1))(1.0, 2.0)
+    assert slopes == (22.0, 8.0)

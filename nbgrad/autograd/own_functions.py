@@ -7,16 +7,17 @@ users. `custom_vjp` is nbgrad's own form of the same.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import AutogradError, DtypeError, GradientShapeError
 from ..graph.builders import beside, cast
+from ..graph.cotangents.shared_rules import SharedRule
 from ..graph.ir import Node, make, zeros
 from ..process.modes import mode
 from ..record.as_node import as_node, wrap
 from ..record.tensor import Tensor
-from ..remembered.leaves import detached, forgetting
+from ..remembered.leaves import detached, forgetting, is_leaf
 
 
 class FunctionCtx:
@@ -27,6 +28,7 @@ class FunctionCtx:
         self._given: tuple[Any, ...] | None = None
         self._materialize = True
         self._constant: list[Tensor] = []
+        self._dirty: list[Tensor] = []
         self.needs_input_grad: tuple[bool, ...] = ()
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
@@ -58,24 +60,18 @@ class FunctionCtx:
         """Whether `backward` gets zeros for outputs without a cotangent, instead of None."""
         self._materialize = bool(value)
 
-    def mark_dirty(self, *_: Tensor) -> None:
-        """Refused: a `forward` cannot write to its inputs here.
-
-        Raises
-        ------
-        AutogradError
-            Always.
-        """
-        message = "A Function cannot write to its inputs. Return a new Tensor, and assign it to the name of the input."
-        raise AutogradError(message)
+    def mark_dirty(self, *inputs: Tensor) -> None:
+        """Say of inputs that `forward` has written to them; it returns them, too."""
+        self._dirty.extend(inputs)
 
 
-class _OwnRule:
-    """The rule of one call: runs `backward`, for one output at a time."""
+class _OwnRule(SharedRule):
+    """The rule of one call: runs `backward`."""
 
     def __init__(self, function: type[Function], ctx: FunctionCtx, places: Sequence[int], count: int) -> None:
         self.function, self.ctx, self.places, self.count = function, ctx, places, count
         self.argument_count = len(places)
+        self.tangent = None if function.jvp is Function.jvp else self._tangent
         self.saved: list[tuple[str, int]] = []
         """For each saved Tensor, whether it is an "input" or an "output", and its place among the node's inputs."""
         self.outputs: list[Node | None] = []
@@ -83,35 +79,64 @@ class _OwnRule:
         self.tensors: list[int] = []
         """The positions of Tensors among the outputs, whose values stand last among the node's inputs."""
 
-    def cotangents(self, g: Node, node: Node) -> list[Node | None]:
-        """The cotangents of the inputs, given that of one output."""
-        position = node.params[1]
+    def cotangents_together(self, given: Mapping[int, Node], node: Node) -> list[Node | None]:
+        """The cotangents of the inputs."""
         grads: list[Any] = []
         for k, output in enumerate(self.outputs):
-            if k == position:
-                grads.append(wrap(g))
+            if k in given:
+                grads.append(wrap(given[k]))
             elif output is None or not self.ctx._materialize:
                 grads.append(None)
             else:
                 grads.append(Tensor._of(beside(zeros(output.shape, output.dtype), output)))
-        given: list[Any] = []
+        own = self.function.vjp is not Function.vjp
+        found = self._asked(self.function.vjp if own else self.function.backward, grads, node)
+        results = self._checked(found, node.inputs[1 : 1 + self.argument_count])
+        return [*results, *[None] * (len(node.inputs) - 1 - self.argument_count)]
+
+    def _asked(self, rule: Callable[..., Any], given: Sequence[Any], node: Node) -> Any:
+        """Call a rule, which finds in its context the Tensors that were saved."""
+        saved: list[Any] = []
         for kind, place in self.saved:
             if kind == "none":
-                given.append(None)
+                saved.append(None)
             elif kind == "output":
                 # The output itself, through which second derivatives flow.
                 inputs = (node.inputs[1 + self.count + self.tensors.index(place)], *node.inputs[1:])
-                same = place == position
-                given.append(Tensor._of(node if same else make("custom", inputs, (self, place))))
+                same = place == node.params[1]
+                saved.append(Tensor._of(node if same else make("custom", inputs, (self, place))))
             else:
-                given.append(Tensor._of(node.inputs[1 + place]))
-        self.ctx._given = tuple(given)
+                saved.append(Tensor._of(node.inputs[1 + place]))
+        self.ctx._given = tuple(saved)
         try:
-            found = self.function.backward(self.ctx, *grads)
+            return rule(self.ctx, *given)
         finally:
             self.ctx._given = None
-        results = self._checked(found, node.inputs[1 : 1 + self.argument_count])
-        return [*results, *[None] * (len(node.inputs) - 1 - self.argument_count)]
+
+    def _tangent(self, node: Node, tangents: Sequence[Node | None]) -> Node:
+        """The tangent of one output, by the function's own `jvp`."""
+        given: list[Any] = [None] * len(self.ctx.needs_input_grad)
+        for place, source, tangent in zip(self.places, node.inputs[1:], tangents[1:], strict=False):
+            if tangent is not None:
+                given[place] = wrap(tangent)
+            elif self.ctx._materialize and source.dtype.kind in "fc":
+                given[place] = Tensor._of(beside(zeros(source.shape, source.dtype), source))
+        found = self._asked(self.function.jvp, given, node)
+        found = found if isinstance(found, tuple) else (found,)
+        name = f"{self.function.__name__}.jvp"
+        if len(found) != len(self.outputs):
+            message = (
+                f"{name} returned an incorrect number of tangents (expected {len(self.outputs)}, got {len(found)})"
+            )
+            raise AutogradError(message)
+        one = found[node.params[1]]
+        if one is None:
+            return zeros(node.shape, node.dtype)
+        made = as_node(one)
+        if made.shape != node.shape:
+            message = f"{name} returned a tangent of shape {made.shape} for an output of shape {node.shape}"
+            raise GradientShapeError(message)
+        return cast(made, node.dtype)
 
     def _checked(self, found: Any, arguments: Sequence[Node]) -> list[Node | None]:
         name = f"{self.function.__name__}Backward"
@@ -155,10 +180,6 @@ class Function:
     `setup_context(ctx, inputs, output)` and `backward`. It is called by `apply`. `backward` gives one gradient for each
     argument of `forward`, None for those without one.
 
-    Notes
-    -----
-    Of several outputs, `backward` is called for the cotangent of one at a time, with zeros for the others.
-
     Examples
     --------
     >>> import nbgrad as nb
@@ -190,6 +211,16 @@ class Function:
         message = "You must implement either the backward or vjp method for your custom autograd.Function."
         raise NotImplementedError(message)
 
+    @staticmethod
+    def vjp(ctx: Any, *grad_outputs: Any) -> Any:
+        """Another name of `backward`, to be written instead of it."""
+        raise NotImplementedError
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """The tangents of the outputs, given those of the inputs; by default those that `backward` is transposed to."""
+        raise NotImplementedError
+
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Call the function.
@@ -213,10 +244,18 @@ class Function:
                 cls.setup_context(ctx, args, returned)  # pyright: ignore[reportAttributeAccessIssue]
             else:
                 returned = cls.forward(ctx, *args)
-        if not any(ctx.needs_input_grad):
-            return returned
         several = isinstance(returned, tuple | list)
         outputs = list(returned) if several else [returned]
+        dirty = {id(one) for one in ctx._dirty}
+        if not dirty.issubset(map(id, outputs)):
+            message = "Some elements marked as dirty during the forward method were not returned as output."
+            raise AutogradError(message)
+        if not any(ctx.needs_input_grad):
+            return returned
+        pairs = zip(places, nodes, strict=True)
+        if any(is_leaf(node) and node.owner() is args[k] for k, node in pairs if id(args[k]) in dirty):
+            message = "a leaf Variable that requires grad has been used in an in-place operation."
+            raise AutogradError(message)
         constant = {id(one) for one in ctx._constant}
         raw = [detached(one._node) if isinstance(one, Tensor) else None for one in outputs]
         passing = [
@@ -233,7 +272,13 @@ class Function:
         ctx._saved = ()
         wrapped: list[Any] = []
         for position, (one, node) in enumerate(zip(outputs, passing, strict=True)):
-            wrapped.append(one if node is None else wrap(make("custom", (node, *inputs), (rule, position))))
+            if node is None:
+                wrapped.append(one)
+                continue
+            made = wrap(make("custom", (node, *inputs), (rule, position)))
+            if id(one) in dirty:
+                one._replace(made._node)
+            wrapped.append(one if id(one) in dirty else made)
         return type(returned)(wrapped) if several else wrapped[0]
 
 

@@ -7,10 +7,11 @@ that leading axis. Called by the Jacobians (jacobians.py), which push a whole ba
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 
 from .builders import placed, spread, spread_all
+from .cotangents.shared_rules import Place, place_of
 from .ir import Earlier, Node, make, placeholder, topological
 from .loops.loop_body import ITEM, LOOP
 from .loops.loop_derivatives import batched_item, batched_loop
@@ -61,15 +62,27 @@ class BatchedRule:
         self.size = size
         self.argument_count = getattr(node.params[0], "argument_count", len(node.inputs))
         self.tangent = None if getattr(node.params[0], "tangent", None) is None else self._tangent
+        own = place_of(node)
+        if own is not None:
+            self.place = lambda batched: Place((size, own.call, batched.inputs[1:]), own.output)
 
     def cotangents(self, g: Node, node: Node) -> list[Node | None]:
         """Trace the rule for one value, then batch the graph that it built."""
+        return self._batched({0: g}, node, lambda given, single: self.node.params[0].cotangents(given[0], single))
+
+    def cotangents_together(self, given: Mapping[int, Node], node: Node) -> list[Node | None]:
+        """The cotangents of a call with several outputs (shared_rules.py)."""
+        return self._batched(given, node, self.node.params[0].cotangents_together)
+
+    def _batched(
+        self, given: Mapping[int, Node], node: Node, rule: Callable[[Mapping[int, Node], Node], list[Node | None]]
+    ) -> list[Node | None]:
         stand_ins = [placeholder(s.shape, s.dtype) for s in self.node.inputs]
         single = Node(self.node.primitive, tuple(stand_ins), self.node.params, self.node.shape, self.node.dtype)
-        g_single = placeholder(self.node.shape, self.node.dtype)
-        found = self.node.params[0].cotangents(g_single, single)
+        singles = {output: placeholder(g.shape[1:], g.dtype) for output, g in given.items()}
+        found = rule(singles, single)
         known = dict(zip(stand_ins, node.inputs, strict=True))
-        known[g_single] = g
+        known.update({singles[output]: g for output, g in given.items()})
         parts = batch([part for part in found if part is not None], known, self.size)
         results = iter(parts)
         return [None if part is None else next(results) for part in found]

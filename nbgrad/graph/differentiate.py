@@ -17,6 +17,8 @@ from math import inf
 from ..process.gc_pause import RareCollection
 from .builders import cast
 from .complex_numbers import add_cotangents
+from .cotangents.shared_rules import Calls, place_of
+from .cotangents.slice_cotangents import Box, assembled, box_of, merged
 from .ir import BOOL, Earlier, Node, elementwise, filled, make, placeholder, topological, zeros
 from .loops.loop_derivatives import backward, forward, item_tangent
 from .loops.loop_rows import TOKEN
@@ -24,7 +26,6 @@ from .loops.origins import walked
 from .masks import Mask, Masks, everywhere, masked, union
 from .primitives import PRIMITIVES
 from .rows import Linear, Multilinear, NoDerivative, Partials, Tangent, Transpose, linear_in
-from .slice_cotangents import Box, assembled, box_of, merged
 
 ADD, ALIAS, ARGSORT, BROADCAST, CAST, CONCATENATE, CUSTOM, GATHER, JOIN = (
     PRIMITIVES[name] for name in "add alias argsort broadcast cast concatenate custom gather complex".split()
@@ -241,6 +242,7 @@ def vjp(
             if node in active and g is not None:
                 total.add(node, g)
         result: dict[Node, Node | None] = {}
+        calls: Calls | None = None
         for node in walked(reversed(order), derivative=True):
             if node in ends:
                 continue
@@ -251,6 +253,15 @@ def vjp(
             g = total.take(node)
             if node in wanted:
                 result[node] = g
+            if node.primitive is CUSTOM:
+                place = place_of(node)
+                if place is not None:
+                    calls = Calls(order, lambda a, b: _sum(a, b, masks)) if calls is None else calls
+                    found = calls.cotangents(node, place, g)
+                    for source, one in zip(node.inputs[1:], found or (), strict=False):
+                        if one is not None and source in active:
+                            total.add(source, one)
+                    continue
             if g is None:
                 continue
             if node.primitive is ITEM:

@@ -54,7 +54,9 @@ def from_jax(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.cache
     def rule(position: int) -> Callable[..., Any]:
-        return from_jax(lambda *given: jax.vjp(fn, *given[:-1])[1](given[-1])[position])
+        # JAX's cotangents of complex numbers are the conjugates of nbgrad's.
+        conj = jax.numpy.conj
+        return from_jax(lambda *given: conj(jax.vjp(fn, *given[:-1])[1](conj(given[-1]))[position]))
 
     return _with_rule(run, fn, rule)
 

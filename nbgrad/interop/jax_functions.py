@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..compiled.jit import jit
-from ..graph.ir import placeholder
-from ..graph.trace import recording
-from ..record.tensor import Tensor
 from ..transforms.argument_positions import check_function
-from .reverse_rules import pullback
+from .result_types import result_types
+from .reverse_rules import conjugate_pullback
 
 
 def jax_function(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,31 +51,25 @@ def jax_function(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     compiled = jit(fn)
 
-    def shapes(args: Any) -> Any:
+    @functools.cache
+    def shapes(layouts: Any) -> Any:
         """The shapes and dtypes of the results as JAX has them, which makes float32 of float64 by default."""
-        nodes = [placeholder(tuple(one.shape), np.dtype(one.dtype)) for one in args]
-        with recording(nodes):
-            found = fn(*map(Tensor._of, nodes))
-        return jax.tree.map(
-            lambda one: jax.ShapeDtypeStruct(
-                np.shape(one), jax.dtypes.canonicalize_dtype(np.dtype(getattr(one, "dtype", type(one))))
-            ),
-            found,
-            is_leaf=lambda one: isinstance(one, Tensor),
-        )
+        types, is_tuple = result_types(fn, layouts)
+        found = [jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(dtype)) for shape, dtype in types]
+        return tuple(found) if is_tuple else found[0]
 
     def call(*args: Any) -> Any:
-        wanted = shapes(args)
+        wanted = shapes(tuple([(tuple(one.shape), np.dtype(one.dtype)) for one in args]))
 
         def host(*values: Any) -> Any:
             found = compiled(*[np.asarray(value) for value in values])
-            return jax.tree.map(lambda one, like: np.asarray(one, like.dtype), found, wanted)
+            return jax.tree.map(lambda like, one: np.asarray(one, like.dtype), wanted, found)
 
         return jax.pure_callback(host, wanted, *args, vmap_method="sequential")
 
     @functools.cache
     def rule_of(count: int, wanted: tuple[int, ...]) -> Callable[..., Any]:
-        return jax_function(pullback(fn, count, wanted))
+        return jax_function(conjugate_pullback(fn, count, wanted))
 
     function = jax.custom_vjp(call)
 

@@ -1,7 +1,7 @@
 """The shapes and dtypes of a function's results, without computing any.
 
 In: a function of arrays, and the shapes and dtypes of its arguments. Out: those of its results. Called by
-pytensor_functions.py, whose graphs have types before they have values.
+pytensor_functions.py, jax_functions.py and torch_operators.py, whose graphs have types before they have values.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ def result_types(
     DtypeError
         If the function returns anything but arrays and numbers.
     """
-    # Zeros are indices of any array; ones are in the domain of most functions of real numbers.
-    nodes = [placeholder(s, d, np.ones(s, d) if d.kind in "fc" else np.zeros(s, d)) for s, d in arguments]
+    nodes = [placeholder(shape, dtype, sample_of(shape, dtype)) for shape, dtype in arguments]
     with recording(nodes):
         found = fn(*map(Tensor._of, nodes))
     is_tuple = isinstance(found, tuple)
@@ -42,3 +41,13 @@ def result_types(
             raise DtypeError(message)
         types.append((tuple(np.shape(one)), np.dtype(getattr(one, "dtype", type(one)))))
     return types, is_tuple
+
+
+def sample_of(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """An array in the domain of most functions, for those that look at values: zeros are indices of any array, ones
+    have logarithms and roots, and square matrices are positive definite."""
+    if dtype.kind not in "fc":
+        return np.zeros(shape, dtype)
+    if len(shape) > 1 and shape[-1] == shape[-2]:
+        return np.broadcast_to(0.5 + np.eye(shape[-1]), shape).astype(dtype)
+    return np.ones(shape, dtype)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..transforms.jacobians import vjp
 
 
@@ -26,3 +28,14 @@ def pullback(function: Callable[..., Any], count: int, wanted: Sequence[int]) ->
         return vjp(part, *[arguments[position] for position in wanted])[1](*cotangents)
 
     return pulled
+
+
+def conjugate_pullback(function: Callable[..., Any], count: int, wanted: Sequence[int]) -> Callable[..., Any]:
+    """`pullback` for JAX, whose cotangents of complex numbers are the conjugates of nbgrad's and PyTorch's."""
+    pulled = pullback(function, count, wanted)
+
+    def conjugated(*given: Any) -> tuple[Any, ...]:
+        cotangents = [np.conj(one) for one in given[count:]]
+        return tuple([np.conj(one) for one in pulled(*given[:count], *cotangents)])
+
+    return conjugated

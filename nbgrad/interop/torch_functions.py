@@ -15,10 +15,12 @@ import numpy as np
 
 from ..compiled.jit import jit
 from ..errors import DtypeError
+from ..record.tensor import Tensor
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
 from ..transforms.vmap import vmap
 from .reverse_rules import pullback
+from .torch_operators import Operated
 
 
 def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,10 +63,7 @@ def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
 
         @staticmethod
         def forward(*args: Any) -> Any:
-            found = compiled(*[_array(value) for value in args])
-            if isinstance(found, tuple):
-                return tuple([_tensor(one, name) for one in found])
-            return _tensor(found, name)
+            return run(*args)
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -92,7 +91,7 @@ def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
             return found, (0,) * len(found) if isinstance(found, tuple) else 0
 
     @functools.cache
-    def rule_of(count: int, wanted: tuple[int, ...]) -> Callable[..., Any]:
+    def rule_of(count: int, wanted: tuple[int, ...]) -> Any:
         return torch_function(pullback(fn, count, wanted))
 
     @functools.cache
@@ -110,6 +109,8 @@ def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
     def _tensor(value: Any, of: str) -> Any:
         if isinstance(value, torch.Tensor):
             return value
+        if isinstance(value, Tensor):
+            value = value.asnumpy()
         if not isinstance(value, np.ndarray | np.generic | int | float | complex):
             message = (
                 f"{of}() must return an array or a tuple of arrays for PyTorch, but returned {type(value).__name__}."
@@ -117,8 +118,20 @@ def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
             raise DtypeError(message)
         return torch.as_tensor(value)
 
+    def run(*tensors: Any) -> Any:
+        found = compiled(*[_array(value) for value in tensors])
+        return tuple([_tensor(one, name) for one in found]) if isinstance(found, tuple) else _tensor(found, name)
+
+    operated = Operated(fn, run, lambda count, wanted: rule_of(count, wanted).operated)
+    interpreted = torch.compiler.disable(Called.apply)
+
     @functools.wraps(fn, updated=())
     def function(*args: Any) -> Any:
-        return Called.apply(*args)
+        if not torch.compiler.is_compiling():
+            return Called.apply(*args)
+        if args and all(isinstance(one, torch.Tensor) for one in args):
+            return operated(*args)
+        return interpreted(*args)
 
+    function.operated = operated  # pyright: ignore[reportAttributeAccessIssue]
     return function

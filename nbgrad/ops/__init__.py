@@ -21,7 +21,7 @@ _HERE = {
         ".remainder fmod truncate_div truncate_mod .pow .exp .exp2 .expm1 .log .log2 .log10 .log1p .sqrt .rsqrt "
         ".square .reciprocal inv abs .absolute .neg .negative positive .sign .sin .cos .tan .asin .acos .atan .atan2 "
         "arcsin arccos arctan arctan2 .sinh .cosh .tanh .asinh .acosh .atanh arcsinh arccosh arctanh .floor .ceil "
-        "round .trunc fix frac .maximum .minimum fmax fmin .clamp clip clip_by_value .where select .masked_fill "
+        "round .trunc fix frac .maximum .minimum fmax fmin .clamp clip clip_by_value where select .masked_fill "
         ".isnan .isinf .isfinite .equal .eq .ne .not_equal .less .lt .le .less_equal .greater .gt .ge .greater_equal "
         ".logical_and .logical_or .logical_xor .logical_not .bitwise_and .bitwise_or .bitwise_xor bitwise_left_shift "
         "bitwise_right_shift .lerp .addcmul .addcdiv addn hypot logaddexp logaddexp2 heaviside nan_to_num xlogy "

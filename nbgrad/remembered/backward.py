@@ -26,7 +26,7 @@ from ..record.as_node import as_node
 from ..record.tensor import Tensor
 from ..runtime.evaluate import LINES, compute_remembered, take_value
 from .anomalies import check_anomalies
-from .hooks import hooked, replaced, seen_by
+from .hooks import hooked, replaced, restored, seen_by
 from .leaves import NOTED, Memory, forgetting, is_leaf, memory_of, remembers, source_of
 
 SECOND_TIME = (
@@ -192,6 +192,7 @@ def gradients(
     else:
         hooks = {}
     places = wanted
+    before: dict[Node, Node] = {}
     if hooks and wanted is not None:
         outputs, before = replaced(outputs, hooks)
         places = [before.get(node, node) for node in wanted]
@@ -203,8 +204,9 @@ def gradients(
 
     if lazily:
         assert places is not None
-        found = [None if node is None else Tensor._of(node) for node in derive(places)]
-        return found, wanted or ()
+        made = derive(places)
+        made = restored(made, before, outputs) if before else made
+        return [None if node is None else Tensor._of(node) for node in made], wanted or ()
     asked = [node for node in outputs if node.value is None]
     given = [seed for seed in seeds if seed is not None]
     others = given if places is None else [*given, *places]

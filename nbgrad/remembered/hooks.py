@@ -83,3 +83,31 @@ def replaced(
             before[node] = own
             new[node] = changes[node](own)
     return [new.get(node, node) for node in nodes], before
+
+
+def restored(found: Sequence[Node | None], before: Mapping[Node, Node], outputs: Sequence[Node]) -> list[Node | None]:
+    """Gradients over a graph that `replaced` has made, over the nodes that were there before: a later pass over them
+    meets each hook once, at the node that has it.
+
+    Parameters
+    ----------
+    found : sequence of Node or None
+        The gradients.
+    before : mapping
+        As `replaced` gives it.
+    outputs : sequence of Node
+        The outputs over the changed graph.
+    """
+    old = {made: node for node, made in before.items()}
+    for node in topological(outputs):
+        if isinstance(node.params[0] if node.params else None, _HookRule):
+            old[node] = old[node.inputs[0]]
+    new: dict[Node, Node] = {}
+    for node in topological([one for one in found if one is not None]):
+        if node in old:
+            new[node] = old[node]
+            continue
+        inputs = tuple([new[source] for source in node.inputs])
+        same = all(one is source for one, source in zip(inputs, node.inputs, strict=True))
+        new[node] = node if same else with_inputs(node, inputs)
+    return [None if one is None else new[one] for one in found]

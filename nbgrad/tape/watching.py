@@ -109,6 +109,8 @@ class Watching:
     def value_of(self, tensor: Tensor) -> Node:
         """The node of a Tensor as the block has seen it."""
         if isinstance(tensor, Parameter):
+            if self.takes(tensor) and tensor not in self.parameters and tensor._node.dtype.kind in "fc":
+                self.parameters[tensor] = [watched(tensor._node)]  # a target itself, without any operation
             leaves = self.parameters.get(tensor)
             return leaves[-1] if leaves else tensor._node
         found = self.tensors.get(id(tensor))

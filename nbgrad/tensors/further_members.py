@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DtypeError
+from ..errors import ArgumentError, DtypeError, ShapeError
 from ..record.tensor import Tensor, part_of_tensor
 
 
@@ -164,3 +164,75 @@ class FurtherMembers(Tensor):
         wanted: Any = source if isinstance(source, Tensor) else Tensor(source)
         target[chosen] = wanted.ravel()[: int(chosen.sum())]
         return target
+
+    # ----- Choices -----
+
+    def where(self, condition: Any, y: Any) -> Tensor:
+        """The elements where a condition is true, and those of `y` elsewhere."""
+        return np.where(condition, self, y)  # pyright: ignore[reportReturnType, reportCallIssue, reportArgumentType]
+
+    def select(self, condition: Any, y: Any) -> Tensor:
+        """`where`; given two integers, the part at a position of an axis."""
+        if isinstance(condition, int) and isinstance(y, int):
+            return self.take(y, condition)
+        return self.where(condition, y)
+
+    # ----- Shapes -----
+
+    def dim(self) -> int:
+        """The number of axes."""
+        return self.ndim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self.size
+
+    def t(self) -> Tensor:
+        """A matrix turned; an array of at most one axis itself.
+
+        Raises
+        ------
+        ShapeError
+            For more than two axes.
+        """
+        if self.ndim > 2:
+            message = f"t() turns arrays of at most two axes, but the shape is {self.shape}. Use swapaxes."
+            raise ShapeError(message)
+        return self.T
+
+    @property
+    def H(self) -> Tensor:  # noqa: N802
+        """A matrix turned and conjugated."""
+        return np.conj(self.t())  # pyright: ignore[reportReturnType, reportCallIssue, reportArgumentType]
+
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """The elements in the shape of another array."""
+        return self.reshape(other.shape)
+
+    def sum_to_size(self, *size: Any) -> Tensor:
+        """Sums over the axes that broadcasting from a shape would have repeated.
+
+        Raises
+        ------
+        ShapeError
+            If the shape does not broadcast to this one.
+        """
+        wanted = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
+        more = self.ndim - len(wanted)
+        if more < 0 or any(n not in (1, m) for n, m in zip(wanted, self.shape[max(more, 0) :], strict=True)):
+            message = f"An array of shape {self.shape} cannot be summed to {wanted}, which does not broadcast to it."
+            raise ShapeError(message)
+        repeated = [k + more for k, n in enumerate(wanted) if n == 1 != self.shape[k + more]]
+        return self.sum(axis=(*range(more), *repeated), keepdims=True).reshape(wanted)
+
+    def new_zeros(self, size: Any, dtype: Any = None) -> Tensor:
+        """Zeros of a shape, in the dtype of this array by default."""
+        return Tensor(np.zeros(size, self.dtype if dtype is None else dtype))
+
+    def new_ones(self, size: Any, dtype: Any = None) -> Tensor:
+        """Ones of a shape, in the dtype of this array by default."""
+        return Tensor(np.ones(size, self.dtype if dtype is None else dtype))
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in C order, as those of every Tensor do."""
+        return True

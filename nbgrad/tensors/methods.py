@@ -96,9 +96,14 @@ class Methods(Tensor):
 
     permute = transpose
 
-    def flatten(self, order: str = "C") -> Tensor:
-        """All elements along one axis, as a copy."""
-        return self.ravel(order).copy()
+    def flatten(self, order: Any = "C", end_dim: Any = None, *, start_dim: Any = None) -> Tensor:
+        """All elements along one axis, as a copy; or those of the axes from one to another, MindSpore's
+        `flatten(start_dim, end_dim)`."""
+        first = start_dim if isinstance(order, str) else order
+        if first is None and end_dim is None:
+            return self.ravel(order).copy()
+        low, high = [range(max(self.ndim, 1))[axis] for axis in (first or 0, -1 if end_dim is None else end_dim)]
+        return self.reshape((*self.shape[:low], -1, *self.shape[high + 1 :])).copy()
 
     def astype(self, dtype: Any, copy: bool = True, *, order: str = "K") -> Tensor:
         """The elements in another dtype; gradients flow between float dtypes."""

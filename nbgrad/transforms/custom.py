@@ -7,7 +7,7 @@ in both modes (forward mode is its transpose) and may itself be differentiated. 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -16,6 +16,7 @@ import optree
 
 from ..errors import ArgumentError, NbgradError, ShapeError, TracedValueError
 from ..graph.builders import cast
+from ..graph.cotangents.shared_rules import SharedRule
 from ..graph.ir import Node, make, zeros
 from ..process.modes import TRACED
 from ..process.named_objects import NamedObject
@@ -53,7 +54,7 @@ def stop_gradient(value: Any) -> Any:
     return map_leaves(leaf, value)
 
 
-class _Rule:
+class _Rule(SharedRule):
     """One call of a function with its own rule, with all that running the rule later needs."""
 
     def __init__(self, backward: _Part, name: str) -> None:
@@ -67,21 +68,15 @@ class _Rule:
         self.output_tree: Any = None
         self.outputs: list[tuple[tuple[int, ...], np.dtype[Any]] | None] = []
 
-    def cotangents(self, g: Node, node: Node) -> list[Node | None]:
-        """The cotangents of the arguments, and None for the residuals, given that of one output."""
-        position = node.params[1]
+    def cotangents_together(self, given: Mapping[int, Node], node: Node) -> list[Node | None]:
+        """The cotangents of the arguments, and None for the residuals."""
         residual_nodes = iter(node.inputs[1 + self.argument_count :])
         leaves = [Tensor._of(next(residual_nodes)) if leaf is _NODE else leaf for leaf in self.residual_leaves]
         residuals = optree.tree_unflatten(self.residual_tree, leaves)
-        given: list[Any] = []
+        sent: list[Any] = []
         for k, kind in enumerate(self.outputs):
-            if kind is None:
-                given.append(None)
-            elif k == position:
-                given.append(Tensor._of(g))
-            else:
-                given.append(Tensor._of(zeros(*kind)))
-        found = self.backward(residuals, optree.tree_unflatten(self.output_tree, given))
+            sent.append(None if kind is None else Tensor._of(given[k] if k in given else zeros(*kind)))
+        found = self.backward(residuals, optree.tree_unflatten(self.output_tree, sent))
         results = self._checked(found, node.inputs[1 : 1 + self.argument_count])
         return [*results, *[None] * (len(node.inputs) - 1 - self.argument_count)]
 

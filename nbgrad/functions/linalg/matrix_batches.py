@@ -368,7 +368,7 @@ def _joint_formula(g: Node, node: Node, *rest: Any) -> list[Node | None]:
 def pieces_of(g: Node, sizes: Sequence[int]) -> list[Node | None]:
     """A cotangent (B, total) taken apart along its last axis; None for a piece that is zero by construction.
 
-    Such cotangents are put together from pieces (graph/slice_cotangents.py), which are recognised here, so that what
+    Such cotangents are put together from pieces (slice_cotangents.py), which are recognised here, so that what
     depends on one result only does not compute with zeros for the others.
     """
     if is_complex(g):

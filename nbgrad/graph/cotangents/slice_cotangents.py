@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from .builders import concatenate, pad
-from .ir import Node, zeros
-from .shapes import Shape
+from ..builders import concatenate, pad
+from ..ir import Node, zeros
+from ..shapes import Shape
 
 Span = tuple[int, int]
 """Start and end along an axis."""
