@@ -53,7 +53,12 @@ def rates(x: Any) -> Any:
 another = nb.jit(nb.grad(compiled))
 
 
-@pytest.mark.parametrize("name", ["compiled", "slope", "clipped", "bent", "rates", "another"])
+@nb.callback(differences="central", name="a simulator")
+def simulated(x: Any) -> Any:
+    return x * x
+
+
+@pytest.mark.parametrize("name", ["compiled", "slope", "clipped", "bent", "rates", "another", "simulated"])
 def test_functions_of_modules_are_pickled_by_name(name: str) -> None:
     function = globals()[name]
     assert pickle.loads(pickle.dumps(function)) is function

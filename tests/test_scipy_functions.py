@@ -9,6 +9,8 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+import scipy.interpolate
+import scipy.sparse.linalg
 import scipy.special as sp
 import scipy.stats
 
@@ -237,3 +239,86 @@ def test_logarithms_of_tails(name: str, method: str, x: float, shapes: tuple[flo
     value, slope = nb.value_and_grad(converted)(x)
     np.testing.assert_allclose(value, function(x, *shapes), rtol=1e-12)
     np.testing.assert_allclose(slope, want, rtol=1e-5)
+
+
+POLYNOMIALS = {
+    # Values by hypergeometric functions, which mpmath has for any degree.
+    "eval_legendre": (mpmath.legendre, ()),
+    "eval_chebyt": (mpmath.chebyt, ()),
+    "eval_chebyu": (mpmath.chebyu, ()),
+    "eval_gegenbauer": (mpmath.gegenbauer, (1.3,)),
+    "eval_jacobi": (mpmath.jacobi, (0.4, 1.7)),
+    "eval_genlaguerre": (mpmath.laguerre, (0.6,)),
+}
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_slopes_of_orthogonal_functions_of_any_degree(name: str) -> None:
+    """Of degrees that are no whole numbers, also below 1, where polynomials are constant."""
+    exact, parameters = POLYNOMIALS[name]
+    function = getattr(sp, name)
+    for degree in (-2.3, -1.3, -0.5, 0.0, 0.5, 0.99, 1.0, 2.1, 3.0):
+        for x in (0.45, -0.3):
+            wanted = float(mpmath.diff(lambda t, n=degree: exact(n, *parameters, t), x).real)
+            found = nb.grad(lambda t, n=degree: function(n, *parameters, t))(x)
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize(("name", "mirrored", "sign"), [("eval_legendre", -1, 1), ("eval_chebyu", -2, -1)])
+@pytest.mark.parametrize("kind", [int, float])
+def test_slopes_of_negative_whole_degrees(name: str, mirrored: int, sign: int, kind: type) -> None:
+    """P(-n-1) is P(n), and U(-n-2) is -U(n)."""
+    function = getattr(sp, name)
+    for degree in (0, 1, 2, 3):
+        other = kind(mirrored - degree)
+        found = nb.grad(lambda t, n=other: function(n, t))(0.45)
+        np.testing.assert_allclose(found, sign * nb.grad(lambda t, n=degree: function(n, t))(0.45), atol=1e-14)
+
+
+def test_objects_of_constants_take_recorded_values() -> None:
+    """Made inside of the function, where SciPy's own function makes them of plain arrays, and outside."""
+    places = np.arange(5.0)
+    spline = nb.differentiable_source(lambda x: scipy.interpolate.make_interp_spline(places, places**2)(x))
+    np.testing.assert_allclose(nb.grad(spline)(1.5), 3.0)
+    matrix = scipy.sparse.csc_array(np.array([[3.0, 1.0, 0.0], [0.0, 4.0, 2.0], [1.0, 0.0, 5.0]]))
+    made = scipy.sparse.linalg.splu(matrix)
+    weights = np.array([1.0, 2.0, 3.0])
+    for trans, wanted in (("N", matrix.T), ("T", matrix), ("H", matrix)):
+        for factors in (lambda: made, lambda: scipy.sparse.linalg.splu(matrix)):
+            solve = nb.differentiable_source(lambda b, f=factors, t=trans: np.sum(f().solve(b, t) * weights))
+            np.testing.assert_allclose(nb.grad(solve)(weights), np.linalg.solve(wanted.toarray(), weights))
+    factorized = nb.differentiable_source(lambda b: np.sum(scipy.sparse.linalg.factorized(matrix)(b) * weights))
+    expected = np.linalg.solve(matrix.toarray().T, weights)
+    np.testing.assert_allclose(nb.grad(factorized)(weights), expected)
+    square = nb.differentiable_source(lambda b: np.sum(np.abs(made.solve(b + 1j * weights)) ** 2))
+    solution = np.linalg.solve(matrix.toarray(), weights)
+    np.testing.assert_allclose(nb.grad(square)(weights), 2 * np.linalg.solve(matrix.toarray().T, solution))
+    np.testing.assert_allclose(nb.jvp(square, weights, weights)[1], 2 * solution @ solution)
+
+
+@pytest.mark.parametrize("name", ["cg", "gmres", "bicgstab"])
+def test_iterations_with_sparse_matrices_of_recorded_values(name: str) -> None:
+    places = np.arange(3)
+
+    def total(v: Any) -> Any:
+        matrix = scipy.sparse.csr_array((v, (places, places)), shape=(3, 3))
+        return np.sum(getattr(scipy.sparse.linalg, name)(matrix, np.ones(3), rtol=1e-12)[0])
+
+    v = np.array([2.0, 4.0, 5.0])
+    np.testing.assert_allclose(nb.grad(nb.differentiable_source(total))(v), -1 / v**2, rtol=1e-9)
+
+
+def test_options_that_change_nothing() -> None:
+    from scipy.linalg.lapack import dgtsv
+    from scipy.optimize import curve_fit
+
+    off = np.ones(2)
+    solved = nb.differentiable_source(lambda d: np.sum(dgtsv(off, d, off, np.ones(3), overwrite_b=1)[3]))
+    matrix = np.diag(np.full(3, 4.0)) + np.diag(off, 1) + np.diag(off, -1)
+    solution = np.linalg.solve(matrix, np.ones(3))
+    np.testing.assert_allclose(nb.grad(solved)(np.full(3, 4.0)), -(solution**2))
+    x = np.linspace(0, 1, 9)
+    line = nb.differentiable_source(
+        lambda y: curve_fit(lambda x, a, b: a * x + b, x, y, p0=[1.0, 1.0], ftol=1e-12, maxfev=500)[0][0]
+    )
+    np.testing.assert_allclose(nb.grad(line)(3 * x + 1), (x - x.mean()) / np.sum((x - x.mean()) ** 2), atol=1e-9)

@@ -82,6 +82,7 @@ def signature(leaves: Sequence[Any], treespec: Any) -> tuple[Any, list[Any]]:
     dynamic: list[Any] = []
     for leaf in leaves:
         if dynamic_kind(leaf) is None:
+            # A class, such as np.float32 for a dtype, has its objects' attributes.
             instead = None if isinstance(leaf, _PLAIN) else advice(leaf)
             if instead is not None:
                 message = f"jit takes ndarrays, Tensors and numbers, but got {a_full_name(leaf)}. Pass {instead}."
@@ -119,7 +120,7 @@ def order_of(value: Any) -> tuple[int, ...] | None:
 
 
 _CONSTANT_KINDS = (bool, int, str, bytes, type(None))
-_PLAIN = (*_CONSTANT_KINDS, Parameter)
+_PLAIN = (*_CONSTANT_KINDS, Parameter, type)
 """Kinds of values that are part of a signature and no arrays, with their subclasses."""
 
 

@@ -8,6 +8,7 @@ return; without a shape rule, a first call shows the shapes.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -16,6 +17,7 @@ from typing import Any, overload
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
+from ..process.named_objects import NamedObject
 from ..record.foreign_arrays import a_full_name
 from ..record.tensor import Tensor
 from ..transforms.arguments import name_of
@@ -29,15 +31,15 @@ _MOST_KNOWN = 1000
 """Combinations of shapes and keyword arguments whose results are remembered."""
 
 
-class Callback:
+class Callback(NamedObject):
     """A function of plain arrays that takes part in recordings. Made by `callback`."""
 
     def __init__(
         self, function: Function, rules: dict[str, Any], shape: Function | None, threads: int, name: str
     ) -> None:
         self.function, self.rules, self.shape, self.threads = function, rules, shape, threads
+        functools.update_wrapper(self, function, updated=())
         self.__name__ = name
-        self.__doc__ = function.__doc__
         self._made: dict[tuple[int, ...], Primitive] = {}
         self._layouts: dict[Any, Any] = {}
         self._last: tuple[Arrays, dict[str, Any], Any] | None = None

@@ -1,8 +1,9 @@
 """Decorated functions are pickled as plain functions are: by their module and name.
 
 In: an object that stands in a module under a name. Out: that name, for pickle. Called by jit.py, custom.py,
-elementwise_functions.py and sparse_derivatives.py, whose objects take the place of the functions that they hold: pickle
-would look for the function, find the object, and refuse. Pools of processes pickle what they call.
+elementwise_functions.py, sparse_derivatives.py and plain_functions.py, whose objects take the place of the functions
+that they hold: pickle would look for the function, find the object, and refuse. Pools of processes pickle what they
+call.
 
 Workers of Dask, Ray and joblib run another script, and these libraries send functions of `__main__` by their contents,
 with cloudpickle. So an object of `__main__` carries both where that is loaded.

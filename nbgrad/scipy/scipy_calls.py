@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from types import BuiltinFunctionType
 from typing import Any
 
 import optree
@@ -39,6 +40,17 @@ def _is_ours(value: Any) -> bool:
     return isinstance(value, RecordedMatrix) or holds_tensors(value)
 
 
+def _as_ours(found: Any) -> Any:
+    """An object of SciPy's, made of constants, as one of ours, which takes Tensors; its methods, too."""
+    if isinstance(found, BuiltinFunctionType) and found.__self__ is not None:
+        owner = _as_ours(found.__self__)
+        return found if owner is found.__self__ else getattr(owner, found.__name__)
+    for module in CLASSES:
+        if module in sys.modules and _is_ready(module) and type(found) in _classes_of(module):
+            return standing_for(_of(_classes_of(module)[type(found)]), found)
+    return found
+
+
 def _dispatching(name: str, original: Function, entry: Entry) -> Function:
     """A function of SciPy's that hands Tensors to ours."""
     try:
@@ -48,7 +60,7 @@ def _dispatching(name: str, original: Function, entry: Entry) -> Function:
 
     def dispatch(*args: Any, **kwargs: Any) -> Any:
         if not any(_is_ours(value) for value in (*args, *kwargs.values())):
-            return original(*args, **kwargs)
+            return _as_ours(original(*args, **kwargs))
         given = signature.bind(*args, **kwargs)
         function = _of(entry)
         taken = entry.taken.split() or [*inspect.signature(function).parameters]

@@ -16,6 +16,9 @@ _CHANGING = frozenset("set_bandwidth set_smoothing_factor set_yi add_xi extend".
 class RecordedMatrix:
     """A sparse matrix of recorded values: functions of SciPy's that get one are ours (sparse_values.py)."""
 
+    values: Any
+    """The node of its entries."""
+
 
 class ScipyObject:
     """An object in place of one of SciPy's; `_original` is that, if it was made of plain arrays."""

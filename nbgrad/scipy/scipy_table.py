@@ -112,6 +112,7 @@ CLASSES: dict[str, dict[str, Entry]] = {
         for format in ("coo", "csr", "csc")
         for kind in ("array", "matrix")
     },
+    "scipy.sparse.linalg": {"SuperLU": Entry("scipy.sparse_systems", "Factors")},
     "scipy.stats": {"gaussian_kde": Entry("scipy.density_estimates", "GaussianKde")},
 }
 """Classes: `cls(...)` makes an object of ours, and `cls.of(original)` makes one of SciPy's object."""

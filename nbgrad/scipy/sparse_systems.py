@@ -23,6 +23,7 @@ from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import inexact
 from ..record.promotion import promote
 from ..record.tensor import Tensor
+from .scipy_objects import ScipyObject
 from .sparse_values import CscArray, SparseValues, as_recorded, is_sparse
 
 MOST_KEPT = 4
@@ -94,7 +95,7 @@ def pattern_of(matrix: SparseValues) -> Pattern:
     return _patterns.setdefault(made, made)
 
 
-def _run(values: np.ndarray, b: np.ndarray, pattern: Pattern, trans: str) -> np.ndarray:
+def _run(values: np.ndarray, b: np.ndarray, pattern: Pattern | KnownFactors, trans: str) -> np.ndarray:
     found = np.empty_like(b)
     for position in np.ndindex(b.shape[:-2]):
         factors = pattern.factorised(np.ascontiguousarray(values[position]))
@@ -106,17 +107,21 @@ SPARSE_SOLVE = HostFunction("sparse solve", lambda inputs, params: (inputs[1].sh
 _ADJOINT = {"N": "H", "H": "N", "T": "C", "C": "T"}
 
 
-def _solution(values: Node, b: Node, pattern: Pattern, trans: str) -> Node:
+def _solution(values: Node, b: Node, pattern: Pattern | KnownFactors, trans: str) -> Node:
     """The solution X of op(A) X = B, for values (1, nnz) and b (1, n, k); op is nothing, T, or H."""
     if trans == "C":  # the conjugate matrix: that of conjugate values
+        if isinstance(pattern, KnownFactors):
+            return conjugate(_solution(values, conjugate(b), pattern, "N"))
         return _solution(conjugate(values), b, pattern, "N")
     found = host(SPARSE_SOLVE, (values, b), pattern, trans)
     return with_rule(found, _formula, values, b, static=(pattern, trans))
 
 
-def _formula(g: Node, x: Node, values: Node, b: Node, pattern: Pattern, trans: str) -> list[Node | None]:
+def _formula(g: Node, x: Node, values: Node, b: Node, pattern: Pattern | KnownFactors, trans: str) -> list[Node | None]:
     """Cotangents, as for any system: w = inverse(op(A))^H g of the right-hand side, -w x^H at the entries."""
     w = _solution(values, g, pattern, _ADJOINT[trans])
+    if isinstance(pattern, KnownFactors):
+        return [None, w]
     columns, rows = constant(pattern.columns), constant(pattern.indices.astype(np.int64))
     first, second = (rows, columns) if trans == "N" else (columns, rows)
     outer = -reduce("sum", _lines(w, first) * conjugate(_lines(x, second)), (1,))
@@ -133,8 +138,39 @@ def _lines(x: Node, index: Node) -> Node:
     return gather(flat, constant(places))
 
 
-class Factors:
+class KnownFactors:
+    """A factorisation that SciPy has made, in place of a pattern: it has no entries to differentiate by."""
+
+    def __init__(self, factors: Any) -> None:
+        self.factors, self.n = factors, factors.shape[0]
+        self.indices = self.columns = np.empty(0, np.int64)
+        self.dtype = factors.solve(np.zeros(self.n, "float32")).dtype
+
+    def factorised(self, values: np.ndarray) -> KnownFactors:
+        """Itself, whatever the values."""
+        del values
+        return self
+
+    def solve(self, b: np.ndarray, trans: str) -> np.ndarray:
+        """The solution, of complex right-hand sides as well."""
+        if np.iscomplexobj(b) and self.dtype.kind != "c":
+            return self.solve(b.real.copy(), trans) + 1j * self.solve(b.imag.copy(), trans)
+        return self.factors.solve(b.astype(self.dtype), trans)
+
+
+class Factors(ScipyObject):
     """`scipy.sparse.linalg.SuperLU` of recorded values: `solve`, `shape` and `nnz`."""
+
+    _pattern: Pattern | KnownFactors
+
+    @classmethod
+    def of(cls, original: Any) -> Factors:
+        """The factors that SciPy has found of a constant matrix, for recorded right-hand sides."""
+        made = cls.__new__(cls)
+        made.shape, made.nnz = original.shape, original.nnz
+        made._pattern = KnownFactors(original)
+        made._values = constant(np.empty(0, made._pattern.dtype))
+        return made
 
     def __init__(self, matrix: Any) -> None:
         known = as_recorded(matrix if is_sparse(matrix) else CscArray(matrix)).tocsc()

@@ -122,15 +122,26 @@ def cho_solve_banded(cb_and_lower: Any, b: Any) -> Any:
     return solve_banded((0, count), cb, solve_banded((count, 0), np.stack(below, axis=-2), b))
 
 
-def dgtsv(dl: Any, d: Any, du: Any, b: Any) -> Any:
+def dgtsv(
+    dl: Any,
+    d: Any,
+    du: Any,
+    b: Any,
+    overwrite_dl: int = 0,
+    overwrite_d: int = 0,
+    overwrite_du: int = 0,
+    overwrite_b: int = 0,
+) -> Any:
     """LAPACK's tridiagonal solver: the fourth of its results is the solution; the factors before it are None."""
+    del overwrite_dl, overwrite_d, overwrite_du, overwrite_b  # nothing is written to
     rows = [np.pad(np.asarray(du), (1, 0)), np.asarray(d), np.pad(np.asarray(dl), (0, 1))]
     return None, None, None, solve_banded((1, 1), np.stack(rows), b), 0
 
 
-def dptsv(d: Any, e: Any, b: Any) -> Any:
+def dptsv(d: Any, e: Any, b: Any, overwrite_d: int = 0, overwrite_e: int = 0, overwrite_b: int = 0) -> Any:
     """LAPACK's solver of symmetric tridiagonal systems: the solution is the third of its results; the factors are
     None."""
+    del overwrite_d, overwrite_e, overwrite_b  # nothing is written to
     rows = [np.pad(np.asarray(e), (1, 0)), np.asarray(d), np.pad(np.asarray(e), (0, 1))]
     return None, None, solve_banded((1, 1), np.stack(rows), b), 0
 

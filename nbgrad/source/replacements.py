@@ -120,7 +120,7 @@ def replacement_of(value: Any) -> Any:
     known = _objects().get(id(value))
     if known is None or known[0] is not value:
         library = str(getattr(value, "__module__", None) or type(value).__module__).partition(".")[0]
-        if library != "scipy" and type(value).__name__ != "fortran":
+        if library != "scipy" and type(value).__name__ not in ("fortran", "SuperLU"):
             return value
         solver = replaced_solver(value)
         return solver if solver is not value else replacement_in_scipy(value, _in_python)

@@ -18,6 +18,7 @@ from ..errors import DtypeError, NbgradError, is_installed
 from ..record.as_node import SEQUENCES
 from ..record.container_leaves import map_leaves
 from ..record.tensor import Tensor
+from ..scipy.scipy_objects import RecordedMatrix
 from .watched import is_empty
 
 _DEEPEST = 4
@@ -37,6 +38,8 @@ def recorded(value: Any, deepest: int = _DEEPEST) -> bool:
     """Whether a value that is differentiated or compiled is in an argument: also in what a function refers to."""
     if isinstance(value, Tensor):
         return bool(value._node.traced)
+    if isinstance(value, RecordedMatrix):
+        return bool(value.values.traced)
     if isinstance(value, (*SEQUENCES, set)):
         return any(recorded(item, deepest) for item in value)
     if isinstance(value, dict):

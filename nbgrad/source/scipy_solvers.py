@@ -132,11 +132,13 @@ def _dispatching(name: str, original: Function, ours: Function) -> Function:
         if current_trace() is None or not recorded((args, kwargs)):
             return original(*plain(args), **plain(kwargs))
         given = dict(theirs.bind(*args, **kwargs).arguments)
+        for further in [name for name in given if theirs.parameters[name].kind is inspect.Parameter.VAR_KEYWORD]:
+            given.update(given.pop(further))
         given.update(given.pop("options", {}) if any_name else {})
         for parameter in list(given):
             if parameter in taken or any_name:
                 continue
-            default = theirs.parameters[parameter].default
+            default = theirs.parameters[parameter].default if parameter in theirs.parameters else None
             value = given.pop(parameter)
             if value is not default and value != default and parameter not in _NEUTRAL:
                 message = f"{name} does not take {parameter} in a function that is recorded; leave it away."
@@ -148,7 +150,7 @@ def _dispatching(name: str, original: Function, ours: Function) -> Function:
     return dispatch
 
 
-_NEUTRAL = frozenset("fprime Dfun col_deriv jac_options disp restart callback_type mxstep full_output".split())
+_NEUTRAL = frozenset("fprime Dfun col_deriv jac_options disp restart callback_type mxstep full_output maxfev".split())
 """Parameters that change SciPy's method or what it prints, but not its result."""
 
 

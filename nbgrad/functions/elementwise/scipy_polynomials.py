@@ -28,7 +28,7 @@ def _lower(name: str, scale: Any, *shift: int) -> tuple[Partial, ...]:
 
     def slope(value: Node, n: Node, *rest: Node) -> Node:
         *given, x = rest
-        none = elementwise("less", n, 1)
+        none = _is_constant(name, n)
         below = choose(none, 0, n - 1, n)
         parameters = [p + s for p, s in zip(given, shift, strict=True)]
         found = apply(name, below, *parameters, x) * scale(cast(n, x.dtype), *given)
@@ -37,16 +37,26 @@ def _lower(name: str, scale: Any, *shift: int) -> tuple[Partial, ...]:
     return (unknown, *[_parameter(k) for k in range(count)], slope)
 
 
+def _is_constant(name: str, n: Node) -> Node:
+    """Whether a polynomial of a degree is a constant; Gegenbauer's of degree -1 is zero."""
+    constant = elementwise("equal", n, 0)
+    return elementwise("logical_or", constant, elementwise("equal", n, -1)) if name == "eval_gegenbauer" else constant
+
+
 def _parameter(k: int) -> Partial:
     return lambda v, n, *rest: unknown(v, rest[k])
 
 
-def _as_gegenbauer(alpha: float, scale: Any) -> tuple[Partial, ...]:
-    """A polynomial whose derivative is a multiple of Gegenbauer's of a degree less."""
+def _as_gegenbauer(alpha: float, scale: float, sum_of_degrees: int, sign: float) -> tuple[Partial, ...]:
+    """A polynomial whose derivative is a multiple of Gegenbauer's of a degree less. That of a degree is `sign` times
+    that of the degree that adds up to `sum_of_degrees` with it [14.9.5], which is not negative for one of both."""
 
     def slope(value: Node, n: Node, x: Node) -> Node:
-        none = elementwise("less", n, 1)
-        found = apply("eval_gegenbauer", choose(none, 0, n - 1, n), number(alpha, x), x) * scale(cast(n, x.dtype))
+        negative = elementwise("less", n * 2, sum_of_degrees)
+        degree = elementwise("select", negative, -n + sum_of_degrees, n)
+        none = _is_constant("eval_gegenbauer", degree)
+        found = apply("eval_gegenbauer", choose(none, 0, degree - 1, n), number(alpha, x), x) * scale
+        found = elementwise("select", negative, found * sign, found)
         return elementwise("select", none, found * 0, found)
 
     return (unknown, slope)
@@ -201,9 +211,9 @@ def lambert(z: Node, k: Node, tolerance: Node) -> Node:
 
 MORE: dict[str, tuple[Partial, ...]] = {
     # ----- Orthogonal polynomials [18.9] -----
-    "eval_legendre": _as_gegenbauer(1.5, lambda n: 1),
+    "eval_legendre": _as_gegenbauer(1.5, 1, -1, 1),
     "eval_chebyt": (unknown, lambda v, n, x: apply("eval_chebyu", n - 1, x) * cast(n, x.dtype)),
-    "eval_chebyu": _as_gegenbauer(2.0, lambda n: 2),
+    "eval_chebyu": _as_gegenbauer(2.0, 2, -2, -1),
     "eval_gegenbauer": _lower("eval_gegenbauer", lambda n, a: a * 2, 1),
     "eval_jacobi": _lower("eval_jacobi", lambda n, a, b: (n + a + b + 1) * 0.5, 1, 1),
     "eval_genlaguerre": _lower("eval_genlaguerre", lambda n, a: -1, 1),
@@ -211,9 +221,9 @@ MORE: dict[str, tuple[Partial, ...]] = {
         unknown,
         lambda v, n, x: elementwise(
             "select",
-            elementwise("less", n, 1),
+            elementwise("equal", n, 0),
             x * 0,
-            -apply("eval_genlaguerre", choose(elementwise("less", n, 1), 0, n - 1, n), number(1, x), x),
+            -apply("eval_genlaguerre", choose(elementwise("equal", n, 0), 0, n - 1, n), number(1, x), x),
         ),
     ),
     "eval_hermite": _lower("eval_hermite", lambda n: n * 2),

@@ -150,6 +150,12 @@ def softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Tensor:
 
 
 @documented
+def glu(input: Any, dim: int = -1) -> Tensor:
+    """The first half of an axis times the sigmoid of the second half (Dauphin et al. 2017)."""
+    return activations.glu(_value(input), dim)
+
+
+@documented
 def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """The logarithm of `softmax`; parameters as there.
 
