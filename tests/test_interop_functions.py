@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -152,3 +154,26 @@ def test_programs_of_torchs_compiler(backend):
         np.testing.assert_allclose(torch.compile(lambda x: power(x, 3) + 1, backend=backend)(x), x**3 + 1)
     same = nb.interop.torch_function(lambda x: x)
     assert torch.compile(lambda x: same(x), fullgraph=True, backend=backend)(x.detach()) is not x
+
+
+def test_calls_from_programs_of_jax():
+    """Kinds of numbers, empty arrays, maps, loops, errors; on the CPU by a foreign function of XLA's."""
+    jax = pytest.importorskip("jax")
+    jnp = jax.numpy
+    kinds = nb.interop.jax_function(lambda x, n: (x > 0, x.astype(np.int32), x * n, x.astype(np.float16), x * 1j))
+    x = jnp.array([1.0, -2.0])
+    found = jax.jit(kinds)(x, jnp.int32(3))
+    for one, expected in zip(found, (x > 0, x.astype(int), x * 3, x.astype("float16"), x * 1j), strict=True):
+        np.testing.assert_array_equal(one, expected)
+        assert one.dtype == expected.dtype
+    assert nb.interop.jax_function(lambda x: x[2:])(x).shape == (0,)
+    sine = nb.interop.jax_function(lambda x: np.sin(x))
+    rows = jnp.arange(6.0).reshape(2, 3)
+    np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(lambda x: sine(x).sum())))(rows), np.cos(rows), rtol=1e-6)
+    total, _ = jax.lax.scan(lambda carried, row: (carried + sine(row).sum(), row), 0.0, rows)
+    np.testing.assert_allclose(total, np.sin(rows).sum(), rtol=1e-6)
+    with pytest.raises(Exception, match="inv needs a regular matrix"):
+        jax.block_until_ready(jax.jit(nb.interop.jax_function(np.linalg.inv))(jnp.zeros((2, 2))))
+    with ThreadPoolExecutor(4) as pool:
+        for one, row in zip(pool.map(jax.jit(sine), list(rows) * 8), list(rows) * 8, strict=True):
+            np.testing.assert_allclose(one, np.sin(row), rtol=1e-6)

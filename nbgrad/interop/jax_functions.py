@@ -14,6 +14,7 @@ import numpy as np
 
 from ..compiled.jit import jit
 from ..transforms.argument_positions import check_function
+from .jax_calls import Called
 from .result_types import result_types
 from .reverse_rules import conjugate_pullback
 
@@ -58,6 +59,8 @@ def jax_function(fn: Callable[..., Any]) -> Callable[..., Any]:
         found = [jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(dtype)) for shape, dtype in types]
         return tuple(found) if is_tuple else found[0]
 
+    called_by_xla = Called(compiled)
+
     def call(*args: Any) -> Any:
         wanted = shapes(tuple([(tuple(one.shape), np.dtype(one.dtype)) for one in args]))
 
@@ -65,7 +68,16 @@ def jax_function(fn: Callable[..., Any]) -> Callable[..., Any]:
             found = compiled(*[np.asarray(value) for value in values])
             return jax.tree.map(lambda like, one: np.asarray(one, like.dtype), wanted, found)
 
-        return jax.pure_callback(host, wanted, *args, vmap_method="sequential")
+        def by_callback(*values: Any) -> Any:
+            return jax.pure_callback(host, wanted, *values, vmap_method="sequential")
+
+        def by_xla(*values: Any) -> Any:
+            return called_by_xla(wanted, *values)
+
+        # JAX before 0.5 has no foreign functions under this name.
+        return jax.lax.platform_dependent(
+            *args, default=by_callback, **({"cpu": by_xla} if hasattr(jax, "ffi") else {})
+        )
 
     @functools.cache
     def rule_of(count: int, wanted: tuple[int, ...]) -> Callable[..., Any]:

@@ -154,7 +154,7 @@ class KnownFactors:
     def solve(self, b: np.ndarray, trans: str) -> np.ndarray:
         """The solution, of complex right-hand sides as well."""
         if np.iscomplexobj(b) and self.dtype.kind != "c":
-            return self.solve(b.real.copy(), trans) + 1j * self.solve(b.imag.copy(), trans)
+            return self.solve(np.real(b), trans) + 1j * self.solve(np.imag(b), trans)
         return self.factors.solve(b.astype(self.dtype), trans)
 
 
