@@ -169,7 +169,4 @@ def _registered() -> None:
     """Tell XLA of the handler, once in a process."""
     import jax  # pyright: ignore[reportMissingImports]
 
-    capsule = ctypes.pythonapi.PyCapsule_New
-    capsule.restype, capsule.argtypes = ctypes.py_object, [_address, ctypes.c_char_p, _address]
-    made = capsule(ctypes.cast(_handler, _address), None, None)
-    jax.ffi.register_ffi_target(TARGET, made, platform="cpu", api_version=1)
+    jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(_handler), platform="cpu", api_version=1)
