@@ -78,6 +78,7 @@ class Trace:
         "_token",
         "_watch",
         "_window",
+        "alike",
         "arguments",
         "batch",
         "batched",
@@ -164,6 +165,7 @@ class Trace:
         self.orders: list[bool] = []
         self.callers = callers
         self.taken: dict[int, weakref.ref[Node]] = {} if parent is None else parent.taken
+        self.alike: dict[Any, list[weakref.ref[Node]]] = {} if parent is None else parent.alike
         self.batch: Any = None
         self.tokens: list[Node] = [] if parent is None or turn else parent.tokens
         self._known: KnownValues | None = None

@@ -8,6 +8,7 @@ by the functions of `nbgrad.functions` and by everything above them.
 from __future__ import annotations
 
 from collections import UserList, deque
+from collections.abc import Callable
 from typing import Any
 from weakref import ref
 
@@ -18,7 +19,7 @@ from ..graph.builders import concatenate, reshape
 from ..graph.ir import Node, constant, snapshot, strong
 from ..graph.loops.repetition import SMALL_CONSTANT
 from ..graph.shapes import Shape
-from ..graph.trace import current_trace
+from ..graph.trace import Trace, current_trace
 from ..process.modes import attentive
 from ..runtime.evaluate import LONGEST_CHAIN, settle
 from .foreign_arrays import conversion_of, device_node, on_cuda, values_of
@@ -61,7 +62,9 @@ def as_node(value: Any) -> Node:
 
 
 MOST_TAKEN = 64
-"""Arrays that a recording remembers."""
+"""Arrays, and shapes of arrays, that a recording remembers."""
+MOST_ALIKE = 4
+"""Arrays of one shape that a recording remembers by their contents."""
 COPIED = 4096
 """Bytes up to which copies are compared fastest."""
 
@@ -75,23 +78,57 @@ def _taken(array: np.ndarray) -> Node:
     trace = current_trace()
     if trace is None:
         return snapshot(array)
-    node = snapshot(array) if array.nbytes <= SMALL_CONSTANT else _known_or_copied(array, trace.taken)
+    node = snapshot(array) if array.nbytes <= SMALL_CONSTANT else _known_or_copied(array, trace)
     if trace.met is not None:
         trace.met.append((array, node.value))
     return node
 
 
-def _known_or_copied(array: np.ndarray, taken: dict[int, ref[Node]]) -> Node:
-    key = id(array)
+def _known_or_copied(array: np.ndarray, trace: Trace) -> Node:
+    key, taken = id(array), trace.taken
     known = taken.pop(key, None)
     node = None if known is None else known()
     if known is None or node is None or not _is_still(array, node):
-        node = snapshot(array)
+        node = _alike(array, trace, snapshot)
         known = ref(node)
         if len(taken) >= MOST_TAKEN:
             del taken[next(iter(taken))]
     taken[key] = known
     return node
+
+
+def constant_again(array: np.ndarray) -> Node:
+    """The constant of an array that was computed from others, such as positions from an index; in a recording, the one
+    of before if every turn of a loop computes the same."""
+    trace = current_trace()
+    if trace is None or array.nbytes <= SMALL_CONSTANT:
+        return constant(array)
+    return _alike(array, trace, constant)
+
+
+def _alike(array: np.ndarray, trace: Trace, made: Callable[[np.ndarray], Node]) -> Node:
+    """A constant of the recording with the bits of an array, if one of the last of its shape has them; a new one."""
+    key = array.shape, array.dtype.num
+    known = trace.alike.get(key)
+    if known is None:
+        if len(trace.alike) >= MOST_TAKEN:
+            del trace.alike[next(iter(trace.alike))]
+        known = trace.alike[key] = []
+    for one in known:
+        node = one()
+        if node is not None and _may_be_still(array, node) and _is_still(array, node):
+            return node
+    node = made(array)
+    known.append(ref(node))
+    del known[:-MOST_ALIKE]
+    return node
+
+
+def _may_be_still(array: np.ndarray, node: Node) -> bool:
+    """Whether the first and the last number are those of a constant."""
+    return array.size == 0 or all(
+        array.item(place) == node.value.item(place) for place in (0, array.size // 2, array.size - 1)
+    )
 
 
 def _is_still(array: np.ndarray, node: Node) -> bool:

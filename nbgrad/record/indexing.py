@@ -17,12 +17,12 @@ import numpy as np
 from ..errors import ShapeError
 from ..graph.builders import cast, gather, iota, reshape, scatter_add, scatter_last, slice_axes
 from ..graph.formulas import unslice, write
-from ..graph.ir import Node, broadcast, constant, elementwise, literal
+from ..graph.ir import Node, broadcast, elementwise, literal
 from ..graph.primitives import PRIMITIVES
 from ..graph.shapes import Shape, broadcasts, contiguous_strides
 from ..graph.trace import current_trace
 from ..runtime.memory_order import strides_of, with_axis_order
-from .as_node import as_node
+from .as_node import as_node, constant_again
 from .index_keys import (
     Entry,
     Truth,
@@ -214,7 +214,7 @@ def flat_positions(shape: Shape, entries: Sequence[Entry]) -> tuple[Node, Shape]
                 terms.append(array * stride if stride != 1 else array)
             else:
                 known = known + array * stride
-    flat = None if known.ndim == 0 and known == 0 and terms else constant(np.asarray(known, np.int64))
+    flat = None if known.ndim == 0 and known == 0 and terms else constant_again(np.asarray(known, np.int64))
     for term in terms:
         flat = term if flat is None else elementwise("add", flat, term)
     assert flat is not None

@@ -261,12 +261,12 @@ def closed(
     for node in walked(topological(outputs, Earlier(since, depends.copy()))):
         if not depends.isdisjoint(node.inputs):
             depends.add(node)
-        elif node.name in ("literal", "iota") or _is_repeated(node, inside):
-            inside.add(node)
         else:
             if not before.keys().isdisjoint(node.inputs):
                 before[node] = with_inputs(node, tuple([before.get(source, source) for source in node.inputs]))
-            continue
+            if node.name not in ("literal", "iota") and not _is_repeated(node, inside):
+                continue
+            inside.add(node)
         operands = tuple([inner(source) for source in node.inputs])
         # Nodes of the recording around may change in place, those of a body never.
         if operands != node.inputs or (node in inside and operands):
