@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -177,3 +178,23 @@ def test_calls_from_programs_of_jax():
     with ThreadPoolExecutor(4) as pool:
         for one, row in zip(pool.map(jax.jit(sine), list(rows) * 8), list(rows) * 8, strict=True):
             np.testing.assert_allclose(one, np.sin(row), rtol=1e-6)
+
+
+def test_integer_results_in_derivatives_of_jax():
+    jax = pytest.importorskip("jax")
+    function = nb.interop.jax_function(lambda x: (np.sin(x), np.argmax(x), x > 0))
+    x = jax.numpy.array([0.3, 0.4])
+    np.testing.assert_allclose(jax.grad(lambda x: jax.numpy.sum(function(x)[0]))(x), np.cos(x), rtol=1e-6)
+
+
+def test_a_function_that_a_program_of_torchs_compiler_alone_holds():
+    torch = pytest.importorskip("torch")
+
+    def loss(x):
+        function = nb.interop.torch_function(lambda x: np.sum(np.sin(x)))
+        return torch.compile(lambda x: function(x), backend="aot_eager")(x)
+
+    x = torch.linspace(0, 1, 3, dtype=torch.float64).requires_grad_()
+    value = loss(x)
+    gc.collect()
+    np.testing.assert_allclose(torch.autograd.grad(value, x)[0], torch.cos(x.detach()))

@@ -322,3 +322,27 @@ def test_options_that_change_nothing() -> None:
         lambda y: curve_fit(lambda x, a, b: a * x + b, x, y, p0=[1.0, 1.0], ftol=1e-12, maxfev=500)[0][0]
     )
     np.testing.assert_allclose(nb.grad(line)(3 * x + 1), (x - x.mean()) / np.sum((x - x.mean()) ** 2), atol=1e-9)
+
+
+class Holder:
+    """An object that holds a factorisation, and a method of one."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.factors = scipy.sparse.linalg.splu(matrix)
+        self.solve = self.factors.solve
+
+    def both(self, b: Any) -> Any:
+        return np.sum(self.factors.solve(b)) + np.sum(self.solve(b))
+
+
+def test_factorisations_that_are_held_elsewhere() -> None:
+    matrix = scipy.sparse.csc_array(np.diag([2.0, 3.0, 4.0]))
+    solve, held = scipy.sparse.linalg.factorized(matrix), Holder(matrix)
+    wanted = 1 / np.array([2.0, 3.0, 4.0])
+    for function, expected in (
+        (lambda b: np.sum(solve(b)), wanted),
+        (lambda b: np.sum(held.factors.solve(b)), wanted),
+        (lambda b: np.sum(held.solve(b)), wanted),
+        (held.both, 2 * wanted),
+    ):
+        np.testing.assert_allclose(nb.grad(nb.differentiable_source(function))(np.ones(3)), expected)

@@ -516,3 +516,44 @@ def test_bytes_positions_and_choices(tmp_path):
     np.testing.assert_array_equal(Tensor(k).choose([x, -x]).asnumpy(), k.choose([x, -x]))
     with pytest.raises(TracedValueError), recording():
         traced([1.0]).tobytes()
+
+
+def test_members_of_other_systems() -> None:
+    """MindSpore's and PyTorch's names for what NumPy says otherwise."""
+    x, m = Tensor(np.array([0.3, -0.7, 1.2])), np.arange(6.0).reshape(2, 3)
+    t = Tensor(m)
+    np.testing.assert_array_equal(x.where(x > 0, Tensor(np.full(3, 9.0))), [0.3, 9.0, 1.2])
+    np.testing.assert_array_equal(x.select(x > 0, 9.0), [0.3, 9.0, 1.2])
+    for zero, one in ((0, 1), (np.int64(0), np.int32(1))):
+        assert float(x.select(zero, one)) == -0.7
+        np.testing.assert_array_equal(t.select(one, zero), m[:, 0])
+    np.testing.assert_array_equal(t.t(), m.T)
+    np.testing.assert_array_equal(Tensor(m * 1j).H, -1j * m.T)
+    assert (t.dim(), t.numel(), t.is_contiguous()) == (2, 6, True)
+    assert t.reshape_as(t.t()).shape == (3, 2)
+    np.testing.assert_array_equal(t.sum_to_size(1, 3), m.sum(0, keepdims=True))
+    np.testing.assert_array_equal(t.sum_to_size((3,)), m.sum(0))
+    np.testing.assert_array_equal(Tensor(np.ones((4, 2, 3))).sum_to_size(2, 1), np.full((2, 1), 12.0))
+    assert t.new_zeros((2,)).dtype == np.float64 and t.new_ones(3, np.int32).tolist() == [1, 1, 1]
+    with pytest.raises(ShapeError, match="cannot be summed to"):
+        t.sum_to_size(4)
+    with pytest.raises(ShapeError, match="at most two axes"):
+        Tensor(np.ones((2, 2, 2))).t()
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "flat"),
+    [
+        ((2, 3), (), (6,)),
+        ((2, 3, 4), (1,), (2, 12)),
+        ((2, 3, 4), (0, 1), (6, 4)),
+        ((2, 3, 4), (-2, -1), (2, 12)),
+        ((0, 2), (1,), (0, 2)),
+        ((), (0,), (1,)),
+    ],
+)
+def test_axes_are_flattened(shape: tuple[int, ...], axes: tuple[int, ...], flat: tuple[int, ...]) -> None:
+    x = np.arange(float(np.prod(shape))).reshape(shape)
+    np.testing.assert_array_equal(Tensor(x).flatten(*axes), x.reshape(flat))
+    with pytest.raises(ArgumentError, match="the second lies before the first"):
+        Tensor(np.ones((2, 3))).flatten(1, 0)

@@ -35,7 +35,8 @@ def conjugate_pullback(function: Callable[..., Any], count: int, wanted: Sequenc
     pulled = pullback(function, count, wanted)
 
     def conjugated(*given: Any) -> tuple[Any, ...]:
-        cotangents = [np.conj(one) for one in given[count:]]
+        # JAX's cotangents of integers have a dtype of their own, without numbers.
+        cotangents = [np.conj(one) if one.dtype.kind in "fc" else one for one in given[count:]]
         return tuple([np.conj(one) for one in pulled(*given[:count], *cotangents)])
 
     return conjugated

@@ -3,7 +3,7 @@
 In: a function of tensors that computes by nbgrad, that of arrays behind it, and the function of its cotangents. Out: a
 function of tensors that PyTorch's compiler takes as an operator, with its shapes and its derivative. Called by
 torch_functions.py, for calls that are being compiled. One operator serves all functions, since PyTorch never forgets
-one; the functions themselves are forgotten with what `torch_function` has given.
+one; functions that no program of its compiler has are forgotten with what `torch_function` has given.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from .result_types import result_types
 _numbers = itertools.count()
 _operated: WeakValueDictionary[str, Operated] = WeakValueDictionary()
 """By number: the functions that the operator calls."""
+_compiled: dict[str, Operated] = {}
+"""Those that are part of a program of PyTorch's compiler, which holds their numbers alone and does not say when it is
+gone."""
 
 
 class Layouts(NamedTuple):
@@ -90,20 +93,21 @@ def operator() -> Any:
     made = torch.library.custom_op("nbgrad::call", call, mutates_args=())
 
     def shapes(tensors: Any, number: str) -> Any:
-        types, is_tuple = _operated[number].layouts(tensors)
+        operated = _compiled.setdefault(number, _operated[number])
+        types, is_tuple = operated.layouts(tensors)
         found = [tensors[0].new_empty(shape, dtype=getattr(torch, dtype.name)) for shape, dtype in types]
         return [*found, tensors[0].new_empty(0)] if is_tuple else found
 
     def remember(ctx: Any, inputs: Any, output: Any) -> None:
         tensors, number = inputs
-        ctx.number = number
+        ctx.operated = _operated[number]
         ctx.save_for_backward(*tensors)
         ctx.count = max(1, len(output) - 1)
 
     def backward(ctx: Any, cotangents: Any) -> Any:
         tensors = ctx.saved_tensors
         wanted = tuple([k for k, one in enumerate(tensors) if one.is_floating_point() or one.is_complex()])
-        rule = _operated[ctx.number].pulled(len(tensors), wanted)
+        rule = ctx.operated.pulled(len(tensors), wanted)
         found = rule(*tensors, *[one.contiguous() for one in cotangents[: ctx.count]])
         grads: list[Any] = [None] * len(tensors)
         for position, gradient in zip(wanted, found, strict=True):

@@ -155,6 +155,8 @@ def replacement_in_scipy(value: Any, in_python: Callable[[Any], Any]) -> Any:
 
     `in_python` gives the form of an object whose methods are SciPy's Python code with nbgrad's NumPy.
     """
+    if isinstance(value, BuiltinFunctionType):
+        return _as_ours(value)
     for module in {**FUNCTIONS, **CLASSES}:
         if module not in sys.modules or not _is_ready(module):
             continue

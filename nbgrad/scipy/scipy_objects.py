@@ -7,6 +7,7 @@ derive from `ScipyObject`, and by scipy_calls.py, which tells them their origina
 
 from __future__ import annotations
 
+from types import BuiltinFunctionType
 from typing import Any
 
 _CHANGING = frozenset("set_bandwidth set_smoothing_factor set_yi add_xi extend".split())
@@ -31,6 +32,12 @@ class ScipyObject:
             f"{type(self).__name__} has no {name!r} in a function that is recorded; make the object anew, or outside."
         )
         raise AttributeError(message)
+
+
+def is_factorisation(value: Any) -> bool:
+    """Whether a value is a factorisation of SuperLU's, or a method of one: of a compiled class that names no module."""
+    kind = type(value.__self__) if isinstance(value, BuiltinFunctionType) else type(value)
+    return kind.__name__ == "SuperLU" and kind.__module__ == "builtins"
 
 
 def standing_for(ours: Any, original: Any) -> Any:

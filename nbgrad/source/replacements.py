@@ -24,6 +24,7 @@ from ..numpy.scalar_types import PYTHON_NUMBERS, is_scalar, scalar_type
 from ..record.tensor import Tensor
 from ..scipy.scipy_calls import implementation_of as implementation_of
 from ..scipy.scipy_calls import replacement_in_scipy
+from ..scipy.scipy_objects import is_factorisation
 from . import statements
 from .control_flow import CALLS
 from .math_functions import functions
@@ -120,7 +121,7 @@ def replacement_of(value: Any) -> Any:
     known = _objects().get(id(value))
     if known is None or known[0] is not value:
         library = str(getattr(value, "__module__", None) or type(value).__module__).partition(".")[0]
-        if library != "scipy" and type(value).__name__ not in ("fortran", "SuperLU"):
+        if library != "scipy" and type(value).__name__ != "fortran" and not is_factorisation(value):
             return value
         solver = replaced_solver(value)
         return solver if solver is not value else replacement_in_scipy(value, _in_python)

@@ -18,7 +18,7 @@ from ..errors import DtypeError, NbgradError, is_installed
 from ..record.as_node import SEQUENCES
 from ..record.container_leaves import map_leaves
 from ..record.tensor import Tensor
-from ..scipy.scipy_objects import RecordedMatrix
+from ..scipy.scipy_objects import RecordedMatrix, is_factorisation
 from .watched import is_empty
 
 _DEEPEST = 4
@@ -207,7 +207,7 @@ def without_door(value: Any) -> Any:
 
 def is_scipys(value: Any) -> bool:
     """Whether the class of a value is SciPy's."""
-    return type(value).__module__.partition(".")[0] == "scipy"
+    return type(value).__module__.partition(".")[0] == "scipy" or is_factorisation(value)
 
 
 def reading(cls: Any, convert: Callable[[Any], Any]) -> Any:

@@ -173,7 +173,8 @@ class FurtherMembers(Tensor):
 
     def select(self, condition: Any, y: Any) -> Tensor:
         """`where`; given two integers, the part at a position of an axis."""
-        if isinstance(condition, int) and isinstance(y, int):
+        kinds = int | np.integer
+        if isinstance(condition, kinds) and isinstance(y, kinds) and not isinstance(condition, bool):
             return self.take(y, condition)
         return self.where(condition, y)
 

@@ -5,12 +5,13 @@ In: a Tensor and the arguments of a function. Out: its result. Called by users.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError
+from ..errors import ArgumentError, ShapeError
 from ..functions.arrays import shaping
 from ..functions.elementwise import complex_parts
 from ..functions.table import IMPLEMENTATIONS, METHODS, implementation
@@ -103,7 +104,11 @@ class Methods(Tensor):
         if first is None and end_dim is None:
             return self.ravel(order).copy()
         low, high = [range(max(self.ndim, 1))[axis] for axis in (first or 0, -1 if end_dim is None else end_dim)]
-        return self.reshape((*self.shape[:low], -1, *self.shape[high + 1 :])).copy()
+        if low > high:
+            message = f"flatten takes the axes from {first} to {end_dim}, but the second lies before the first."
+            raise ArgumentError(message)
+        length = math.prod(self.shape[low : high + 1])
+        return self.reshape((*self.shape[:low], length, *self.shape[high + 1 :])).copy()
 
     def astype(self, dtype: Any, copy: bool = True, *, order: str = "K") -> Tensor:
         """The elements in another dtype; gradients flow between float dtypes."""
