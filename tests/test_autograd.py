@@ -564,3 +564,36 @@ def test_hooks_of_a_value_that_is_asked_for():
     (slope,) = nb.autograd.grad((y**3).sum(), y, create_graph=True)
     same(slope, [36.0, 144.0, 324.0])
     same(nb.autograd.grad(slope.sum(), x)[0], [216.0, 432.0, 648.0])
+
+
+def test_generators_without_gradients():
+    """Modes hold while a generator runs, and not in between."""
+    x, closed = leaf(1.0), []
+
+    @nb.no_grad()
+    def values(count):
+        try:
+            for k in range(count):
+                try:
+                    got = yield (x * k).requires_grad, nb.is_grad_enabled()
+                except KeyError:
+                    got = "thrown"
+                closed.append(got)
+        finally:
+            closed.append(nb.is_grad_enabled())
+        return "done"
+
+    def through():
+        found.append((yield from values(2)))
+
+    found = []
+    made = through()
+    assert next(made) == (False, False) and nb.is_grad_enabled() and (x * 2).requires_grad
+    assert made.send("sent") == (False, False)
+    with pytest.raises(StopIteration):
+        made.throw(KeyError())
+    assert found == ["done"] and closed == ["sent", "thrown", False] and nb.is_grad_enabled()
+    made = values(3)
+    next(made)
+    made.close()
+    assert closed[3:] == [False]

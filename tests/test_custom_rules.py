@@ -10,6 +10,7 @@ import pytest
 import scipy.optimize
 
 import nbgrad as nb
+from nbgrad.errors import TracedValueError
 from nbgrad.graph.differentiate import pullback
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import constant, elementwise
@@ -229,3 +230,13 @@ def test_calls_of_a_rule_are_told_apart() -> None:
     second = np.concatenate([first[:2] + 1.0, first[2:]])
     second /= np.linalg.norm(second)
     np.testing.assert_allclose(nb.grad(chained)(x), second[:2] + 2 * second[2:], rtol=1e-12)
+
+
+def test_forward_mode_says_why_a_rule_has_none() -> None:
+    x, y = X, X + 1.0
+    with pytest.raises(TracedValueError, match=r"the reverse rule of passed_on\(\), which is not linear"):
+        nb.jvp(lambda x: passed_on(x, y)[0], x, np.ones(3))
+    plain = nb.custom_vjp(np.sin)
+    plain.defvjp(lambda a: (np.sin(a), a), lambda a, g: (float(g[0]) * np.cos(a),))
+    with pytest.raises(TracedValueError, match=r"the reverse rule of sin\(\), which asks for the value of a cotangent"):
+        nb.jvp(plain, x, np.ones(3))

@@ -135,3 +135,16 @@ def test_an_array_behind_a_view_is_noticed_by_its_only_other_holder() -> None:
     held[0][10] = 0.5
     with pytest.raises(nb.errors.TracedValueError, match="changed in place"):
         compiled(X)
+
+
+def test_names_in_functions_that_are_differentiated() -> None:
+    data = np.ones(3)
+
+    def product(x: Any) -> Any:
+        return np.sum(data * x)
+
+    compiled = nb.jit(nb.grad(product), frozen="check")
+    np.testing.assert_array_equal(compiled(np.ones(3)), data)
+    data = np.full(3, 7.0)
+    with pytest.raises(nb.errors.TracedValueError, match="data is another value"):
+        compiled(np.ones(3))

@@ -346,3 +346,29 @@ def test_factorisations_that_are_held_elsewhere() -> None:
         (held.both, 2 * wanted),
     ):
         np.testing.assert_allclose(nb.grad(nb.differentiable_source(function))(np.ones(3)), expected)
+
+
+def test_grids_and_knots_out_of_order() -> None:
+    """SciPy refuses them, and turns grids that fall."""
+    y = np.array([0.0, 1.0, 4.0, 9.0])
+    grid: Any = scipy.interpolate.RegularGridInterpolator
+    falling, mixed = np.array([3.0, 2.0, 1.0, 0.0]), np.array([0.0, 2.0, 1.0, 3.0])
+
+    def at(points: Any) -> Any:
+        return nb.differentiable_source(lambda y: grid((points,), y)(np.array([[1.25]]))[0])
+
+    np.testing.assert_allclose(nb.value_and_grad(at(falling))(y)[0], grid((falling,), y)([[1.25]])[0])
+    np.testing.assert_allclose(nb.grad(at(falling))(y), [0.0, 0.25, 0.75, 0.0])
+    plane = np.arange(12.0).reshape(4, 3) ** 2
+    both = nb.differentiable_source(lambda v: grid((falling, np.array([5.0, 3.0, 0.0])), v)(np.array([[1.25, 4.0]]))[0])
+    np.testing.assert_allclose(nb.jit(both)(plane), grid((falling, [5.0, 3.0, 0.0]), plane)([[1.25, 4.0]])[0])
+    with pytest.raises(RangeError, match="abscissae that rise"):
+        nb.grad(at(mixed))(y)
+    knots = np.array([0.0, 2.0, 1.0, 3.0, 4.0, 5.0, 6.0, 7.0])
+    spline = nb.differentiable_source(lambda c: scipy.interpolate.BSpline(knots, c, 3)(1.5))
+    with pytest.raises(RangeError, match="knots that do not fall"):
+        nb.grad(spline)(y)
+    with pytest.raises(RangeError, match="finite"):
+        nb.grad(nb.differentiable_source(lambda y: scipy.interpolate.CubicSpline(np.arange(4.0), y)(1.5)))(
+            np.array([0.0, np.nan, 1.0, 2.0])
+        )

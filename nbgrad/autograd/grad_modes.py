@@ -7,6 +7,7 @@ and each task of asyncio, has its own mode.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -37,12 +38,36 @@ class _Block:
         enter(self._before.pop())
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, whose calls are such blocks."""
+        """The function, whose calls are such blocks; of a generator, all that it does between two values."""
+        if inspect.isgeneratorfunction(function):
+            return self._of_generator(function)
 
         @functools.wraps(function)
         def within(*args: Any, **kwargs: Any) -> Any:
             with self:
                 return function(*args, **kwargs)
+
+        return within
+
+    def _of_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def within(*args: Any, **kwargs: Any) -> Any:
+            made = function(*args, **kwargs)
+            resume, given = made.send, None
+            while True:
+                try:
+                    with self:
+                        value = resume(given)
+                except StopIteration as ended:
+                    return ended.value
+                try:
+                    resume, given = made.send, (yield value)
+                except GeneratorExit:
+                    with self:
+                        made.close()
+                    raise
+                except BaseException as error:
+                    resume, given = made.throw, error
 
         return within
 

@@ -6,6 +6,7 @@ of them has changed. Called by jit.py, for `jit(f, frozen="check")`.
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -101,7 +102,7 @@ def _is_as(array: np.ndarray, values: np.ndarray) -> bool:
 
 def _named_arrays(fn: Any) -> Iterator[tuple[str, np.ndarray]]:
     """The arrays that the text of a function names: globals, and variables of functions around it."""
-    fn = getattr(fn, "__func__", fn)
+    fn = inspect.unwrap(getattr(fn, "__func__", fn))  # of a derivative: the function that is differentiated
     code = getattr(fn, "__code__", None)
     if not isinstance(code, CodeType):
         return

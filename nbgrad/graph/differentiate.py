@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from math import inf
 
+from ..errors import TracedValueError
 from ..process.gc_pause import RareCollection
 from .builders import cast
 from .complex_numbers import add_cotangents
@@ -477,6 +478,21 @@ def _custom_tangent(node: Node, operands: list[Node | None]) -> Node | None:
     if own is not None:
         return own(node, operands)
     stand_in = placeholder(node.shape, node.dtype)
-    results = node.params[0].cotangents(stand_in, node)
+    try:
+        results = node.params[0].cotangents(stand_in, node)
+    except TracedValueError as error:
+        raise TracedValueError(_not_transposed(node, "asks for the value of a cotangent")) from error
     pairs = [(r, t) for r, t in zip(results, operands[1:], strict=True) if r is not None and t is not None]
-    return vjp([r for r, _ in pairs], [t for _, t in pairs], [stand_in])[0]
+    found = vjp([r for r, _ in pairs], [t for _, t in pairs], [stand_in])[0]
+    if found is not None and stand_in in topological([found], Earlier(stand_in.serial)):
+        raise TracedValueError(_not_transposed(node, "is not linear in the cotangents"))
+    return found
+
+
+def _not_transposed(node: Node, why: str) -> str:
+    name = getattr(node.params[0], "name", "")
+    rule = f"the reverse rule of {name}()" if name else "a reverse rule"
+    return (
+        f"Forward mode (jvp, jacfwd, hessian) transposes {rule}, which {why}. "
+        "Use reverse mode: nb.jacrev, and nb.jacrev of nb.grad for a Hessian."
+    )

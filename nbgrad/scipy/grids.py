@@ -15,6 +15,7 @@ from ..errors import ShapeError
 from ..record.as_node import as_node
 from ..record.axes_and_dtypes import only
 from ..runtime.evaluate import require
+from .piecewise import rising
 from .scipy_objects import ScipyObject
 
 
@@ -36,6 +37,11 @@ class RegularGridInterpolator(ScipyObject):
         if self.values.shape[: len(extents)] != extents:
             message = f"The grid has {extents} points along its axes, but the values have shape {self.values.shape}."
             raise ShapeError(message)
+        for axis, along in enumerate(self.grid):
+            if not along._node.traced and np.all(np.diff(along) < 0):
+                self.grid = (*self.grid[:axis], along[::-1], *self.grid[axis + 1 :])
+                self.values = np.flip(self.values, axis)
+            rising("RegularGridInterpolator", self.grid[axis])
 
     @classmethod
     def of(cls, original: Any) -> RegularGridInterpolator:

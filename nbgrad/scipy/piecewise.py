@@ -63,6 +63,11 @@ def rising(name: str, x: Any) -> None:
     require(steps, f"{name} needs abscissae that rise.")
 
 
+def finite(name: str, y: Any) -> None:
+    """Require that values are finite numbers."""
+    require(as_node(np.all(np.isfinite(y))), f"{name} needs finite values.")
+
+
 def column(values: Any, like: Any) -> Any:
     """A line of numbers, shaped to multiply along the first axis."""
     return np.reshape(values, (-1,) + (1,) * (like.ndim - 1))
@@ -153,6 +158,7 @@ class CubicHermiteSpline(PPoly):
 
     def _from_slopes(self, x: Any, y: Any, slopes: Any, axis: int, extrapolate: Any) -> None:
         rising(type(self).__name__, x)
+        finite(type(self).__name__, y)
         dx = column(np.diff(x), y)
         slope = np.diff(y, axis=0) / dx
         bend = (slopes[:-1] + slopes[1:] - 2 * slope) / dx

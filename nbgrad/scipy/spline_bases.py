@@ -15,8 +15,10 @@ import numpy
 
 from .. import numpy as np
 from ..errors import ArgumentError
+from ..record.as_node import as_node
 from ..record.axes_and_dtypes import only
-from .piecewise import data, laid_out, points_in, rising
+from ..runtime.evaluate import require
+from .piecewise import data, finite, laid_out, points_in, rising
 from .scipy_objects import ScipyObject
 
 linalg: Any = np.linalg
@@ -52,6 +54,7 @@ class BSpline(ScipyObject):
                 f"{self.t.shape} and {c.shape}."
             )
             raise ArgumentError(message)
+        require(as_node(np.all(np.diff(self.t) >= 0)), "BSpline needs knots that do not fall.")
 
     @classmethod
     def of(cls, original: Any) -> BSpline:
@@ -121,6 +124,7 @@ def make_interp_spline(x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any =
     """
     k = operator.index(k)
     x, y, axis = data("make_interp_spline", x, y, axis, 1 if k == 0 else 2)
+    finite("make_interp_spline", y)
     rising("make_interp_spline", x)
     sides = _sides(bc_type)
     if k == 0:
