@@ -401,3 +401,41 @@ def test_bad_input(wrong, error, message):
     x.sum().backward()
     same(x.grad, before + 1.0)
     assert nb.is_grad_enabled()
+
+
+class Unsteady(autograd.Function):
+    """A backward that gives other values each time."""
+
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        Unsteady.calls += 1
+        return g * (2 + 1e-4 * Unsteady.calls)
+
+
+def test_checks_of_both_modes_and_of_steadiness():
+    x = nb.tensor(np.array([0.5, 2.0]), requires_grad=True)
+    assert autograd.gradcheck(lambda x: (x.sin() * x, x.sum()), (x,), check_forward_ad=True)
+    assert autograd.gradcheck(lambda x: x * (1 + 2j), (x,), check_forward_ad=True, check_batched_forward_grad=True)
+    wrong = lambda x: OwnTangent.apply(x, 4.0)[0]  # noqa: E731
+    assert autograd.gradcheck(wrong, (x,))
+    with pytest.raises(autograd.GradcheckError, match="forward mode mismatch for output 0"):
+        autograd.gradcheck(wrong, (x,), check_forward_ad=True)
+    assert not autograd.gradcheck(wrong, (x,), check_forward_ad=True, raise_exception=False)
+    with pytest.raises(autograd.GradcheckError, match="not reentrant"):
+        autograd.gradcheck(Unsteady.apply, (x,), atol=1.0)
+    assert autograd.gradcheck(Unsteady.apply, (x,), atol=1.0, nondet_tol=1.0)
+
+
+def test_anomalies_of_given_cotangents():
+    x = leaf(1.0, 2.0)
+    with autograd.detect_anomaly():
+        y = x * 3
+        with pytest.raises(AutogradError, match="'MultiplyBackward0' returned nan values"):
+            y.backward(nb.tensor([float("nan"), 1.0]))
+    assert x.grad is None

@@ -16,6 +16,7 @@ from ..process.modes import within
 from ..record.tensor import Tensor
 from ..remembered import backward as passes
 from ..remembered.leaves import remembers
+from . import forward_ad
 from .functional import leaf_tensor
 
 
@@ -35,7 +36,11 @@ def gradcheck(
     check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
     check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
     fast_mode: bool = False,
+    masked: bool | None = None,
 ) -> bool:
     """Compare the Jacobians of a function with central differences, for all inputs that require gradients.
 
@@ -51,7 +56,11 @@ def gradcheck(
         The error that is allowed.
     raise_exception : bool
         Whether a mismatch is an error, or gives False.
-    nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad, fast_mode
+    nondet_tol : float
+        How far gradients may lie apart that are computed twice.
+    check_forward_ad, check_backward_ad : bool
+        Which modes are checked; forward mode for inputs that are not complex.
+    check_undefined_grad, check_grad_dtypes, check_batched_grad, check_batched_forward_grad, fast_mode, masked
         PyTorch's further checks and ways, without effect.
 
     Returns
@@ -72,7 +81,7 @@ def gradcheck(
     >>> nb.autograd.gradcheck(lambda x: x.sin() * x, (x,))
     True
     """
-    del nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad, fast_mode
+    del check_undefined_grad, check_grad_dtypes, check_batched_grad, check_batched_forward_grad, fast_mode, masked
     points = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
     wanted = [k for k, one in enumerate(points) if isinstance(one, Tensor) and remembers(one._node)]
     if not wanted:
@@ -83,20 +92,34 @@ def gradcheck(
     outputs = _outputs(func, points)
     for number, output in enumerate(outputs):
         for place in wanted:
-            analytical = _analytical(output, points[place])
             numerical = _numerical(func, points, place, number, eps)
-            if analytical.dtype.kind != "c":
-                numerical = np.real(numerical)
-            if np.allclose(analytical, numerical, rtol, atol):
-                continue
-            if not raise_exception:
-                return False
-            narrow = points[place]._node.dtype.itemsize < 8
-            message = (
-                f"Jacobian mismatch for output {number} with respect to input {place},\nnumerical:{numerical}\n"
-                f"analytical:{analytical}\n" + ("The input should be float64 for differences." if narrow else "")
-            )
-            raise GradcheckError(message)
+            is_complex = points[place]._node.dtype.kind == "c"
+            found: dict[str, np.ndarray] = {}
+            if check_backward_ad:
+                found["Jacobian"] = _analytical(output, points[place])
+                again = _analytical(output, points[place])
+                if not np.allclose(found["Jacobian"], again, 0.0, nondet_tol, equal_nan=True):
+                    if not raise_exception:
+                        return False
+                    message = (
+                        "Backward is not reentrant, i.e., running backward with same input and grad_output multiple "
+                        f"times gives different values. The tolerance for nondeterminism was {nondet_tol}."
+                    )
+                    raise GradcheckError(message)
+            if check_forward_ad and not is_complex:
+                found["Jacobian computed with forward mode"] = _forward(func, points, place, number)
+            for title, analytical in found.items():
+                expected = numerical if analytical.dtype.kind == "c" else np.real(numerical)
+                if np.allclose(analytical, expected, rtol, atol):
+                    continue
+                if not raise_exception:
+                    return False
+                narrow = points[place]._node.dtype.itemsize < 8
+                message = (
+                    f"{title} mismatch for output {number} with respect to input {place},\nnumerical:{expected}\n"
+                    f"analytical:{analytical}\n" + ("The input should be float64 for differences." if narrow else "")
+                )
+                raise GradcheckError(message)
     return True
 
 
@@ -183,6 +206,22 @@ def _analytical(output: Tensor, point: Tensor) -> np.ndarray:
                 found = passes.gradients([node], [Tensor(seed)._node], [point._node])[0][0]
             columns.append(np.zeros(point.size, point._node.dtype) if found is None else found.asnumpy().ravel())
     return np.array(columns).reshape(-1, point.size).T
+
+
+def _forward(func: Callable[..., Any], points: Sequence[Any], place: int, number: int) -> np.ndarray:
+    """The Jacobian by forward mode, in the form of `_analytical`."""
+    point = points[place].detach()
+    rows: list[np.ndarray] = []
+    for k in range(point.size):
+        direction = np.zeros(point.shape, point._node.dtype)
+        direction.flat[k] = 1
+        with forward_ad.dual_level():
+            given = [one.detach() if isinstance(one, Tensor) else one for one in points]
+            given[place] = forward_ad.make_dual(point, Tensor(direction))
+            primal, tangent = forward_ad.unpack_dual(_outputs(func, given)[number])
+            moved = np.zeros(primal.shape, primal._node.dtype) if tangent is None else tangent.asnumpy()
+        rows.append(np.stack([moved.real, moved.imag], -1).ravel() if moved.dtype.kind == "c" else moved.ravel())
+    return np.array(rows)
 
 
 def _numerical(func: Callable[..., Any], points: Sequence[Any], place: int, number: int, eps: float) -> np.ndarray:

@@ -25,7 +25,7 @@ def check_anomalies(
     Raises
     ------
     AutogradError
-        If the derivative of an operation is NaN though the cotangent that it gets is not.
+        If the derivative of an operation is NaN, of the first one that gets a cotangent that is not, or of all.
     """
     places = [*dict.fromkeys([*wanted, *noted])]
     whole = [
@@ -45,13 +45,18 @@ def check_anomalies(
         (alone,), _ = replaced([node], {one: stopped for one in noted if one is not node and one is not last})
         sent = _values(vjp([alone], [constant(value)], [last]))[0]
         if sent is not None and np.isnan(sent).any():
-            name = node.name.title().replace("_", "")
-            place = node.inputs.index(last) if last in node.inputs else 0
-            message = (
-                f"Function '{name}Backward0' returned nan values in its {place}th output. The operation is the one "
-                f"{LINES[node].strip(' ()')}; its gradient was asked for"
-            )
-            raise AutogradError(message)
+            _refuse(node, node.inputs.index(last) if last in node.inputs else 0)
+    if last in LINES:  # its cotangent was given so
+        _refuse(last, 0)
+
+
+def _refuse(node: Node, place: int) -> None:
+    name = node.name.title().replace("_", "")
+    message = (
+        f"Function '{name}Backward0' returned nan values in its {place}th output. The operation is the one "
+        f"{LINES[node].strip(' ()')}; its gradient was asked for"
+    )
+    raise AutogradError(message)
 
 
 def _values(nodes: Sequence[Node | None]) -> list[np.ndarray | None]:
