@@ -82,6 +82,7 @@ TABLES = {
     "nbgrad.dataset": "names of datasets",
     "nbgrad.mindspore_paths": "MindSpore's older module paths",
     "nbgrad.mint.named_modules": "names of mint",
+    "nbgrad.mint.torch_names": "names of autograd and of mint",
     "nbgrad.moved": "modules by their old paths",
     "nbgrad.nn": "layers",
     "nbgrad.nn.function_layers": "functions of arrays",

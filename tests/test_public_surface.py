@@ -18,6 +18,7 @@ PUBLIC = (
     "nbgrad.common nbgrad.common.initializer nbgrad.config nbgrad.context nbgrad.cuda nbgrad.dtype "
     "nbgrad.errors nbgrad.nn nbgrad.numpy nbgrad.numpy.fft nbgrad.numpy.linalg nbgrad.numpy.random nbgrad.ops "
     "nbgrad.mint nbgrad.mint.linalg nbgrad.mint.nn nbgrad.mint.nn.functional nbgrad.mint.optim nbgrad.mint.special "
+    "nbgrad.mint.torch_names "
     "nbgrad.tape nbgrad.interop nbgrad.solvers nbgrad.mpi nbgrad.optim"
 ).split()
 SUBMODULES = {
