@@ -88,6 +88,7 @@ MODULES = {
     "nbgrad.mint.optim": "Optimizers with PyTorch's parameters and defaults.",
     "nbgrad.mint.linalg": "Linear algebra.",
     "nbgrad.mint.special": "Special functions.",
+    "nbgrad.mint.torch_names": "PyTorch's names around autograd, for code that is tried with the module's name changed.",
     "nbgrad.common": "Tensors, Parameters and initial values under MindSpore's paths.",
     "nbgrad.common.initializer": "Initial values of Parameters.",
     "nbgrad.train": "Model, callbacks, checkpoints and metrics.",
@@ -108,7 +109,8 @@ SECTIONS = {
     "PyTorch's and TensorFlow's words": "autograd autograd.functional autograd.forward_ad tape",
     "NumPy's names": "numpy numpy.linalg numpy.fft numpy.random",
     "MindSpore's interface": (
-        "nn ops mint mint.nn mint.nn.functional mint.optim mint.linalg mint.special common common.initializer train "
+        "nn ops mint mint.nn mint.nn.functional mint.optim mint.linalg mint.special mint.torch_names common "
+        "common.initializer train "
         "amp dataset communication log context dtype"
     ),
 }

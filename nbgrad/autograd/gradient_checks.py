@@ -220,7 +220,9 @@ def _forward(func: Callable[..., Any], points: Sequence[Any], place: int, number
             given[place] = forward_ad.make_dual(point, Tensor(direction))
             primal, tangent = forward_ad.unpack_dual(_outputs(func, given)[number])
             moved = np.zeros(primal.shape, primal._node.dtype) if tangent is None else tangent.asnumpy()
-        rows.append(np.stack([moved.real, moved.imag], -1).ravel() if moved.dtype.kind == "c" else moved.ravel())
+        rows.append(
+            np.stack([np.real(moved), np.imag(moved)], -1).ravel() if moved.dtype.kind == "c" else moved.ravel()
+        )
     return np.array(rows)
 
 

@@ -23,8 +23,23 @@ from ..transforms.vmap import vmap
 _PACKAGE = __package__.rpartition(".")[0] if __package__ else "nbgrad"
 mint: Any = import_module(f"{_PACKAGE}.mint")
 __all__ = [
-    *["arange", "empty", "eye", "full", "full_like", "func", "linspace", "ones", "ones_like", "rand", "rand_like"],
-    *["randint", "randn", "randn_like", "tensor", "zeros", "zeros_like"],
+    "arange",
+    "empty",
+    "eye",
+    "full",
+    "full_like",
+    "func",
+    "linspace",
+    "ones",
+    "ones_like",
+    "rand",
+    "rand_like",
+    "randint",
+    "randn",
+    "randn_like",
+    "tensor",
+    "zeros",
+    "zeros_like",
 ]
 
 func = SimpleNamespace(grad=grad, vmap=vmap, jacrev=jacrev, jacfwd=jacfwd, hessian=hessian, vjp=vjp, jvp=jvp)
