@@ -88,7 +88,7 @@ MODULES = {
     "nbgrad.mint.optim": "Optimizers with PyTorch's parameters and defaults.",
     "nbgrad.mint.linalg": "Linear algebra.",
     "nbgrad.mint.special": "Special functions.",
-    "nbgrad.mint.torch_names": "PyTorch's names around autograd, for code that is tried with the module's name changed.",
+    "nbgrad.mint.torch_names": "PyTorch's names around autograd, for code that is tried with another module's name.",
     "nbgrad.common": "Tensors, Parameters and initial values under MindSpore's paths.",
     "nbgrad.common.initializer": "Initial values of Parameters.",
     "nbgrad.train": "Model, callbacks, checkpoints and metrics.",
