@@ -15,6 +15,7 @@ import numpy as np
 
 from ..compiler.fuse import Fused, Special, fuse
 from ..compiler.loops import Loop
+from ..compiler.matrices.diagonals import with_diagonals
 from ..compiler.moved_operands import with_moved_operands
 from ..compiler.operands_across import turned_first
 from ..compiler.results_alone import with_results_alone
@@ -89,7 +90,7 @@ def front(
         better = rewrite(graph, leaves)
         if better is not graph:
             graph = pruned(simplify(better))
-    graph = with_moved_operands(with_rows_combined(with_results_alone(graph)))
+    graph = with_diagonals(with_moved_operands(with_rows_combined(with_results_alone(graph))))
     fused = turned_first(fuse(add_by_rows(graph))) if copies else fuse(graph)
     known = set(leaves)
     read = [n for step in fused.steps for n in step.reads]

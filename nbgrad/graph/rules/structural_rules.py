@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from ..builders import cast, concatenate, iota, pad, reduce, reshape, slice_axes, transpose
-from ..ir import PRIMITIVES, Node, broadcast, elementwise, extent, literal, zeros
+from ..builders import cast, concatenate, reduce, reshape, slice_axes, transpose
+from ..ir import PRIMITIVES, Node, broadcast, extent, literal, zeros
 from ..loops.loop_body import turns_of
 from ..loops.loop_rows import LAST
 from ..shapes import Shape, contiguous_strides, without_ones
@@ -24,36 +24,7 @@ def _reshape(node: Node) -> Node | None:
     source = node.inputs[0]
     if source.shape == node.shape:
         return source
-    if source.primitive is SLICE:
-        return _matrix_with_diagonal(node)
     return reshape(source.inputs[0], node.shape) if source.primitive is RESHAPE else None
-
-
-def _matrix_with_diagonal(node: Node) -> Node | None:
-    """Matrices of zeros with one diagonal, as `unslice` makes them of longer rows, by a choice at each element: loops
-    may do that between others, and longer rows take memory and a copy."""
-    cut = node.inputs[0]
-    rows = cut.inputs[0]
-    padded = rows.inputs[0] if rows.primitive is RESHAPE else rows
-    if padded.primitive is not PAD or node.ndim < 2 or cut.ndim != node.ndim - 1 or padded.ndim != node.ndim:
-        return None
-    given, widths = padded.inputs[0], padded.params[0]
-    *batch, height, width = node.shape
-    count = given.shape[-2]
-    starts_at_once = all(r == (0, n, 1) for r, n in zip(cut.params[0], cut.shape, strict=True))
-    if not starts_at_once or given.shape != (*batch, count, 1) or padded.shape[-1] != width + 1:
-        return None
-    if cut.shape != (*batch, height * width) or rows.shape[:-1] != (*batch,) or any(map(any, widths[:-2])):
-        return None
-    row, column = divmod(widths[-2][0] * (width + 1) + widths[-1][0], width)
-    if column + count > width or row + count > height:
-        return None
-    below = pad(given, [*[(0, 0)] * len(batch), (row, height - row - count), (0, 0)])
-    along = broadcast(iota(width), node.shape)
-    down = broadcast(reshape(iota(height), (height, 1)), node.shape) + (column - row)
-    return elementwise(
-        "select", elementwise("equal", along, down), broadcast(below, node.shape), zeros(node.shape, node.dtype)
-    )
 
 
 def _transpose(node: Node) -> Node | None:

@@ -26,7 +26,7 @@ from nbgrad.mint.nn.functional_rows import embedding as embedding
 from nbgrad.mint.own_parameters import flatten as flatten
 from nbgrad.ops import fold as fold
 from nbgrad.ops import gelu as gelu
-from nbgrad.ops import glu as glu
+from nbgrad.mint.nn.functional_rows import glu as glu
 from nbgrad.ops import grid_sample as grid_sample
 from nbgrad.ops import group_norm as group_norm
 from nbgrad.ops import hardshrink as hardshrink
