@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nbgrad.compiler.matrices.diagonals import with_diagonals
+from nbgrad.compiler.matrices.diagonal_choices import with_diagonals
 from nbgrad.graph.builders import cast, concatenate, matmul, pad, reduce, reshape, slice_axes, transpose
 from nbgrad.graph.formulas import unslice
 from nbgrad.graph.interpret import interpret

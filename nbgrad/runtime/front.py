@@ -15,7 +15,7 @@ import numpy as np
 
 from ..compiler.fuse import Fused, Special, fuse
 from ..compiler.loops import Loop
-from ..compiler.matrices.diagonals import with_diagonals
+from ..compiler.matrices.diagonal_choices import with_diagonals
 from ..compiler.moved_operands import with_moved_operands
 from ..compiler.operands_across import turned_first
 from ..compiler.results_alone import with_results_alone
