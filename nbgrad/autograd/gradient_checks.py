@@ -89,38 +89,53 @@ def gradcheck(
             "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
         raise ArgumentError(message)
-    outputs = _outputs(func, points)
-    for number, output in enumerate(outputs):
+    modes = [mode for mode, wished in ((_BACKWARD, check_backward_ad), (_FORWARD, check_forward_ad)) if wished]
+    for number, output in enumerate(_outputs(func, points)):
         for place in wanted:
-            numerical = _numerical(func, points, place, number, eps)
-            is_complex = points[place]._node.dtype.kind == "c"
-            found: dict[str, np.ndarray] = {}
-            if check_backward_ad:
-                found["Jacobian"] = _analytical(output, points[place])
-                again = _analytical(output, points[place])
-                if not np.allclose(found["Jacobian"], again, 0.0, nondet_tol, equal_nan=True):
-                    if not raise_exception:
-                        return False
-                    message = (
-                        "Backward is not reentrant, i.e., running backward with same input and grad_output multiple "
-                        f"times gives different values. The tolerance for nondeterminism was {nondet_tol}."
-                    )
-                    raise GradcheckError(message)
-            if check_forward_ad and not is_complex:
-                found["Jacobian computed with forward mode"] = _forward(func, points, place, number)
-            for title, analytical in found.items():
-                expected = numerical if analytical.dtype.kind == "c" else np.real(numerical)
-                if np.allclose(analytical, expected, rtol, atol):
-                    continue
-                if not raise_exception:
-                    return False
-                narrow = points[place]._node.dtype.itemsize < 8
-                message = (
-                    f"{title} mismatch for output {number} with respect to input {place},\nnumerical:{expected}\n"
-                    f"analytical:{analytical}\n" + ("The input should be float64 for differences." if narrow else "")
-                )
+            message = _disagreement(func, points, place, number, output, modes, (eps, atol, rtol, nondet_tol))
+            if message and raise_exception:
                 raise GradcheckError(message)
+            if message:
+                return False
     return True
+
+
+_BACKWARD, _FORWARD = "Jacobian", "Jacobian computed with forward mode"
+
+
+def _disagreement(
+    func: Callable[..., Any],
+    points: Sequence[Any],
+    place: int,
+    number: int,
+    output: Tensor,
+    modes: Sequence[str],
+    bounds: tuple[float, float, float, float],
+) -> str:
+    """The words for the first mode whose Jacobian of one output by one input is wrong; none if all are right."""
+    eps, atol, rtol, nondet_tol = bounds
+    kind, size = points[place]._node.dtype.kind, points[place]._node.dtype.itemsize
+    numerical = _numerical(func, points, place, number, eps)
+    for mode in modes:
+        if mode == _FORWARD:
+            if kind == "c":
+                continue
+            found = _forward(func, points, place, number)
+        else:
+            found, again = (_analytical(output, points[place]) for _ in range(2))
+            if not np.allclose(found, again, 0.0, nondet_tol, equal_nan=True):
+                return (
+                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                    f"gives different values. The tolerance for nondeterminism was {nondet_tol}."
+                )
+        expected = numerical if found.dtype.kind == "c" else np.real(numerical)
+        if not np.allclose(found, expected, rtol, atol):
+            hint = "The input should be float64 for differences." if size < 8 else ""
+            return (
+                f"{mode} mismatch for output {number} with respect to input {place},\nnumerical:{expected}\n"
+                f"analytical:{found}\n{hint}"
+            )
+    return ""
 
 
 def gradgradcheck(
@@ -220,9 +235,7 @@ def _forward(func: Callable[..., Any], points: Sequence[Any], place: int, number
             given[place] = forward_ad.make_dual(point, Tensor(direction))
             primal, tangent = forward_ad.unpack_dual(_outputs(func, given)[number])
             moved = np.zeros(primal.shape, primal._node.dtype) if tangent is None else tangent.asnumpy()
-        rows.append(
-            np.stack([np.real(moved), np.imag(moved)], -1).ravel() if moved.dtype.kind == "c" else moved.ravel()
-        )
+        rows.append(_real_parts(moved))
     return np.array(rows)
 
 
@@ -241,7 +254,12 @@ def _numerical(func: Callable[..., Any], points: Sequence[Any], place: int, numb
                 given[place] = leaf_tensor(Tensor(moved))
                 ends.append(_outputs(func, given)[number].detach().asnumpy().ravel())
             slope = (ends[0] - ends[1]) / (2 * eps)
-            parts = np.stack([slope.real, slope.imag], -1).ravel() if slope.dtype.kind == "c" else slope
-            total = total + unit * parts
+            total = total + unit * _real_parts(slope)
         rows.append(total)
     return np.array(rows)
+
+
+def _real_parts(numbers: np.ndarray) -> np.ndarray:
+    """Real numbers in a row; of complex ones, real and imaginary parts in turns."""
+    parts = [np.real(numbers), np.imag(numbers)] if numbers.dtype.kind == "c" else [numbers]
+    return np.stack(parts, -1).ravel()

@@ -82,13 +82,14 @@ def _slope_alone(tangent: Node, readers: dict[Node, list[Node]]) -> Node | None:
     if len(readers[tangent]) != 2:
         return None
     less, more = sorted(readers[tangent], key=lambda node: node.primitive is ADD)
-    if less.primitive is not SUBTRACT or more.primitive is not ADD or readers[less] != readers[more]:
+    if less.primitive is not SUBTRACT or more.primitive is not ADD or less.inputs[1] is not tangent:
         return None
-    one, subtracted = less.inputs
-    (other,) = [source for source in more.inputs if source is not tangent] or [tangent]
-    (product,) = readers[less] if len(readers[less]) == 1 else [tangent]
-    found = subtracted is tangent and literal_of(one) == literal_of(other) == 1 and product.primitive is MULTIPLY
-    return product if found else None
+    (other,) = [source for source in more.inputs if source is not tangent]
+    if literal_of(less.inputs[0]) != 1 or literal_of(other) != 1:
+        return None
+    product = readers[less][0] if readers[less] else tangent
+    alone = readers[less] == readers[more] == [product]
+    return product if alone and product.primitive is MULTIPLY else None
 
 
 def _square_of_secant(x: Node) -> Node:

@@ -259,9 +259,8 @@ def vjp(
                 if place is not None:
                     calls = Calls(order, lambda a, b: _sum(a, b, masks)) if calls is None else calls
                     found = calls.cotangents(node, place, g)
-                    for source, one in zip(node.inputs[1:], found or (), strict=False):
-                        if one is not None and source in active:
-                            total.add(source, one)
+                    if found is not None:
+                        _add_of_rule(node, found, active, total)
                     continue
             if g is None:
                 continue
@@ -290,6 +289,13 @@ def pullback(function: Callable[..., Node], operands: Sequence[Node], g: Node) -
     return vjp([function(*fresh)], [g], fresh)
 
 
+def _add_of_rule(node: Node, results: Sequence[Node | None], active: set[Node], total: _Cotangents) -> None:
+    """Add the cotangents that a user's rule gives to those of what its node was given."""
+    for source, result in zip(node.inputs[1:], results, strict=True):
+        if result is not None and source in active:
+            total.add(source, result)
+
+
 def _send_back(node: Node, g: Node, active: set[Node], last: Set[Node], total: _Cotangents) -> None:
     """Add a node's cotangent, sent back, to those of its operands; from operands in `last` it goes no further."""
     masks = total.masks
@@ -299,9 +305,7 @@ def _send_back(node: Node, g: Node, active: set[Node], last: Set[Node], total: _
             results = rule.cotangents_of(g, node, [source in active for source in node.inputs[1:]])
         else:
             results = rule.cotangents(g, node)
-        for source, result in zip(node.inputs[1:], results, strict=True):
-            if result is not None and source in active:
-                total.add(source, result)
+        _add_of_rule(node, results, active, total)
         return
     row = node.primitive.derivative
     if isinstance(row, Partials):

@@ -12,8 +12,6 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from ..record.tensor import Tensor
 from ..tensors.data import tensor
 from ..transforms.grad import grad
@@ -102,25 +100,20 @@ def full_like(input: Any, fill_value: Any, *, dtype: Any = None, requires_grad: 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones on the diagonal."""
-    return _leaf(np.eye(n, m), np.float32 if dtype is None else dtype, requires_grad)
+    return _leaf(mint.eye(n, m), dtype, requires_grad)
 
 
 def arange(*bounds: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Numbers at equal steps: `arange(end)`, `arange(start, end)`, `arange(start, end, step)`."""
-    usual = np.float32 if any(isinstance(bound, float) for bound in bounds) else np.int64
-    return _leaf(np.arange(*bounds), usual if dtype is None else dtype, requires_grad)
+    return _leaf(mint.arange(*bounds), dtype, requires_grad)
 
 
 def linspace(start: float, end: float, steps: int, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Numbers from one to another, both included."""
-    return _leaf(np.linspace(start, end, steps), np.float32 if dtype is None else dtype, requires_grad)
+    return _leaf(mint.linspace(start, end, steps), dtype, requires_grad)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "autograd":
-        return import_module(f"{_PACKAGE}.autograd")
-    if name == "Tensor":
-        return Tensor
     for module in (f"{_PACKAGE}.autograd", f"{_PACKAGE}.mint", f"{_PACKAGE}"):
         found = getattr(import_module(module), name, None)
         if found is not None:

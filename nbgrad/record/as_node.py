@@ -125,7 +125,7 @@ def _alike(array: np.ndarray, trace: Trace, made: Callable[[np.ndarray], Node]) 
 
 
 def _may_be_still(array: np.ndarray, node: Node) -> bool:
-    """Whether the first and the last number are those of a constant."""
+    """Whether the first, the middle and the last number are those of a constant."""
     return array.size == 0 or all(
         array.item(place) == node.value.item(place) for place in (0, array.size // 2, array.size - 1)
     )

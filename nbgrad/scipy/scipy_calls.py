@@ -155,20 +155,17 @@ def replacement_in_scipy(value: Any, in_python: Callable[[Any], Any]) -> Any:
 
     `in_python` gives the form of an object whose methods are SciPy's Python code with nbgrad's NumPy.
     """
-    if isinstance(value, BuiltinFunctionType):
-        return _as_ours(value)
+    found = _as_ours(value)
+    if found is not value:
+        return found
     for module in {**FUNCTIONS, **CLASSES}:
         if module not in sys.modules or not _is_ready(module):
             continue
         known = _functions_of(module).get(id(value))
         if known is not None and known[0] is value:
             return known[1]
-        classes = _classes_of(module)
-        if isinstance(value, type):
-            if value in classes:
-                return _class(value, classes[value])
-        elif type(value) in classes:
-            return standing_for(_of(classes[type(value)]), value)
+        if isinstance(value, type) and value in _classes_of(module):
+            return _class(value, _classes_of(module)[value])
     if "scipy.stats" in sys.modules and _is_ready("scipy.stats"):
         from .distributions import replacement_of_distribution
 

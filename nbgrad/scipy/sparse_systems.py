@@ -109,10 +109,8 @@ _ADJOINT = {"N": "H", "H": "N", "T": "C", "C": "T"}
 
 def _solution(values: Node, b: Node, pattern: Pattern | KnownFactors, trans: str) -> Node:
     """The solution X of op(A) X = B, for values (1, nnz) and b (1, n, k); op is nothing, T, or H."""
-    if trans == "C":  # the conjugate matrix: that of conjugate values
-        if isinstance(pattern, KnownFactors):
-            return conjugate(_solution(values, conjugate(b), pattern, "N"))
-        return _solution(conjugate(values), b, pattern, "N")
+    if trans == "C":  # the conjugate matrix, whose solutions are conjugates of the matrix's own
+        return conjugate(_solution(values, conjugate(b), pattern, "N"))
     found = host(SPARSE_SOLVE, (values, b), pattern, trans)
     return with_rule(found, _formula, values, b, static=(pattern, trans))
 
@@ -142,9 +140,8 @@ class KnownFactors:
     """A factorisation that SciPy has made, in place of a pattern: it has no entries to differentiate by."""
 
     def __init__(self, factors: Any) -> None:
-        self.factors, self.n = factors, factors.shape[0]
-        self.indices = self.columns = np.empty(0, np.int64)
-        self.dtype = factors.solve(np.zeros(self.n, "float32")).dtype
+        self.factors = factors
+        self.dtype = factors.solve(np.zeros(factors.shape[0], "float32")).dtype
 
     def factorised(self, values: np.ndarray) -> KnownFactors:
         """Itself, whatever the values."""

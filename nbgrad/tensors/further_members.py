@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
+from ..graph.shapes import broadcasts
 from ..record.tensor import Tensor, part_of_tensor
 
 
@@ -219,10 +220,10 @@ class FurtherMembers(Tensor):
             If the shape does not broadcast to this one.
         """
         wanted = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
-        more = self.ndim - len(wanted)
-        if more < 0 or any(n not in (1, m) for n, m in zip(wanted, self.shape[max(more, 0) :], strict=True)):
+        if not broadcasts(wanted, self.shape):
             message = f"An array of shape {self.shape} cannot be summed to {wanted}, which does not broadcast to it."
             raise ShapeError(message)
+        more = self.ndim - len(wanted)
         repeated = [k + more for k, n in enumerate(wanted) if n == 1 != self.shape[k + more]]
         return self.sum(axis=(*range(more), *repeated), keepdims=True).reshape(wanted)
 

@@ -73,9 +73,10 @@ class _Rule(SharedRule):
         residual_nodes = iter(node.inputs[1 + self.argument_count :])
         leaves = [Tensor._of(next(residual_nodes)) if leaf is _NODE else leaf for leaf in self.residual_leaves]
         residuals = optree.tree_unflatten(self.residual_tree, leaves)
-        sent: list[Any] = []
-        for k, kind in enumerate(self.outputs):
-            sent.append(None if kind is None else Tensor._of(given[k] if k in given else zeros(*kind)))
+        sent = [
+            None if kind is None else Tensor._of(given[k] if k in given else zeros(*kind))
+            for k, kind in enumerate(self.outputs)
+        ]
         found = self.backward(residuals, optree.tree_unflatten(self.output_tree, sent))
         results = self._checked(found, node.inputs[1 : 1 + self.argument_count])
         return [*results, *[None] * (len(node.inputs) - 1 - self.argument_count)]

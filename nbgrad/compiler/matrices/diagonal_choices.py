@@ -26,12 +26,11 @@ def with_diagonals(outputs: list[Node]) -> list[Node]:
 
 
 def _with_choice(node: Node) -> Node | None:
-    """Matrices of zeros with one diagonal, as `unslice` makes them of longer rows, by a choice at each element: loops
-    may do that between others, and longer rows take memory and a copy."""
+    """A choice at each element in place of matrices that `unslice` has made; None for other nodes."""
     cut = node.inputs[0]
     rows = cut.inputs[0]
     padded = rows.inputs[0] if rows.primitive is RESHAPE else rows
-    if padded.primitive is not PAD or node.ndim < 2 or cut.ndim != node.ndim - 1 or padded.ndim != node.ndim:
+    if padded.primitive is not PAD or node.ndim < 2 or not cut.ndim + 1 == padded.ndim == node.ndim:
         return None
     given, widths = padded.inputs[0], padded.params[0]
     *batch, height, width = node.shape
