@@ -94,6 +94,7 @@ TABLES = {
     "nbgrad.train": "names of Model and its callbacks",
     "nbgrad.device.exchange": "libraries of arrays",
     "nbgrad.scipy.scipy_calls": "SciPy's functions",
+    "nbgrad.transforms.lent_arrays": "libraries of arrays",
 }
 """Modules that import by a name from a table, at its first use, and the names in the table."""
 CUDA = ("cuda", "cupy", "numba.cuda", "numba_cuda")

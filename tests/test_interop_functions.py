@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import nbgrad as nb
+from nbgrad.errors import DtypeError
 
 pytestmark = pytest.mark.unoptimized(but=16)
 
@@ -72,6 +74,66 @@ def test_functions_of_others():
     ]
     for function, x, w, rtol in functions:
         check_beside(function, lambda x, w: np.sin(x) * w * x, x, w, rtol)
+
+
+def test_whole_jacobians_of_functions_of_others():
+    torch = pytest.importorskip("torch")
+    jax = pytest.importorskip("jax")
+    own = lambda x: np.sin(x) * x  # noqa: E731
+    energy = lambda f: lambda x: np.sum(f(x) ** 2)  # noqa: E731
+    transforms = [
+        nb.jacrev,
+        nb.jacfwd,
+        nb.vmap,
+        lambda f: nb.jit(nb.hessian(energy(f))),
+        lambda f: lambda x: nb.jvp(nb.grad(energy(f)), (x,), (x,))[1],
+        lambda f: nb.jacfwd(nb.jacrev(nb.jacfwd(f))),
+    ]
+    for function, rtol in (
+        (nb.interop.from_torch(lambda x: torch.sin(x) * x), 1e-12),
+        (nb.interop.from_jax(lambda x: jax.numpy.sin(x) * x), 2e-5),
+    ):
+        for transform in transforms:
+            np.testing.assert_allclose(transform(function)(X), transform(own)(X), rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_containers_indices_and_several_results_of_functions_of_others(library):
+    module = pytest.importorskip(library)
+    m = module if library == "torch" else module.numpy
+    make = getattr(nb.interop, f"from_{library}")
+    taken = make(lambda p, i, power=1: (p["x"][i] ** power, {"sum": m.sum(p["x"] * p["w"]), "next": i + 1}))
+    x = X.astype("f")
+    first, rest = taken({"x": x, "w": x}, np.array([0, 2]), power=2)
+    np.testing.assert_allclose(first, [0.25, 4.0])
+    np.testing.assert_array_equal(rest["next"], [1, 3])
+
+    def loss(p):
+        first, rest = taken(p, np.array([0, 2]), power=2)
+        return np.sum(first) + 3 * rest["sum"]
+
+    found = nb.grad(loss)({"x": x, "w": 2 * x})
+    np.testing.assert_allclose(found["x"], 6 * x + 2 * x * [1, 0, 1], rtol=1e-6)
+    np.testing.assert_allclose(found["w"], 3 * x, rtol=1e-6)
+    again = pickle.loads(pickle.dumps(make(np.square)))
+    assert repr(again) == repr(make(np.square))
+    with pytest.raises(DtypeError, match="returned a NoneType"):
+        make(lambda x: None)(x)
+    assert isinstance(make(lambda x: 2 * x)(nb.Tensor(x)), nb.Tensor)
+    assert nb.grad(lambda x: np.sum(make(lambda x: 2 * x)(x)))(x[:0]).shape == (0,)
+
+
+def test_modules_that_change_when_they_are_called():
+    """Shapes are found without a call, which would change the running means of a batch norm."""
+    torch = pytest.importorskip("torch")
+    norm = torch.nn.BatchNorm1d(3)
+    function = nb.interop.from_torch(norm)
+    rows = np.arange(12.0, dtype="f").reshape(4, 3)
+    twin = torch.nn.BatchNorm1d(3)
+    np.testing.assert_allclose(function(rows), twin(torch.from_numpy(rows)).detach(), rtol=1e-6)
+    np.testing.assert_allclose(norm.running_mean, twin.running_mean)
+    branches = nb.interop.from_torch(lambda x: x * x if x.sum() > 0 else -x)
+    np.testing.assert_allclose(nb.grad(lambda x: np.sum(branches(x)))(np.array([1.0, -3.0])), [-1.0, -1.0])
 
 
 def check_beside(function, own, x, w, rtol):

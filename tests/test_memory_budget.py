@@ -485,6 +485,7 @@ def test_threads_share_a_file_one_at_a_time(tmp_path):
         np.testing.assert_allclose(found[k], value, rtol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # JAX warns at a fork, once imported
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_forked_children_have_files_of_their_own(tmp_path):
     step = filed(at_the_end(500), tmp_path)

@@ -31,7 +31,8 @@ from ..graph.trace import recording
 from ..process.once import computed_once
 from ..record.foreign_arrays import a_full_name, full_name
 from ..record.tensor import Tensor
-from ..transforms.arguments import flatten, kind_of, node_of
+from ..transforms.arguments import flatten, node_of
+from ..transforms.lent_arrays import kind_of
 from .pullbacks import pullback
 
 _KINDS = "biuf"

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import ArgumentError, BroadcastError, DtypeError
 from ..record.foreign_arrays import a_full_name
 from ..record.tensor import Tensor
-from ..transforms.arguments import kind_of
+from ..transforms.lent_arrays import kind_of
 from .kernel_text import function_of
 
 Core = tuple[str, ...]

@@ -13,8 +13,9 @@ import numpy as np
 import optree
 
 from ..record.tensor import Tensor
-from ..transforms.arguments import flatten, has_floats, kind_of, name_of, node_of
+from ..transforms.arguments import flatten, has_floats, name_of, node_of
 from ..transforms.jacobians import jvp, vjp
+from ..transforms.lent_arrays import kind_of
 
 
 def _joined(parts: list[Any]) -> Any:

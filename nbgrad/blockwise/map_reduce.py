@@ -29,8 +29,9 @@ from ..process.progress import bar
 from ..record.container_leaves import map_leaves
 from ..record.foreign_arrays import described
 from ..record.tensor import Tensor
-from ..transforms.arguments import flatten, kind_of, name_of, node_of
+from ..transforms.arguments import flatten, name_of, node_of
 from ..transforms.host_code import HostCode
+from ..transforms.lent_arrays import kind_of
 from .block_functions import Cotangents, Tangents, Vector
 from .row_blocks import Blocks
 

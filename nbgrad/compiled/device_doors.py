@@ -16,7 +16,8 @@ from ..graph.trace import current_trace
 from ..record.foreign_arrays import on_cuda
 from ..record.tensor import Tensor
 from ..runtime.cpu_program import MISSED
-from ..transforms.arguments import Lent, flatten
+from ..transforms.arguments import flatten
+from ..transforms.lent_arrays import Lent
 from .device_calls import is_sole
 from .signatures import is_constant
 from .specialization import Specialization

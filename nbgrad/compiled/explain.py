@@ -22,7 +22,8 @@ from ..graph.show import show as show_graph
 from ..runtime.cpu_plan import Plan
 from ..runtime.cpu_program import Program
 from ..runtime.group_times import group_times
-from ..transforms.arguments import lent, name_of
+from ..transforms.arguments import name_of
+from ..transforms.lent_arrays import lent, ndarrays
 from .explain_device import explain_device
 from .explain_kernels import cost, kernel_text, memory_text
 from .explanation import Explanation
@@ -145,7 +146,7 @@ def _of_text(text: str) -> Explanation:
 def _flat(args: tuple[Any, ...]) -> tuple[list[Any], Any]:
     """The leaves of a call's arguments, and their structure."""
     given, treespec = flatten_in_order((args, {}))
-    return [lent(leaf) for leaf in given], treespec
+    return [lent(leaf) for leaf in ndarrays(given)], treespec
 
 
 def _names(fn: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:

@@ -19,6 +19,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+import optree
 
 from .. import config
 from ..errors import ArgumentError, DtypeError, TracedValueError
@@ -26,12 +27,14 @@ from ..graph.trace import current_trace
 from ..process.locks import ForkSafeLock
 from ..process.modes import KEEPS, entered, leaves_made, mode
 from ..process.named_objects import NamedObject
+from ..record.foreign_arrays import host_library
 from ..record.tensor import Tensor, node_slot
 from ..runtime.budget import Budget, budget_of
 from ..runtime.cpu_program import MISSED, Program
 from ..tensors.parameter import Parameter
 from ..transforms.argument_positions import check_function
-from ..transforms.arguments import flatten, lent, name_of, results_as
+from ..transforms.arguments import flatten, name_of
+from ..transforms.lent_arrays import by_ndarrays, lent, ndarrays, results_as
 from .doors import Door, door, make_entry
 from .frozen_arrays import FrozenArrays
 from .out_arguments import check_donate, check_donated, donated_leaves
@@ -142,6 +145,9 @@ class Jitted(NamedObject):
         if leaves_made and out is None and self._remembers((args, kwargs)):
             return self.fn(*args, **kwargs)
         given, treespec = flatten_in_order((args, kwargs))
+        if any(map(host_library, given)):
+            result = by_ndarrays(functools.partial(self._again, out=out), treespec, given)
+            return result if out is None else out
         leaves = [lent(leaf) for leaf in given]
         # None where the leaves are the arguments.
         nested = None if len(given) == len(args) and all(map(operator.is_, given, args)) else treespec
@@ -179,6 +185,13 @@ class Jitted(NamedObject):
             self._open(one, given, nested, rolls)
             # Python has just gone this way with these inputs. Compiled code may round otherwise and decide otherwise.
             return one.run(inputs, out, guarded=False)
+
+    def _again(self, *args: Any, out: Any, **kwargs: Any) -> Any:
+        """A call whose arrays on the CPU that were lent are ndarrays now."""
+        if out is None:
+            return Jitted.__call__(self, *args, **kwargs)
+        given, treespec = flatten(out)
+        return self._find(args, kwargs, optree.tree_unflatten(treespec, ndarrays(given)))
 
     def _recorded(self) -> Callable[..., Any]:
         """The function that is recorded."""

@@ -21,7 +21,8 @@ from ..graph.loops.loop_body import ITEM, LOOP
 from ..graph.loops.loop_rows import LAST, Run
 from ..graph.loops.noted import Notes, noting
 from ..runtime.cpu_program import missed
-from ..transforms.arguments import lent, name_of
+from ..transforms.arguments import name_of
+from ..transforms.lent_arrays import lent, ndarrays
 from .jit import Jitted
 from .loop_report import file_name
 from .page_style import shortened
@@ -132,7 +133,7 @@ def find_nan(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> NotFinite | N
     """
     plain = fn.fn if isinstance(fn, Jitted) else fn
     given, treespec = flatten_in_order((args, kwargs))
-    leaves = [lent(leaf) for leaf in given]
+    leaves = [lent(leaf) for leaf in ndarrays(given)]
     with noting(sys._getframe()) as notes:  # pyright: ignore[reportPrivateUsage]
         one = specialize(plain, leaves, treespec, (), missed)
     arrays = one.arrays(signature(leaves, treespec)[1])

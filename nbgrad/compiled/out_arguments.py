@@ -17,7 +17,8 @@ import numpy as np
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import Node, plain_dtype
 from ..runtime.memory_order import Strides
-from ..transforms.arguments import flatten, kind_of
+from ..transforms.arguments import flatten
+from ..transforms.lent_arrays import kind_of
 
 RESULT = object()
 """Stands for results among the leaves of the function's return value."""

@@ -21,7 +21,8 @@ from ..graph.trace import current_trace
 from ..process.locks import ForkSafeLock
 from ..runtime import evaluate
 from ..runtime.cpu_program import Program
-from ..transforms.arguments import lent, name_of
+from ..transforms.arguments import name_of
+from ..transforms.lent_arrays import lent, ndarrays
 from . import jit as jit_module
 from .explain_kernels import cost
 from .jit import Jitted
@@ -215,7 +216,7 @@ def _timed_program(found: Callable[..., Any], program_of: Callable[[], Any], is_
 def _program(function: Jitted, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The program of a call; None if compilation is switched off."""
     given, treespec = flatten_in_order((args, kwargs))
-    key = signature([lent(leaf) for leaf in given], treespec)[0]
+    key = signature([lent(leaf) for leaf in ndarrays(given)], treespec)[0]
     listed = function.known_for((key, config.roll()))
     return listed[0].program if listed else None
 

@@ -23,7 +23,7 @@ from ..record.numbers import supported
 from ..record.tensor import Tensor
 from ..runtime.memory_order import order_in_memory
 from ..tensors.parameter import Parameter
-from ..transforms.arguments import Lent
+from ..transforms.lent_arrays import Lent
 
 
 def dynamic_kind(leaf: Any) -> str | None:

@@ -27,7 +27,8 @@ from ..record.written_arguments import check_store, store
 from ..runtime.cpu_program import MISSED
 from ..runtime.evaluate import at_home, computed, ready, uploaded
 from ..runtime.native_tensors import Entry
-from ..transforms.arguments import Lent, as_kind, results_as
+from ..transforms.arguments import as_kind
+from ..transforms.lent_arrays import Lent, results_as
 from .device_calls import DeviceMemory
 from .out_arguments import HOST_MEMORY, RESULT, OutArrays, check_out, copy_constants
 from .signatures import order_of

@@ -31,7 +31,8 @@ from ..runtime.cpu_program import Output, Program, missed
 from ..runtime.evaluate import computed, finish_pending, make_program, refuse
 from ..runtime.front import Orders
 from ..runtime.memory_order import order_in_memory, strides_of
-from ..transforms.arguments import flatten, kind_of, name_of, node_of
+from ..transforms.arguments import flatten, name_of, node_of
+from ..transforms.lent_arrays import kind_of
 from ..transforms.rolled import conditions_of, joint_checks, joint_guards, roll_up
 from .device_calls import device_of_graph
 from .out_arguments import RESULT, donated_leaves

@@ -14,7 +14,8 @@ from ..graph.builders import concatenate, reshape, slice_axes
 from ..graph.ir import Node
 from ..record.tensor import Tensor
 from ..transforms.argument_positions import check_function
-from ..transforms.arguments import Results, kind_as, name_of, results_as
+from ..transforms.arguments import Results, kind_as, name_of
+from ..transforms.lent_arrays import results_as
 from .recorded_turn import Arrays
 from .scan import integer
 

@@ -20,7 +20,8 @@ from ..record.journal import Journal, undone_writes
 from ..runtime.evaluate import concrete
 from ..runtime.memory_order import copied, like_array, same_order
 from ..transforms.argument_positions import check_function
-from ..transforms.arguments import Results, kind_as, name_of, results_as
+from ..transforms.arguments import Results, kind_as, name_of
+from ..transforms.lent_arrays import results_as
 from .recorded_turn import Arrays
 
 

@@ -23,7 +23,8 @@ from ..record.journal import undone_writes
 from ..record.tensor import Tensor
 from ..runtime.evaluate import require
 from ..runtime.memory_order import like_array
-from ..transforms.arguments import Results, flatten, kind_as, kind_of, name_of, node_of, results_as
+from ..transforms.arguments import Results, flatten, kind_as, name_of, node_of
+from ..transforms.lent_arrays import kind_of, lent, results_as
 from .turn_bounds import End, check_end
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
@@ -48,6 +49,7 @@ class Arrays:
             If it holds anything else. None holds nothing.
         """
         leaves, tree = flatten(value)
+        leaves = [lent(leaf) for leaf in leaves]
         nodes: list[Node] = []
         for leaf in leaves:
             if leaf is not None and kind_of(leaf) == "other":

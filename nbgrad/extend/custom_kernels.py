@@ -24,7 +24,8 @@ from ..record.as_node import as_node, lists_hold
 from ..record.foreign_arrays import a_full_name, full_name
 from ..record.numbers import supported
 from ..record.tensor import Tensor
-from ..transforms.arguments import kind_of, name_of
+from ..transforms.arguments import name_of
+from ..transforms.lent_arrays import kind_of
 
 Launcher = Callable[..., Any]
 

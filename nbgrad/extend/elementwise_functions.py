@@ -20,7 +20,8 @@ from ..process.named_objects import NamedObject
 from ..record.as_node import as_node
 from ..record.foreign_arrays import a_full_name
 from ..record.tensor import Tensor
-from ..transforms.arguments import flatten, kind_of
+from ..transforms.arguments import flatten
+from ..transforms.lent_arrays import kind_of
 from .if_conversion import record
 from .scalar_code import python_function, scalar_code
 

@@ -1,7 +1,7 @@
 """Calls from JAX's programs on the CPU: a handler of XLA's foreign functions that runs a function on the buffers.
 
 In: functions of NumPy arrays, by number, and XLA's call frame: addresses of arguments and of results. Out: the results,
-written where XLA wants them. Called by jax_functions.py. `jax.pure_callback` makes arrays of JAX's of the buffers and
+written where XLA wants them. Called by jax_operations.py. `jax.pure_callback` makes arrays of JAX's of the buffers and
 back, which takes 150 microseconds; here NumPy arrays are views of the buffers, and a call takes 20.
 
 The structures are those of the public header `xla/ffi/api/c_api.h`, version 0.x, whose fields keep their places.

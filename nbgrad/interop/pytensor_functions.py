@@ -16,8 +16,8 @@ from ..compiled.jit import jit
 from ..errors import ArgumentError, DtypeError
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
+from .derivative_rules import pullback
 from .result_types import ResultType, result_types
-from .reverse_rules import pullback
 
 TRIED = (12, 15)
 """Extents for axes whose length PyTensor does not know. What both have in common does not depend on the length."""

@@ -1,7 +1,8 @@
 """The shapes and dtypes of a function's results, without computing any.
 
 In: a function of arrays, and the shapes and dtypes of its arguments. Out: those of its results. Called by
-pytensor_functions.py, jax_functions.py and torch_operators.py, whose graphs have types before they have values.
+pytensor_functions.py, jax_operations.py,
+foreign_derivatives.py and torch_operators.py, whose graphs have types before they have values.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from ..record.tensor import Tensor
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
 from ..transforms.vmap import vmap
-from .reverse_rules import pullback
+from .derivative_rules import floats_of, pullback, pushforward
 from .torch_operators import Operated
 
 
@@ -34,7 +34,7 @@ def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
     Returns
     -------
     callable
-        Takes tensors in place of arrays, by position; gives tensors. Differentiable to any order, in reverse mode, and
+        Takes tensors in place of arrays, by position; gives tensors. Differentiable to any order, in both modes, and
         mapped by `torch.func.vmap`.
 
     Raises
@@ -54,6 +54,7 @@ def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
     """
     check_function(fn, "torch_function")
     import torch  # pyright: ignore[reportMissingImports]
+    from torch.utils._python_dispatch import is_in_torch_dispatch_mode  # pyright: ignore[reportMissingImports]
 
     compiled = jit(fn)
     name = name_of(fn)
@@ -63,19 +64,24 @@ def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
 
         @staticmethod
         def forward(*args: Any) -> Any:
-            return run(*args)
+            # A mode records operators, such as for torch.func.linearize and torch.export: it must meet one.
+            traced = is_in_torch_dispatch_mode() and all(isinstance(one, torch.Tensor) for one in args)
+            return operated(*args) if traced else run(*args)
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            ctx.save_for_backward(*[value for value in inputs if isinstance(value, torch.Tensor)])
+            tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+            ctx.save_for_backward(*tensors)
+            ctx.save_for_forward(*tensors)
             ctx.others = [None if isinstance(value, torch.Tensor) else (value,) for value in inputs]
             outputs = output if isinstance(output, tuple) else (output,)
             ctx.mark_non_differentiable(*[one for one in outputs if not _is_differentiable(one)])
+            ctx.floats = [_is_differentiable(one) for one in outputs]
+            ctx.is_tuple = isinstance(output, tuple)
 
         @staticmethod
         def backward(ctx: Any, *cotangents: Any) -> Any:
-            tensors = iter(ctx.saved_tensors)
-            args = [next(tensors) if other is None else other[0] for other in ctx.others]
+            args = _inputs(ctx)
             wanted = tuple([k for k, needed in enumerate(ctx.needs_input_grad) if needed])
             rule = rule_of(len(args), wanted)
             found = rule(*args, *[one.contiguous() for one in cotangents])
@@ -83,6 +89,14 @@ def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
             for position, gradient in zip(wanted, found, strict=True):
                 grads[position] = gradient
             return tuple(grads)
+
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            args = _inputs(ctx)
+            wanted = tuple([k for k, tangent in enumerate(tangents) if tangent is not None])
+            found = iter(forward_rule_of(len(args), wanted)(*args, *[tangents[k] for k in wanted]))
+            moved = tuple([next(found) if one else None for one in ctx.floats])
+            return moved if ctx.is_tuple else moved[0]
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
@@ -95,8 +109,16 @@ def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
         return torch_function(pullback(fn, count, wanted))
 
     @functools.cache
+    def forward_rule_of(count: int, wanted: tuple[int, ...]) -> Any:
+        return torch_function(pushforward(floats_of(fn), count, wanted))
+
+    @functools.cache
     def mapped(in_dims: Any) -> Callable[..., Any]:
         return torch_function(vmap(fn, in_axes=in_dims))
+
+    def _inputs(ctx: Any) -> list[Any]:
+        tensors = iter(ctx.saved_tensors)
+        return [next(tensors) if other is None else other[0] for other in ctx.others]
 
     def _is_differentiable(value: Any) -> bool:
         return value.is_floating_point() or value.is_complex()

@@ -19,7 +19,7 @@ from ..record.as_node import as_node
 from ..record.foreign_arrays import described
 from ..record.tensor import Tensor
 from ..runtime.evaluate import computed
-from ..transforms.arguments import kind_of
+from ..transforms.lent_arrays import kind_of
 from .communicators import Group
 from .message_nodes import sent
 from .messages import Message

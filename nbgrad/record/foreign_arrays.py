@@ -8,9 +8,10 @@ for their messages. Nothing is imported here: a library whose array was given is
 The rules. Where an array is expected, the values of a foreign one are taken, by position: labels, names and indexes
 take no part, and the result is a Tensor. That holds for `series * tensor` too: the Tensor computes it. xarray's objects
 are different because they can hold a Tensor, labels and all, so they compute `array * tensor` and `tensor * array`
-themselves. The arguments of a transform must be ndarrays, Tensors or numbers, because the derivative would have to be
-one of these: the error names the attribute that is. Objects with a meaning that their values do not have are refused:
-masks, units, matrices whose `*` is a product of matrices, objects, dates, records.
+themselves. The arguments of a transform must be ndarrays, Tensors, numbers, or arrays of a library that can be given
+results (nbgrad/transforms/lent_arrays.py), because the derivative has the kind of its argument: for others the error
+names the attribute that is. Objects with a meaning that their values do not have are refused: masks, units, matrices
+whose `*` is a product of matrices, objects, dates, records.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ _XARRAY = ("DataArray", "Variable", "Dataset", "DataTree")
 _ADVICE = {
     "pandas": "its values, x.to_numpy(), and put labels on the result afterwards",
     "xarray": "its values, x.values, and put labels on the result afterwards",
-    "torch": "nb.from_dlpack(x.detach()), which shares its memory",
-    "jax": "nb.from_dlpack(x), which shares its memory",
-    "jaxlib": "nb.from_dlpack(x), which shares its memory",
+    "torch": "x.detach().cpu()",
+    "jax": "x itself to nb.interop.jax_function(f), which JAX's transformations know",
+    "jaxlib": "np.asarray(x)",
     "polars": "its values, x.to_numpy()",
 }
 """By library: the object to pass instead of its arrays."""
@@ -88,13 +89,24 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     if not hasattr(x, "__dlpack__"):
         message = f"from_dlpack takes an array with a __dlpack__ method, but got {full_name(x)}. Try nb.Tensor(x)."
         raise DtypeError(message)
-    try:
-        # The arrays that NumPy 2.0 takes cannot be written to.
-        array = x.view() if type(x) is np.ndarray and not VERSIONED else np.from_dlpack(x)
-    except (BufferError, RuntimeError) as error:
-        message = f"from_dlpack cannot share the memory of this {full_name(x)}: {str(error).rstrip('.')}."
-        raise ArgumentError(message) from error
+    # The arrays that NumPy 2.0 takes cannot be written to.
+    array = x.view() if type(x) is np.ndarray and not VERSIONED else memory_of(x)
     return _on(Tensor.from_numpy(array.copy() if copy else array), device, copy)
+
+
+def memory_of(x: Any) -> np.ndarray:
+    """An ndarray over the memory of another library's array on the CPU.
+
+    Raises
+    ------
+    ArgumentError
+        If it cannot be shared.
+    """
+    try:
+        return np.from_dlpack(x)
+    except (BufferError, RuntimeError) as error:
+        message = f"The memory of this {full_name(x)} cannot be shared: {str(error).rstrip('.')}."
+        raise ArgumentError(message) from error
 
 
 def _on(tensor: Any, device: Any, copy: bool | None) -> Any:
@@ -112,7 +124,17 @@ def _on(tensor: Any, device: Any, copy: bool | None) -> Any:
     return tensor.to(device)
 
 
-# ----- Arrays of other libraries on CUDA devices -----
+# ----- Arrays of other libraries that transforms take -----
+
+HOST_LIBRARIES = {"torch": ("torch", "from_numpy"), "jax": ("jax.numpy", "asarray")}
+"""By library: the module and the function that make its array on the CPU of an ndarray."""
+
+
+def host_library(value: Any) -> str | None:
+    """The library, one of `HOST_LIBRARIES`, whose array on the CPU a value is; None for anything else."""
+    library = type(value).__module__.partition(".")[0]
+    library = "jax" if library == "jaxlib" else library
+    return library if library in HOST_LIBRARIES and _dlpack_kind(value) == 1 else None
 
 
 def on_cuda(value: Any) -> bool:

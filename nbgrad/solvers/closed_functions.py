@@ -28,7 +28,8 @@ from ..record.tensor import Tensor
 from ..runtime.cpu_program import MISSED, Output
 from ..runtime.evaluate import make_program
 from ..runtime.memory_order import strides_of
-from ..transforms.arguments import flatten, kind_of, name_of
+from ..transforms.arguments import flatten, name_of
+from ..transforms.lent_arrays import kind_of
 
 FLOAT = np.dtype(np.float64)
 MOST_KEPT = 500

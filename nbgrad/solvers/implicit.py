@@ -27,7 +27,8 @@ from ..record.foreign_arrays import a_full_name
 from ..record.tensor import Tensor
 from ..runtime.evaluate import computed
 from ..transforms.argument_positions import check_function
-from ..transforms.arguments import kind_of, name_of
+from ..transforms.arguments import name_of
+from ..transforms.lent_arrays import kind_of
 from .closed_functions import FLOAT, ClosedFunction, as_float, jacobian_at, one_output, recorded
 from .host_solves import ConvergenceError, HostSolve, said, text_of
 from .linear_solves import METHODS, Iteration, solve_diagonal, solve_matrix, solve_operator

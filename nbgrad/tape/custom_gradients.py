@@ -21,7 +21,8 @@ from ..record.as_node import as_node, wrap
 from ..record.tensor import Tensor
 from ..remembered.leaves import detached
 from ..tensors.parameter import Parameter
-from ..transforms.arguments import flatten, kind_of, name_of, node_of
+from ..transforms.arguments import flatten, name_of, node_of
+from ..transforms.lent_arrays import kind_of
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:

@@ -17,28 +17,21 @@ import numpy as np
 import optree
 
 from ..errors import ArgumentError, DtypeError
-from ..graph.builders import placed, users_constant
+from ..graph.builders import placed
 from ..graph.ir import PRIMITIVES, Node, constant, on_host, zeros
 from ..graph.trace import current_trace, depends_on_recording
 from ..process.modes import KEEPS, TRACED, leaves_made, mode
 from ..record.as_node import as_node
 from ..record.call_order import all_waiting
 from ..record.container_leaves import fields_without_floats, flatten, map_leaves
-from ..record.foreign_arrays import (
-    a_full_name,
-    advice,
-    computes_itself,
-    conversion_of,
-    described_output,
-    device_node,
-    on_cuda,
-)
+from ..record.foreign_arrays import a_full_name, advice, computes_itself, conversion_of, described_output
 from ..record.numbers import supported
 from ..record.tensor import Tensor
 from ..record.written_arguments import Callers, store
 from ..record.zero_dimensional import as_array, is_array
 from ..runtime.budget import Budget, smallest
 from ..runtime.evaluate import compute, compute_derived
+from .lent_arrays import Lent, is_lent, kind_of, lent, results_as
 
 Leaves = list[Any]
 
@@ -84,48 +77,6 @@ def name_of(fn: Callable[..., Any]) -> str:
     return getattr(fn, "__name__", type(fn).__name__)
 
 
-def kind_of(value: Any) -> str:
-    """The kind of a leaf: "array", "tensor", "float" (a NumPy or Python scalar), "integer", "lent" (another
-    library's array on a CUDA device), or "other"."""
-    if isinstance(value, Tensor):
-        return "tensor"
-    if isinstance(value, np.ndarray):
-        return "array"
-    if isinstance(value, bool | int | np.integer | np.bool_):
-        return "integer"
-    if isinstance(value, complex | float | np.inexact):
-        return "float"
-    return "lent" if isinstance(value, Lent) or on_cuda(value) else "other"
-
-
-class Lent:
-    """Another library's array on a CUDA device, taken as it is: its node, and the `Giver` of results as such arrays."""
-
-    __slots__ = ("__weakref__", "giver", "node")
-
-    def __init__(self, value: Any, copy: bool) -> None:
-        from ..device.exchange import giver, taken
-        from ..device.memory.dlpack import copied
-
-        array = copied(taken(value)) if copy else taken(value)
-        self.giver = giver(value, array)
-        self.node = users_constant(array)
-        self.node.tensor = False  # it follows NumPy's rules of promotion, as ndarrays do
-
-
-def lent(value: Any, copy: bool = False) -> Any:
-    """A leaf of a call's arguments; an array that another library has lent, or a copy of it, as a `Lent`."""
-    return Lent(value, copy) if not isinstance(value, Tensor) and on_cuda(value) else value
-
-
-def results_as(leaves: Sequence[Any]) -> Any:
-    """The form of a transform's results for these arguments: True for Tensors, a `Giver`, or False for ndarrays."""
-    for leaf in leaves:
-        if isinstance(leaf, Tensor):
-            return True
-    return next((leaf.giver for leaf in leaves if isinstance(leaf, Lent)), False)
-
-
 def differentiable(value: Any) -> bool:
     """Whether an argument is an array of floating-point numbers, or a container of nothing else."""
     leaves = flatten(value)[0]
@@ -137,7 +88,7 @@ def _element_kind(leaf: Any) -> str | None:
     """The kind of an array's elements; None for other values."""
     if isinstance(leaf, Tensor | np.ndarray):
         return leaf.dtype.kind
-    return lent(leaf).node.dtype.kind if on_cuda(leaf) else None
+    return lent(leaf).node.dtype.kind if is_lent(leaf) else None
 
 
 def node_of(value: Any) -> Node:
@@ -149,9 +100,7 @@ def node_of(value: Any) -> Node:
     # A float argument is a run-time input whatever its value, unlike a number in the function's text.
     if type(value) is float or type(value) is complex:
         return constant(np.array(value), weak=True)
-    if isinstance(value, Lent):
-        return value.node
-    return device_node(value, copy=False) if on_cuda(value) else as_node(value)
+    return lent(value).node if is_lent(value) else as_node(value)
 
 
 def lift(value: Any, callers: Callers | None = None) -> Any:
@@ -163,7 +112,7 @@ def lift(value: Any, callers: Callers | None = None) -> Any:
             return callers.lend(node_of(item), item)
         if type(item) is Tensor:
             callers[item._node] = item, item
-        return Tensor._of(item.node) if isinstance(item, Lent) else item
+        return _given(item, item.node, callers) if isinstance(item, Lent) else item
 
     return leaf(value) if isinstance(value, np.ndarray | Tensor) else map_leaves(leaf, value)
 
@@ -205,8 +154,14 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: C
         fresh = _fresh(node)
         wanted.nodes.append(fresh)
         wanted.kinds.append(item.giver if kind == "lent" else kind)
-        lifted.append(callers.lend(fresh, item) if kind in ("array", "tensor") else Tensor._of(fresh))
+        lifted.append(callers.lend(fresh, item) if kind in ("array", "tensor") else _given(item, fresh, callers))
     return lifted[0] if treespec is LEAF else optree.tree_unflatten(treespec, lifted), wanted
+
+
+def _given(value: Any, node: Node, callers: Callers) -> Tensor:
+    """The Tensor of a number, or of another library's array, which gets the function's writes if it is on the CPU."""
+    array = value.array if isinstance(value, Lent) else None
+    return Tensor._of(node) if array is None else callers.lend(node, array)
 
 
 def _path(treespec: Any, position: int) -> str:
@@ -237,6 +192,8 @@ def _fresh(node: Node) -> Node:
 
 
 def _described(value: Any) -> str:
+    if isinstance(value, Lent):
+        return f"a {value.name} of dtype {value.node.dtype} and shape {value.node.shape}"
     if isinstance(value, np.ndarray | Tensor):
         return f"an array of dtype {value.dtype} and shape {value.shape}"
     return f"{type(value).__name__} {str(value)[:40]!r}" if isinstance(value, str) else f"{a_full_name(value)}"
@@ -301,7 +258,7 @@ def _taken(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any
             for leaf in flatten(value)[0]:
                 if isinstance(leaf, Tensor):
                     tensors = True
-                elif leaf.__class__ not in _PLAIN and (isinstance(leaf, Lent) or on_cuda(leaf)):
+                elif leaf.__class__ not in _PLAIN and is_lent(leaf):
                     foreign = True
     if not foreign:
         return args, kwargs, tensors

@@ -14,8 +14,9 @@ import numpy as np
 from ..errors import ArgumentError, GradientError
 from ..record.container_leaves import map_leaves
 from ..record.tensor import Tensor
-from .arguments import flatten, kind_of, name_of
+from .arguments import flatten, name_of
 from .jacobians import jvp, vjp
+from .lent_arrays import kind_of, ndarrays
 
 
 def check_grads(
@@ -76,7 +77,8 @@ def check_grads(
 
 
 def _concrete(value: Any) -> Any:
-    return map_leaves(lambda v: v.asnumpy() if isinstance(v, Tensor) else v, value)
+    """Arguments with ndarrays for the arrays in them."""
+    return map_leaves(lambda v: v.asnumpy() if isinstance(v, Tensor) else ndarrays([v])[0], value)
 
 
 def _check(

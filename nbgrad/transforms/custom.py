@@ -22,7 +22,8 @@ from ..process.modes import TRACED
 from ..process.named_objects import NamedObject
 from ..record.container_leaves import map_leaves
 from ..record.tensor import Tensor
-from .arguments import flatten, kind_of, lift, name_of, node_of
+from .arguments import flatten, lift, name_of, node_of
+from .lent_arrays import kind_of
 
 
 def stop_gradient(value: Any) -> Any:

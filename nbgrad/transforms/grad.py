@@ -34,7 +34,6 @@ from .arguments import (
     Wanted,
     differentiable,
     flatten,
-    kind_of,
     name_of,
     node_of,
     numeric_nodes,
@@ -42,6 +41,7 @@ from .arguments import (
     prepare,
     with_zeros,
 )
+from .lent_arrays import kind_of
 from .rolled import conditions_of, nodes_in, roll_up
 from .shared_terms import shared
 

@@ -34,8 +34,6 @@ from .arguments import (
     Results,
     flatten,
     kind_as,
-    kind_of,
-    lent,
     name_of,
     node_of,
     numeric_nodes,
@@ -44,6 +42,7 @@ from .arguments import (
     with_zeros,
 )
 from .grad import grad, mirror, split_aux, weight_nodes
+from .lent_arrays import kind_of, lent
 from .rolled import conditions_of, nodes_in, roll_up
 from .shared_terms import shared
 

@@ -24,7 +24,8 @@ from ..record.tensor import Tensor
 from ..record.written_arguments import Callers
 from ..runtime.memory_order import is_contiguous, strides_of
 from .argument_positions import check_function
-from .arguments import Results, flatten, kind_as, kind_of, lent, name_of, node_of, results_as
+from .arguments import Results, flatten, kind_as, name_of, node_of
+from .lent_arrays import kind_of, lent, results_as
 from .rolled import nodes_in, roll_up
 
 
