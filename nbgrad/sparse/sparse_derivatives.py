@@ -21,6 +21,7 @@ from ..graph.batch import batch
 from ..graph.builders import cast, concatenate, gather, iota, reshape
 from ..graph.differentiate import jvp, vjp
 from ..graph.ir import INT64, Node, broadcast, constant, elementwise, placeholder, zeros
+from ..graph.rules.elementwise_rules import uniform_source
 from ..graph.simplify import simplify
 from ..graph.trace import current_trace, recording
 from ..process.named_objects import NamedObject
@@ -209,20 +210,39 @@ class _Linear:
             found = with_zeros(vjp(outputs, self.stand_ins, wrt), wrt)
         self.results = simplify(found)
 
-    def products(self, colors: np.ndarray, count: int, dtype: np.dtype[Any]) -> Node:
-        """The products with the sums of the unit vectors of each color, flat, one after the other."""
+    def products(self, colors: np.ndarray, count: int, dtype: np.dtype[Any], alone: bool) -> list[Node]:
+        """The products with the sums of the unit vectors of each color: for each result, a row for each color.
+
+        `alone` if no other products are read: then what has no color has no entries, and one color is of all.
+        """
         seeds: dict[Node, Node] = {}
         offset = 0
+        small = np.int8 if count < 128 else np.int64
         for node in self.stand_ins:
-            own = constant(colors[offset : offset + node.size].astype(np.int64))
+            if alone and count == 1:
+                seeds[node] = zeros((1, *node.shape), node.dtype) + 1.0
+                continue
+            own = constant(colors[offset : offset + node.size].astype(small))
             shape = (count, node.size)
-            number = broadcast(reshape(iota(count), (count, 1)), shape)
+            number = cast(broadcast(reshape(iota(count), (count, 1)), shape), own.dtype)
             chosen = cast(elementwise("equal", broadcast(own, shape), number), node.dtype)
             seeds[node] = reshape(chosen, (count, *node.shape))
             offset += node.size
-        rows = [reshape(cast(node, dtype), (count, node.size // count)) for node in batch(self.results, seeds, count)]
+        found = batch(self.results, seeds, count)
+        return simplify([reshape(cast(node, dtype), (count, node.size // count)) for node in found])
+
+
+def _pieces(rows: Sequence[Node]) -> list[tuple[Node, int]]:
+    """Products as flat arrays, and the number of elements that each stands for: one number stands for as many."""
+    count = rows[0].shape[0]
+    if count > 1:
         whole = concatenate(rows, 1)
-        return reshape(whole, (whole.size,))
+        return [(reshape(whole, (whole.size,)), whole.size)]
+    found: list[tuple[Node, int]] = []
+    for node in rows:
+        source = uniform_source(node)
+        found.append((reshape(node if source is None else source, (node.size if source is None else 1,)), node.size))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,18 +271,26 @@ class _Products:
                 "with it."
             )
             raise ArgumentError(message)
-        parts: list[Node] = []
+        pieces: list[tuple[Node, int]] = []
         if found.forward and self.tangents is not None:
-            parts.append(self.tangents.products(found.columns, found.forward, dtype))
+            pieces += _pieces(self.tangents.products(found.columns, found.forward, dtype, not found.reverse))
         if found.reverse:
-            parts.append(_Linear(self.outputs, self.wrt, forward=False).products(found.rows, found.reverse, dtype))
+            cotangents = _Linear(self.outputs, self.wrt, forward=False)
+            pieces += _pieces(cotangents.products(found.rows, found.reverse, dtype, not found.forward))
         place = found.place
         if self.layout.blocks is not None:
             place = place[self.layout.blocks.data.ravel()]
+        if self.reads is not None and len(place) > 1:
+            # Behind the products is a zero, for what is read less often than other elements.
+            pieces.append((zeros((1,), dtype), 1))
+        ends = np.cumsum([size for _, size in pieces])
+        piece = np.searchsorted(ends, place, side="right")
+        held = np.array([node.size for node, _ in pieces])
+        inside = place - (ends - [size for _, size in pieces])[piece]
+        place = (np.cumsum(held) - held)[piece] + np.where(held[piece] == 1, 0, inside)
+        whole = concatenate([node for node, _ in pieces], 0)
         if self.reads is None:
-            return gather(concatenate(parts, 0), constant(place.astype(INT64)))
-        # Behind the products is a zero, for what is read less often than other elements.
-        whole = concatenate([*parts, zeros((1,), dtype)], 0) if len(place) > 1 else parts[0]
+            return gather(whole, constant(place.astype(INT64)))
         terms = [gather(whole, constant(line.astype(INT64))) for line in place]
         return functools.reduce(lambda one, other: one + other, terms)
 
