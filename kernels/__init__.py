@@ -58,6 +58,11 @@ SCALARS = {
         "int": arithmetic.floor_divide_signed,
         "uint": arithmetic.floor_divide_unsigned,
     },
+    "gcd": {"int": arithmetic.gcd_signed, "uint": arithmetic.gcd},
+    "lcm": {"int": arithmetic.lcm_signed, "uint": arithmetic.lcm},
+    "bit_count": {"int": arithmetic.bit_count_signed, "uint": arithmetic.bit_count},
+    "frexp_fraction": {"float": arithmetic.frexp_fraction},
+    "frexp_exponent": {"float": arithmetic.frexp_exponent},
     "negative": {"float": arithmetic.negative, "int": arithmetic.negative},
     "positive": arithmetic.positive,
     "absolute": {

@@ -9,8 +9,20 @@ import math
 
 import numpy as np
 
-from .bits import fma, rare_fmod, round_down, round_to_even, round_to_zero, round_up, square_root, with_sign
+from .bits import (
+    exponent_of,
+    fma,
+    fraction_of,
+    rare_fmod,
+    round_down,
+    round_to_even,
+    round_to_zero,
+    round_up,
+    square_root,
+    with_sign,
+)
 
+UNSIGNED_ZERO = np.uint64(0)
 UNSIGNED_ONE = np.uint64(1)
 
 
@@ -186,3 +198,58 @@ def trunc(x):
 def rint(x):
     """The nearest whole number, ties to even."""
     return round_to_even(x)
+
+
+def gcd(x, y):
+    """The greatest common divisor by Euclid's algorithm; the other number where one is 0."""
+    x = np.uint64(x)
+    y = np.uint64(y)
+    while y != UNSIGNED_ZERO:
+        x, y = y, x % y
+    return x
+
+
+def gcd_signed(x, y):
+    """`gcd` of the sizes of numbers."""
+    return gcd(abs(np.int64(x)), abs(np.int64(y)))
+
+
+def lcm(x, y):
+    """The least common multiple, wrapping; 0 where a number is 0."""
+    x = np.uint64(x)
+    y = np.uint64(y)
+    divisor = gcd(x, y)
+    return x // divisor * y if divisor != UNSIGNED_ZERO else divisor
+
+
+def lcm_signed(x, y):
+    """`lcm` of the sizes of numbers."""
+    return lcm(abs(np.int64(x)), abs(np.int64(y)))
+
+
+def bit_count(x):
+    """The number of bits that are 1, added in pairs, fours and bytes."""
+    x = np.int64(x)
+    x = x - ((x >> 1) & 0x5555555555555555)
+    x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333)
+    x = (x + (x >> 4)) & 0x0F0F0F0F0F0F0F0F
+    x = x + (x >> 8)
+    x = x + (x >> 16)
+    return (x + (x >> 32)) & 127
+
+
+def bit_count_signed(x):
+    """`bit_count` of the size of a number."""
+    return bit_count(abs(np.int64(x)))
+
+
+def frexp_fraction(x):
+    """The number f of x = 2**k f with 0.5 <= |f| < 1; x itself if it is 0, infinite or NaN."""
+    size = abs(x)
+    return with_sign(fraction_of(size) * 0.5, x) if (size > 0) & (size < math.inf) else x
+
+
+def frexp_exponent(x):
+    """The whole number k of x = 2**k f with 0.5 <= |f| < 1, as a float; 0 if x is 0, infinite or NaN."""
+    size = abs(x)
+    return exponent_of(x) + 1 if (size > 0) & (size < math.inf) else 0

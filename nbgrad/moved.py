@@ -129,7 +129,7 @@ MOVED = {
     "numpy.index_keys": "record.index_keys",
     "numpy.indexing": "record.indexing functions.arrays.taking",
     "numpy.inspection": "functions.arrays.inspection",
-    "numpy.integer_ufuncs": "functions.elementwise.integer_ufuncs",
+    "numpy.integer_ufuncs": "functions.elementwise.ufuncs",
     "numpy.joining": "functions.arrays.joining",
     "numpy.least_squares": "functions.linalg.least_squares",
     "numpy.lifting": "record.as_node record.numbers",

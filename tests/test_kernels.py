@@ -15,6 +15,7 @@ import scipy.special
 from nbgrad.kernels import SCALARS, scalar_kernel
 from nbgrad.kernels.intrinsics import jit_kernel
 
+import nbgrad as nb
 from nbgrad.graph.ir import PRIMITIVES, constant, make
 from nbgrad.runtime.evaluate import compute
 
@@ -206,7 +207,9 @@ def test_logaddexp(dtype):
 def test_kernels_run_as_ordinary_python():
     operands = {1: ((0.3,), (-0.7,), (25.0,)), 2: ((0.3, 0.7), (2.0, -1.5)), 3: ((True, 0.3, 0.7),)}
     for name, dtype in itertools.product(SCALARS, FLOATS):
-        if name not in PRIMITIVES or name.startswith(("bitwise", "invert", "left", "right", "random")):
+        choices = SCALARS[name]
+        of_floats = not isinstance(choices, dict) or not choices.keys().isdisjoint({"any", "float", dtype})
+        if name not in PRIMITIVES or not of_floats:
             continue
         function = scalar_kernel(name, dtype)
         points = operands[len(inspect.signature(function).parameters)]
@@ -218,6 +221,33 @@ def test_kernels_run_as_ordinary_python():
             plain, result = np.array(plain), compiled(name, *columns)
             plain = plain.astype(result.dtype)
         np.testing.assert_allclose(plain, result, rtol=8 * np.finfo(dtype).eps, atol=0, err_msg=f"{name} {dtype}")
+
+
+@pytest.mark.parametrize("dtype", "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split())
+def test_divisors_and_bits_of_integers_of_any_size(dtype):
+    info = np.iinfo(dtype)
+    generator = np.random.default_rng(7)
+    x, y = generator.integers(info.min, info.max, (2, 500), dtype, endpoint=True)
+    x[:5], y[:5] = [0, info.min, info.max, info.min, 0], [0, 0, info.min, info.min, info.max]
+    with np.errstate(all="ignore"):
+        for function in (np.gcd, np.lcm):
+            np.testing.assert_array_equal(nb.jit(function)(x, y), function(x, y))
+            small = nb.jit(function)(x, y % 7)
+            np.testing.assert_array_equal(small, function(x, y % 7))
+    np.testing.assert_array_equal(nb.jit(np.bitwise_count)(x), np.bitwise_count(x))
+
+
+@pytest.mark.parametrize("dtype", "float16 float32 float64".split())
+def test_fractions_and_exponents_of_all_sizes(dtype):
+    info = np.finfo(dtype)
+    x = np.exp2(np.linspace(info.minexp - info.nmant, info.maxexp - 0.01, 997)).astype(dtype)
+    x = np.concatenate([x, -x, [0.0, -0.0, np.inf, -np.inf, np.nan, info.max, info.smallest_subnormal]]).astype(dtype)
+    for found, expected in zip(nb.jit(np.frexp)(x), np.frexp(x), strict=True):
+        np.testing.assert_array_equal(found, expected)
+        assert found.dtype == expected.dtype
+    points = np.array([3.0, 0.1, -7.0, 0.0], dtype)
+    slopes = nb.grad(lambda x: np.sum(np.frexp(x)[0]))(points)
+    np.testing.assert_array_equal(slopes, [0.25, 8.0, 0.125, 1.0])
 
 
 def test_kernel_modules_import_only_the_standard_scalars():

@@ -30,14 +30,14 @@ DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32
 UNARY = (
     "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh "
     "arctanh negative positive absolute fabs sign reciprocal square conjugate floor ceil trunc rint modf spacing "
-    "deg2rad rad2deg radians degrees invert isnan isinf isfinite signbit logical_not"
+    "deg2rad rad2deg radians degrees invert isnan isinf isfinite signbit logical_not frexp bitwise_count"
 ).split()
 BINARY = (
     "add subtract multiply divide power float_power remainder fmod floor_divide divmod maximum minimum fmax fmin "
     "copysign hypot arctan2 logaddexp logaddexp2 nextafter heaviside bitwise_and bitwise_or bitwise_xor left_shift "
-    "right_shift equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor"
+    "right_shift gcd lcm equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor"
 ).split()
-UNAVAILABLE = {"frexp", "gcd", "lcm", "isnat", "bitwise_count"}
+UNAVAILABLE = {"isnat"}
 PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
 
 

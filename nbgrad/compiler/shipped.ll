@@ -1,6 +1,6 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 20
-; digest nbgrad.kernels.arithmetic 367abdac9d0fc0fa24a9980591711344
+; digest nbgrad.kernels.arithmetic 5cbda289f07dbc67524b7c5d4244b16c
 ; digest nbgrad.kernels.bessel 74337a5557c8a853949143077f6519aa
 ; digest nbgrad.kernels.comparison 68dfc5a4028c6a912670441749738c1d
 ; digest nbgrad.kernels.convolution 1e291c2ba66bdeac0bb2a4225e21c04c
@@ -225,7 +225,7 @@ B56.i:                                            ; preds = %B56.i, %B56.prehead
 B112.i:                                           ; preds = %B56.i, %0
   %result.3.1.i = phi i8 [ 1, %0 ], [ %spec.select.i, %B56.i ]
   switch i8 %a0, label %B160.fold.split.i [
-    i8 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+    i8 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
     i8 -1, label %B140.i
   ]
 
@@ -233,12 +233,12 @@ B140.i:                                           ; preds = %B112.i
   %1 = and i8 %a1, 1
   %.102.not.i = icmp eq i8 %1, 0
   %spec.select42.i = select i1 %.102.not.i, i8 1, i8 -1
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
 B160.fold.split.i:                                ; preds = %B112.i
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
-_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
+_ZN6nbgrad7kernels10arithmetic12power_signedB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
   %"$phi160.0.4.0.i" = phi i8 [ %a0, %B112.i ], [ 0, %B160.fold.split.i ], [ %spec.select42.i, %B140.i ]
   %.121.i = icmp slt i8 %a1, 0
   %spec.select43.i = select i1 %.121.i, i8 %"$phi160.0.4.0.i", i8 %result.3.1.i
@@ -269,7 +269,7 @@ B56.i:                                            ; preds = %B56.i, %B56.prehead
 B112.i:                                           ; preds = %B56.i, %0
   %result.3.1.i = phi i16 [ 1, %0 ], [ %spec.select.i, %B56.i ]
   switch i16 %a0, label %B160.fold.split.i [
-    i16 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+    i16 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v34B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
     i16 -1, label %B140.i
   ]
 
@@ -277,12 +277,12 @@ B140.i:                                           ; preds = %B112.i
   %1 = and i16 %a1, 1
   %.102.not.i = icmp eq i16 %1, 0
   %spec.select42.i = select i1 %.102.not.i, i16 1, i16 -1
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v34B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
 B160.fold.split.i:                                ; preds = %B112.i
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v34B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
-_ZN6nbgrad7kernels10arithmetic12power_signedB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
+_ZN6nbgrad7kernels10arithmetic12power_signedB3v34B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
   %"$phi160.0.4.0.i" = phi i16 [ %a0, %B112.i ], [ 0, %B160.fold.split.i ], [ %spec.select42.i, %B140.i ]
   %.121.i = icmp slt i16 %a1, 0
   %spec.select43.i = select i1 %.121.i, i16 %"$phi160.0.4.0.i", i16 %result.3.1.i
@@ -313,7 +313,7 @@ B56.i:                                            ; preds = %B56.i, %B56.prehead
 B112.i:                                           ; preds = %B56.i, %0
   %result.3.1.i = phi i32 [ 1, %0 ], [ %spec.select.i, %B56.i ]
   switch i32 %a0, label %B160.fold.split.i [
-    i32 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+    i32 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
     i32 -1, label %B140.i
   ]
 
@@ -321,12 +321,12 @@ B140.i:                                           ; preds = %B112.i
   %1 = and i32 %a1, 1
   %.102.not.i = icmp eq i32 %1, 0
   %spec.select42.i = select i1 %.102.not.i, i32 1, i32 -1
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
 B160.fold.split.i:                                ; preds = %B112.i
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
-_ZN6nbgrad7kernels10arithmetic12power_signedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
+_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
   %"$phi160.0.4.0.i" = phi i32 [ %a0, %B112.i ], [ 0, %B160.fold.split.i ], [ %spec.select42.i, %B140.i ]
   %.121.i = icmp slt i32 %a1, 0
   %spec.select43.i = select i1 %.121.i, i32 %"$phi160.0.4.0.i", i32 %result.3.1.i
@@ -353,7 +353,7 @@ B56.i:                                            ; preds = %0, %B56.i
 B112.i:                                           ; preds = %B56.i, %0
   %result.3.1.i = phi i64 [ 1, %0 ], [ %spec.select.i, %B56.i ]
   switch i64 %a0, label %B160.fold.split.i [
-    i64 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+    i64 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
     i64 -1, label %B140.i
   ]
 
@@ -361,12 +361,12 @@ B140.i:                                           ; preds = %B112.i
   %.96.i = and i64 %a1, 1
   %.97.not.i = icmp eq i64 %.96.i, 0
   %spec.select42.i = select i1 %.97.not.i, i64 1, i64 -1
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B160.fold.split.i:                                ; preds = %B112.i
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7kernels10arithmetic12power_signedB3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
+_ZN6nbgrad7kernels10arithmetic12power_signedB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
   %"$phi160.0.4.0.i" = phi i64 [ %a0, %B112.i ], [ 0, %B160.fold.split.i ], [ %spec.select42.i, %B140.i ]
   %.115.i = icmp slt i64 %a1, 0
   %spec.select43.i = select i1 %.115.i, i64 %"$phi160.0.4.0.i", i64 %result.3.1.i
@@ -375,7 +375,7 @@ _ZN6nbgrad7kernels10arithmetic12power_signedB3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4
 ;; nbgrad.power.uint8.uint8.uint8 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i8 @nbgrad.power.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.22.not.i = icmp eq i8 %a1, 0
-  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B110.preheader.i
+  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B110.preheader.i
 
 B110.preheader.i:                                 ; preds = %0
   %.16.i = zext i8 %a1 to i64
@@ -392,16 +392,16 @@ B110.i:                                           ; preds = %B110.i, %B110.prehe
   %.57.i = mul i8 %base.2.0.i, %base.2.0.i
   %.61.i = lshr i64 %exponent.2.0.i, 1
   %.66.not.i = icmp samesign ult i64 %exponent.2.0.i, 2
-  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B110.i
+  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B110.i
 
-_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %B110.i, %0
+_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %B110.i, %0
   %result.3.1.i = phi i8 [ 1, %0 ], [ %spec.select.i, %B110.i ]
   ret i8 %result.3.1.i
 }
 ;; nbgrad.power.uint16.uint16.uint16 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i16 @nbgrad.power.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.22.not.i = icmp eq i16 %a1, 0
-  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v40B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B110.preheader.i
+  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B110.preheader.i
 
 B110.preheader.i:                                 ; preds = %0
   %.16.i = zext i16 %a1 to i64
@@ -418,16 +418,16 @@ B110.i:                                           ; preds = %B110.i, %B110.prehe
   %.57.i = mul i16 %base.2.0.i, %base.2.0.i
   %.61.i = lshr i64 %exponent.2.0.i, 1
   %.66.not.i = icmp samesign ult i64 %exponent.2.0.i, 2
-  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v40B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B110.i
+  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B110.i
 
-_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v40B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %B110.i, %0
+_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %B110.i, %0
   %result.3.1.i = phi i16 [ 1, %0 ], [ %spec.select.i, %B110.i ]
   ret i16 %result.3.1.i
 }
 ;; nbgrad.power.uint32.uint32.uint32 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i32 @nbgrad.power.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.22.not.i = icmp eq i32 %a1, 0
-  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B110.preheader.i
+  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B110.preheader.i
 
 B110.preheader.i:                                 ; preds = %0
   %.16.i = zext i32 %a1 to i64
@@ -444,16 +444,16 @@ B110.i:                                           ; preds = %B110.i, %B110.prehe
   %.57.i = mul i32 %base.2.0.i, %base.2.0.i
   %.61.i = lshr i64 %exponent.2.0.i, 1
   %.66.not.i = icmp samesign ult i64 %exponent.2.0.i, 2
-  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B110.i
+  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B110.i
 
-_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %B110.i, %0
+_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %B110.i, %0
   %result.3.1.i = phi i32 [ 1, %0 ], [ %spec.select.i, %B110.i ]
   ret i32 %result.3.1.i
 }
 ;; nbgrad.power.uint64.uint64.uint64 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i64 @nbgrad.power.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.20.not.i = icmp eq i64 %a1, 0
-  br i1 %.20.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B110.i
+  br i1 %.20.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v40B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B110.i
 
 B110.i:                                           ; preds = %0, %B110.i
   %result.2.0.i = phi i64 [ %spec.select.i, %B110.i ], [ 1, %0 ]
@@ -466,9 +466,9 @@ B110.i:                                           ; preds = %0, %B110.i
   %.55.i = mul i64 %base.2.0.i, %base.2.0.i
   %.59.i = lshr i64 %exponent.2.0.i, 1
   %.64.not.i = icmp ult i64 %exponent.2.0.i, 2
-  br i1 %.64.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B110.i
+  br i1 %.64.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v40B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B110.i
 
-_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %B110.i, %0
+_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v40B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %B110.i, %0
   %result.3.1.i = phi i64 [ 1, %0 ], [ %spec.select.i, %B110.i ]
   ret i64 %result.3.1.i
 }
@@ -684,7 +684,7 @@ _ZN6nbgrad7kernels5power5powerB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2f
 ;; nbgrad.remainder.int8.int8.int8 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i8 @nbgrad.remainder.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   switch i8 %a1, label %B54.i [
-    i8 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+    i8 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
     i8 -1, label %B54.else.if.i
   ]
 
@@ -705,16 +705,16 @@ B54.else.if.i:                                    ; preds = %B54.i, %0
   %.80.i = select i1 %.73.i, i64 %"$phi36.0.2.01721.i", i64 0
   %spec.select.i = add nsw i64 %.80.i, %.69.sext.i
   %1 = trunc i64 %spec.select.i to i8
-  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
-_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %0, %B54.else.if.i
+_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %0, %B54.else.if.i
   %"$phi62.0.2.0.i" = phi i8 [ %a1, %0 ], [ %1, %B54.else.if.i ]
   ret i8 %"$phi62.0.2.0.i"
 }
 ;; nbgrad.remainder.int16.int16.int16 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i16 @nbgrad.remainder.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   switch i16 %a1, label %B54.i [
-    i16 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+    i16 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
     i16 -1, label %B54.else.if.i
   ]
 
@@ -735,16 +735,16 @@ B54.else.if.i:                                    ; preds = %B54.i, %0
   %.80.i = select i1 %.73.i, i64 %"$phi36.0.2.01721.i", i64 0
   %spec.select.i = add nsw i64 %.80.i, %.69.sext.i
   %1 = trunc i64 %spec.select.i to i16
-  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
-_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %0, %B54.else.if.i
+_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %0, %B54.else.if.i
   %"$phi62.0.2.0.i" = phi i16 [ %a1, %0 ], [ %1, %B54.else.if.i ]
   ret i16 %"$phi62.0.2.0.i"
 }
 ;; nbgrad.remainder.int32.int32.int32 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i32 @nbgrad.remainder.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   switch i32 %a1, label %B54.i [
-    i32 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+    i32 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
     i32 -1, label %B54.else.if.i
   ]
 
@@ -778,16 +778,16 @@ B54.else.if.i:                                    ; preds = %B54.i, %0
   %.80.i = select i1 %.73.i, i64 %"$phi36.0.2.01721.i", i64 0
   %spec.select.i = add nsw i64 %.80.i, %10
   %11 = trunc i64 %spec.select.i to i32
-  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
-_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %0, %9
+_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %0, %9
   %"$phi62.0.2.0.i" = phi i32 [ %a1, %0 ], [ %11, %9 ]
   ret i32 %"$phi62.0.2.0.i"
 }
 ;; nbgrad.remainder.int64.int64.int64 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i64 @nbgrad.remainder.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   switch i64 %a1, label %B54.else.if.i [
-    i64 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+    i64 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
     i64 -1, label %B54.else.if.fold.split.i
   ]
 
@@ -819,55 +819,55 @@ B54.else.if.i:                                    ; preds = %B54.else.if.fold.sp
   %.68.i = and i1 %.67.i, %.66.i
   %.75.i = select i1 %.68.i, i64 %"$phi36.0.2.017.i", i64 0
   %spec.select.i = add i64 %.75.i, %11
-  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %0, %10
+_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %0, %10
   %"$phi62.0.2.0.i" = phi i64 [ %a1, %0 ], [ %spec.select.i, %10 ]
   ret i64 %"$phi62.0.2.0.i"
 }
 ;; nbgrad.remainder.uint8.uint8.uint8 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i8 0, -1) i8 @nbgrad.remainder.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.12.not.i = icmp eq i8 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v45B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i8 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v45B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v45B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i8 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i8 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.remainder.uint16.uint16.uint16 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i16 0, -1) i16 @nbgrad.remainder.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.12.not.i = icmp eq i16 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i16 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i16 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i16 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.remainder.uint32.uint32.uint32 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i32 0, -1) i32 @nbgrad.remainder.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.12.not.i = icmp eq i32 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i32 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i32 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i32 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.remainder.uint64.uint64.uint64 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i64 0, -1) i64 @nbgrad.remainder.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.19.i = icmp eq i64 %a1, 0
-  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
+  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
 
 B16.else.i:                                       ; preds = %0
   %1 = or i64 %a1, %a0
@@ -879,13 +879,13 @@ B16.else.i:                                       ; preds = %0
   %5 = trunc nuw i64 %a0 to i32
   %6 = urem i32 %5, %4
   %7 = zext i32 %6 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
 8:                                                ; preds = %B16.else.i
   %9 = urem i64 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
   %"$phi34.0.2.0.i" = phi i64 [ 0, %0 ], [ %7, %3 ], [ %9, %8 ]
   ret i64 %"$phi34.0.2.0.i"
 }
@@ -922,13 +922,13 @@ define internal float @nbgrad.remainder.float32.float32.float32(float %a0, float
   %.115.i.i = fcmp olt double %.14.i.i, 1.000000e-290
   %.116.i.i = or i1 %.115.i.i, %.111.i.i
   %.117.i.i = and i1 %1, %.116.i.i
-  br i1 %.117.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.117.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B340.i.i:                                         ; preds = %0
   %.121.i.i = tail call double @fmod(double %.10.i.i, double %.14.i.i)
-  br label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i.i
+_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i.i
   %rest.3.2.0.i.i = phi double [ %.121.i.i, %B340.i.i ], [ %"$phi278.0.2.0.i.i", %0 ]
   %2 = fcmp oeq double %.10.i.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i.i
@@ -975,13 +975,13 @@ define internal double @nbgrad.remainder.float64.float64.float64(double %a0, dou
   %.114.i.i = fcmp olt double %.13.i.i, 1.000000e-290
   %.115.i.i = or i1 %.114.i.i, %.110.i.i
   %.116.i.i = and i1 %1, %.115.i.i
-  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B340.i.i:                                         ; preds = %0
   %.120.i.i = tail call double @fmod(double %.9.i.i, double %.13.i.i)
-  br label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i.i
+_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i.i
   %rest.3.2.0.i.i = phi double [ %.120.i.i, %B340.i.i ], [ %"$phi278.0.2.0.i.i", %0 ]
   %2 = fcmp oeq double %.9.i.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i.i
@@ -999,15 +999,15 @@ _ZN6nbgrad7kernels10arithmetic15remainder_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk
 ;; nbgrad.fmod.int8.int8.int8 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal i8 @nbgrad.fmod.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   switch i8 %a1, label %B36.i [
-    i8 -1, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
-    i8 0, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+    i8 -1, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+    i8 0, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
   ]
 
 B36.i:                                            ; preds = %0
   %.11.i = sext i8 %a1 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
-_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %0, %0, %B36.i
+_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %0, %0, %B36.i
   %"$phi36.0.2.026.i" = phi i64 [ %.11.i, %B36.i ], [ 1, %0 ], [ 1, %0 ]
   %.59.lhs.trunc.i = sext i8 %a0 to i16
   %.59.rhs.trunc.i = trunc nsw i64 %"$phi36.0.2.026.i" to i16
@@ -1032,15 +1032,15 @@ _ZN6nbgrad7kernels10arithmetic11fmod_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4y
 ;; nbgrad.fmod.int16.int16.int16 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal i16 @nbgrad.fmod.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   switch i16 %a1, label %B36.i [
-    i16 -1, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
-    i16 0, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+    i16 -1, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+    i16 0, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
   ]
 
 B36.i:                                            ; preds = %0
   %.11.i = sext i16 %a1 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
-_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %0, %0, %B36.i
+_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %0, %0, %B36.i
   %"$phi36.0.2.026.i" = phi i64 [ %.11.i, %B36.i ], [ 1, %0 ], [ 1, %0 ]
   %.59.lhs.trunc.i = sext i16 %a0 to i32
   %.59.rhs.trunc.i = trunc nsw i64 %"$phi36.0.2.026.i" to i32
@@ -1084,13 +1084,13 @@ B36.else.if.i:                                    ; preds = %B36.i, %0, %0
   %4 = trunc nuw nsw i64 %"$phi36.0.2.026.i" to i32
   %5 = urem i32 %a0, %4
   %6 = zext nneg i32 %5 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
 7:                                                ; preds = %B36.else.if.i
   %8 = srem i64 %.3929.i, %"$phi36.0.2.026.i"
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
-_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %3, %7
+_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %3, %7
   %9 = phi i64 [ %6, %3 ], [ %8, %7 ]
   %.60.i = xor i64 %9, %"$phi36.0.2.026.i"
   %.61.i = icmp slt i64 %.60.i, 0
@@ -1129,13 +1129,13 @@ B36.else.if.i:                                    ; preds = %B34.i, %0, %0
   %5 = trunc nuw i64 %a0 to i32
   %6 = urem i32 %5, %4
   %7 = zext i32 %6 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 8:                                                ; preds = %B36.else.if.i
   %9 = srem i64 %a0, %"$phi36.0.2.0.i"
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %3, %8
+_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %3, %8
   %10 = phi i64 [ %7, %3 ], [ %9, %8 ]
   %.56.i = xor i64 %10, %"$phi36.0.2.0.i"
   %.57.i = icmp slt i64 %.56.i, 0
@@ -1154,46 +1154,46 @@ _ZN6nbgrad7kernels10arithmetic11fmod_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4y
 ;; nbgrad.fmod.uint8.uint8.uint8 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i8 0, -1) i8 @nbgrad.fmod.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.12.not.i = icmp eq i8 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i8 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i8 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i8 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.fmod.uint16.uint16.uint16 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i16 0, -1) i16 @nbgrad.fmod.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.12.not.i = icmp eq i16 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i16 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i16 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i16 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.fmod.uint32.uint32.uint32 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i32 0, -1) i32 @nbgrad.fmod.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.12.not.i = icmp eq i32 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i32 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i32 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i32 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.fmod.uint64.uint64.uint64 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i64 0, -1) i64 @nbgrad.fmod.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.19.i = icmp eq i64 %a1, 0
-  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
+  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
 
 B16.else.i:                                       ; preds = %0
   %1 = or i64 %a1, %a0
@@ -1205,13 +1205,13 @@ B16.else.i:                                       ; preds = %0
   %5 = trunc nuw i64 %a0 to i32
   %6 = urem i32 %5, %4
   %7 = zext i32 %6 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
 8:                                                ; preds = %B16.else.i
   %9 = urem i64 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
   %"$phi34.0.2.0.i" = phi i64 [ 0, %0 ], [ %7, %3 ], [ %9, %8 ]
   ret i64 %"$phi34.0.2.0.i"
 }
@@ -1250,13 +1250,13 @@ define internal float @nbgrad.fmod.float32.float32.float32(float %a0, float %a1)
   %.116.i = fcmp olt double %.15.i, 1.000000e-290
   %.117.i = or i1 %.116.i, %.112.i
   %.118.i = and i1 %2, %.117.i
-  br i1 %.118.i, label %B340.i, label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.118.i, label %B340.i, label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B340.i:                                           ; preds = %0
   %.122.i = tail call double @fmod(double %.10.i, double %.15.i)
-  br label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i
+_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i
   %rest.3.2.0.i = phi double [ %.122.i, %B340.i ], [ %"$phi278.0.2.0.i", %0 ]
   %3 = fcmp oeq double %.10.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i" = select i1 %3, double 0x7FF8000000000000, double %rest.3.2.0.i
@@ -1295,13 +1295,13 @@ define internal double @nbgrad.fmod.float64.float64.float64(double %a0, double %
   %.114.i = fcmp olt double %.13.i, 1.000000e-290
   %.115.i = or i1 %.114.i, %.110.i
   %.116.i = and i1 %1, %.115.i
-  br i1 %.116.i, label %B340.i, label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.116.i, label %B340.i, label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B340.i:                                           ; preds = %0
   %.120.i = tail call double @fmod(double %.9.i, double %.13.i)
-  br label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i
+_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i
   %rest.3.2.0.i = phi double [ %.120.i, %B340.i ], [ %"$phi278.0.2.0.i", %0 ]
   %2 = fcmp oeq double %.9.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i
@@ -1321,7 +1321,7 @@ B40.i:                                            ; preds = %0
 
 B72.i:                                            ; preds = %B40.else.if.i
   %.102.i = sub i8 0, %a0
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
 B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.55.lhs.trunc.i = sext i8 %a0 to i16
@@ -1336,16 +1336,16 @@ B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.54.sext.i = trunc i16 %.5425.i to i8
   %.64.i = sext i1 %.59.i to i8
   %.43.1.i = add i8 %.64.i, %.54.sext.i
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
 B40.else.if.i:                                    ; preds = %B40.i, %0, %0
   %"$phi40.0.2.023.i" = phi i64 [ %.11.i, %B40.i ], [ 1, %0 ], [ 1, %0 ]
   switch i8 %a1, label %B80.fold.split.i [
-    i8 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+    i8 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
     i8 -1, label %B72.i
   ]
 
-_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %B72.i, %B80.fold.split.i, %B40.else.if.i
+_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %B72.i, %B80.fold.split.i, %B40.else.if.i
   %"$phi80.0.3.0.i" = phi i8 [ %.102.i, %B72.i ], [ %a1, %B40.else.if.i ], [ %.43.1.i, %B80.fold.split.i ]
   ret i8 %"$phi80.0.3.0.i"
 }
@@ -1362,7 +1362,7 @@ B40.i:                                            ; preds = %0
 
 B72.i:                                            ; preds = %B40.else.if.i
   %.102.i = sub i16 0, %a0
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
 B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.55.lhs.trunc.i = sext i16 %a0 to i32
@@ -1377,16 +1377,16 @@ B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.54.sext.i = trunc i32 %.5425.i to i16
   %.64.i = sext i1 %.59.i to i16
   %.43.1.i = add i16 %.64.i, %.54.sext.i
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
 B40.else.if.i:                                    ; preds = %B40.i, %0, %0
   %"$phi40.0.2.023.i" = phi i64 [ %.11.i, %B40.i ], [ 1, %0 ], [ 1, %0 ]
   switch i16 %a1, label %B80.fold.split.i [
-    i16 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+    i16 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
     i16 -1, label %B72.i
   ]
 
-_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %B72.i, %B80.fold.split.i, %B40.else.if.i
+_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %B72.i, %B80.fold.split.i, %B40.else.if.i
   %"$phi80.0.3.0.i" = phi i16 [ %.102.i, %B72.i ], [ %a1, %B40.else.if.i ], [ %.43.1.i, %B80.fold.split.i ]
   ret i16 %"$phi80.0.3.0.i"
 }
@@ -1403,7 +1403,7 @@ B40.i:                                            ; preds = %0
 
 B72.i:                                            ; preds = %B40.else.if.i
   %.102.i = sub i32 0, %a0
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
 B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.3524.i = sext i32 %a0 to i64
@@ -1434,16 +1434,16 @@ B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.64.i = sext i1 %.59.i to i64
   %.43.1.i = add nsw i64 %13, %.64.i
   %15 = trunc i64 %.43.1.i to i32
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
 B40.else.if.i:                                    ; preds = %B40.i, %0, %0
   %"$phi40.0.2.023.i" = phi i64 [ %.11.i, %B40.i ], [ 1, %0 ], [ 1, %0 ]
   switch i32 %a1, label %B80.fold.split.i [
-    i32 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+    i32 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
     i32 -1, label %B72.i
   ]
 
-_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B72.i, %12, %B40.else.if.i
+_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B72.i, %12, %B40.else.if.i
   %"$phi80.0.3.0.i" = phi i32 [ %.102.i, %B72.i ], [ %a1, %B40.else.if.i ], [ %15, %12 ]
   ret i32 %"$phi80.0.3.0.i"
 }
@@ -1459,7 +1459,7 @@ B38.i:                                            ; preds = %0
 
 B72.i:                                            ; preds = %B40.else.if.i
   %.97.i = sub i64 0, %a0
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %1 = or i64 %"$phi40.0.2.0.i", %a0
@@ -1489,62 +1489,62 @@ B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.55.i = and i1 %.54.i, %.53.i
   %.60.i = sext i1 %.55.i to i64
   %.39.1.i = add i64 %14, %.60.i
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B40.else.if.i:                                    ; preds = %B38.i, %0, %0
   %"$phi40.0.2.0.i" = phi i64 [ %a1, %B38.i ], [ 1, %0 ], [ 1, %0 ]
   switch i64 %a1, label %B80.fold.split.i [
-    i64 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+    i64 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
     i64 -1, label %B72.i
   ]
 
-_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B72.i, %13, %B40.else.if.i
+_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B72.i, %13, %B40.else.if.i
   %"$phi80.0.3.0.i" = phi i64 [ %.97.i, %B72.i ], [ %a1, %B40.else.if.i ], [ %.39.1.i, %13 ]
   ret i64 %"$phi80.0.3.0.i"
 }
 ;; nbgrad.floor_divide.uint8.uint8.uint8 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i8 @nbgrad.floor_divide.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.12.not.i = icmp eq i8 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2511.i = udiv i8 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
 
-_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i8 [ %.2511.i, %B16.endif.i ], [ 0, %0 ]
   ret i8 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.floor_divide.uint16.uint16.uint16 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i16 @nbgrad.floor_divide.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.12.not.i = icmp eq i16 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2511.i = udiv i16 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
 
-_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i16 [ %.2511.i, %B16.endif.i ], [ 0, %0 ]
   ret i16 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.floor_divide.uint32.uint32.uint32 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i32 @nbgrad.floor_divide.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.12.not.i = icmp eq i32 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2511.i = udiv i32 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
 
-_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i32 [ %.2511.i, %B16.endif.i ], [ 0, %0 ]
   ret i32 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.floor_divide.uint64.uint64.uint64 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i64 @nbgrad.floor_divide.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.19.i = icmp eq i64 %a1, 0
-  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
+  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
 
 B16.else.i:                                       ; preds = %0
   %1 = or i64 %a1, %a0
@@ -1556,13 +1556,13 @@ B16.else.i:                                       ; preds = %0
   %5 = trunc nuw i64 %a0 to i32
   %6 = udiv i32 %5, %4
   %7 = zext i32 %6 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
 8:                                                ; preds = %B16.else.i
   %9 = udiv i64 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
-_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
+_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
   %"$phi34.0.2.0.i" = phi i64 [ 0, %0 ], [ %7, %3 ], [ %9, %8 ]
   ret i64 %"$phi34.0.2.0.i"
 }
@@ -1601,13 +1601,13 @@ define internal float @nbgrad.floor_divide.float32.float32.float32(float %a0, fl
   %.114.i.i = fcmp olt double %.13.i.i, 1.000000e-290
   %.115.i.i = or i1 %.114.i.i, %.110.i.i
   %.116.i.i = and i1 %1, %.115.i.i
-  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B340.i.i:                                         ; preds = %0
   %.120.i.i = tail call double @fmod(double %.9.i.i, double %.13.i.i)
-  br label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i.i
+_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i.i
   %rest.3.2.0.i.i = phi double [ %.120.i.i, %B340.i.i ], [ %"$phi278.0.2.0.i.i", %0 ]
   %2 = fcmp oeq double %.9.i.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i.i
@@ -1668,13 +1668,13 @@ define internal double @nbgrad.floor_divide.float64.float64.float64(double %a0, 
   %.114.i.i = fcmp olt double %.13.i.i, 1.000000e-290
   %.115.i.i = or i1 %.114.i.i, %.110.i.i
   %.116.i.i = and i1 %1, %.115.i.i
-  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v83B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B340.i.i:                                         ; preds = %0
   %.120.i.i = tail call double @fmod(double %.9.i.i, double %.13.i.i)
-  br label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v83B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v83B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i.i
+_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i.i
   %rest.3.2.0.i.i = phi double [ %.120.i.i, %B340.i.i ], [ %"$phi278.0.2.0.i.i", %0 ]
   %2 = fcmp oeq double %.9.i.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i.i
@@ -1700,6 +1700,888 @@ _ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v83B58c8tJTIeFIjxB2IKSgI4Crv
   %"$phi302.0.2.0.i" = select i1 %.109.i, double %.121.i, double %"$phi248.0.2.0.i"
   %"$phi328.0.2.0.i" = select i1 %.44.i, double %.120.i, double %"$phi302.0.2.0.i"
   ret double %"$phi328.0.2.0.i"
+}
+;; nbgrad.gcd.int8.int8.int8 nbgrad.kernels.arithmetic e2c0be7e32acc0c3
+declare i8 @llvm.abs.i8(i8, i1 immarg)
+
+define internal range(i8 0, -127) i8 @nbgrad.gcd.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
+  %1 = tail call i8 @llvm.abs.i8(i8 %a0, i1 false)
+  %.15.not.i.i = icmp eq i8 %a1, 0
+  br i1 %.15.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit, label %B106.endif.i.preheader.i
+
+B106.endif.i.preheader.i:                         ; preds = %0
+  %.10.i = zext i8 %1 to i64
+  %2 = tail call i8 @llvm.abs.i8(i8 %a1, i1 false)
+  %.14.i = zext i8 %2 to i64
+  br label %B106.endif.i.i
+
+B106.endif.i.i:                                   ; preds = %B106.endif.i.i, %B106.endif.i.preheader.i
+  %x.1.2.0.i.i = phi i64 [ %y.1.2.0.i.i, %B106.endif.i.i ], [ %.10.i, %B106.endif.i.preheader.i ]
+  %y.1.2.0.i.i = phi i64 [ %6, %B106.endif.i.i ], [ %.14.i, %B106.endif.i.preheader.i ]
+  %3 = trunc nuw nsw i64 %x.1.2.0.i.i to i32
+  %4 = trunc nuw nsw i64 %y.1.2.0.i.i to i32
+  %5 = urem i32 %3, %4
+  %6 = zext nneg i32 %5 to i64
+  %.39.not.i.i = icmp eq i32 %5, 0
+  br i1 %.39.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit.loopexit, label %B106.endif.i.i
+
+_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit.loopexit: ; preds = %B106.endif.i.i
+  %7 = trunc nuw i64 %y.1.2.0.i.i to i8
+  br label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+
+_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit.loopexit, %0
+  %x.1.3.1.i.i = phi i8 [ %1, %0 ], [ %7, %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit.loopexit ]
+  ret i8 %x.1.3.1.i.i
+}
+;; nbgrad.gcd.int16.int16.int16 nbgrad.kernels.arithmetic e2c0be7e32acc0c3
+declare i16 @llvm.abs.i16(i16, i1 immarg)
+
+define internal range(i16 0, -32767) i16 @nbgrad.gcd.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
+  %1 = tail call i16 @llvm.abs.i16(i16 %a0, i1 false)
+  %.15.not.i.i = icmp eq i16 %a1, 0
+  br i1 %.15.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit, label %B106.endif.i.preheader.i
+
+B106.endif.i.preheader.i:                         ; preds = %0
+  %.10.i = zext i16 %1 to i64
+  %2 = tail call i16 @llvm.abs.i16(i16 %a1, i1 false)
+  %.14.i = zext i16 %2 to i64
+  br label %B106.endif.i.i
+
+B106.endif.i.i:                                   ; preds = %B106.endif.i.i, %B106.endif.i.preheader.i
+  %x.1.2.0.i.i = phi i64 [ %y.1.2.0.i.i, %B106.endif.i.i ], [ %.10.i, %B106.endif.i.preheader.i ]
+  %y.1.2.0.i.i = phi i64 [ %6, %B106.endif.i.i ], [ %.14.i, %B106.endif.i.preheader.i ]
+  %3 = trunc nuw nsw i64 %x.1.2.0.i.i to i32
+  %4 = trunc nuw nsw i64 %y.1.2.0.i.i to i32
+  %5 = urem i32 %3, %4
+  %6 = zext nneg i32 %5 to i64
+  %.39.not.i.i = icmp eq i32 %5, 0
+  br i1 %.39.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit.loopexit, label %B106.endif.i.i
+
+_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit.loopexit: ; preds = %B106.endif.i.i
+  %7 = trunc nuw i64 %y.1.2.0.i.i to i16
+  br label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+
+_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit.loopexit, %0
+  %x.1.3.1.i.i = phi i16 [ %1, %0 ], [ %7, %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit.loopexit ]
+  ret i16 %x.1.3.1.i.i
+}
+;; nbgrad.gcd.int32.int32.int32 nbgrad.kernels.arithmetic e2c0be7e32acc0c3
+declare i32 @llvm.abs.i32(i32, i1 immarg)
+
+define internal range(i32 0, -2147483647) i32 @nbgrad.gcd.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
+  %1 = tail call i32 @llvm.abs.i32(i32 %a0, i1 false)
+  %.15.not.i.i = icmp eq i32 %a1, 0
+  br i1 %.15.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit, label %B106.endif.i.preheader.i
+
+B106.endif.i.preheader.i:                         ; preds = %0
+  %2 = tail call i32 @llvm.abs.i32(i32 %a1, i1 false)
+  br label %B106.endif.i.i
+
+B106.endif.i.i:                                   ; preds = %B106.endif.i.i, %B106.endif.i.preheader.i
+  %x.1.2.0.i.i = phi i32 [ %y.1.2.0.i.in.i, %B106.endif.i.i ], [ %1, %B106.endif.i.preheader.i ]
+  %y.1.2.0.i.in.i = phi i32 [ %3, %B106.endif.i.i ], [ %2, %B106.endif.i.preheader.i ]
+  %3 = urem i32 %x.1.2.0.i.i, %y.1.2.0.i.in.i
+  %.39.not.i.i = icmp eq i32 %3, 0
+  br i1 %.39.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit, label %B106.endif.i.i
+
+_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B106.endif.i.i, %0
+  %x.1.3.1.i.in.i = phi i32 [ %1, %0 ], [ %y.1.2.0.i.in.i, %B106.endif.i.i ]
+  ret i32 %x.1.3.1.i.in.i
+}
+;; nbgrad.gcd.int64.int64.int64 nbgrad.kernels.arithmetic e2c0be7e32acc0c3
+declare i64 @llvm.abs.i64(i64, i1 immarg)
+
+define internal noundef i64 @nbgrad.gcd.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
+  %.9.i = tail call i64 @llvm.abs.i64(i64 %a0, i1 false)
+  %.15.not.i.i = icmp eq i64 %a1, 0
+  br i1 %.15.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B106.endif.i.preheader.i
+
+B106.endif.i.preheader.i:                         ; preds = %0
+  %.12.i = tail call i64 @llvm.abs.i64(i64 %a1, i1 false)
+  br label %B106.endif.i.i
+
+B106.endif.i.i:                                   ; preds = %10, %B106.endif.i.preheader.i
+  %x.1.2.0.i.i = phi i64 [ %y.1.2.0.i.i, %10 ], [ %.9.i, %B106.endif.i.preheader.i ]
+  %y.1.2.0.i.i = phi i64 [ %11, %10 ], [ %.12.i, %B106.endif.i.preheader.i ]
+  %1 = or i64 %y.1.2.0.i.i, %x.1.2.0.i.i
+  %2 = icmp ult i64 %1, 4294967296
+  br i1 %2, label %3, label %8
+
+3:                                                ; preds = %B106.endif.i.i
+  %4 = trunc nuw i64 %y.1.2.0.i.i to i32
+  %5 = trunc nuw i64 %x.1.2.0.i.i to i32
+  %6 = urem i32 %5, %4
+  %7 = zext i32 %6 to i64
+  br label %10
+
+8:                                                ; preds = %B106.endif.i.i
+  %9 = urem i64 %x.1.2.0.i.i, %y.1.2.0.i.i
+  br label %10
+
+10:                                               ; preds = %8, %3
+  %11 = phi i64 [ %7, %3 ], [ %9, %8 ]
+  %.39.not.i.i = icmp eq i64 %11, 0
+  br i1 %.39.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B106.endif.i.i
+
+_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %10, %0
+  %x.1.3.1.i.i = phi i64 [ %.9.i, %0 ], [ %y.1.2.0.i.i, %10 ]
+  %result = freeze i64 %x.1.3.1.i.i
+  ret i64 %result
+}
+;; nbgrad.gcd.uint8.uint8.uint8 nbgrad.kernels.arithmetic e2c0be7e32acc0c3
+define internal i8 @nbgrad.gcd.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
+  %.17.not.i = icmp eq i8 %a1, 0
+  br i1 %.17.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B106.endif.preheader.i
+
+B106.endif.preheader.i:                           ; preds = %0
+  %.6.i = zext i8 %a0 to i64
+  %.13.i = zext i8 %a1 to i64
+  br label %B106.endif.i
+
+B106.endif.i:                                     ; preds = %B106.endif.i, %B106.endif.preheader.i
+  %x.1.2.0.i = phi i64 [ %y.1.2.0.i, %B106.endif.i ], [ %.6.i, %B106.endif.preheader.i ]
+  %y.1.2.0.i = phi i64 [ %4, %B106.endif.i ], [ %.13.i, %B106.endif.preheader.i ]
+  %1 = trunc nuw nsw i64 %x.1.2.0.i to i32
+  %2 = trunc nuw nsw i64 %y.1.2.0.i to i32
+  %3 = urem i32 %1, %2
+  %4 = zext nneg i32 %3 to i64
+  %.41.not.i = icmp eq i32 %3, 0
+  br i1 %.41.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit.loopexit, label %B106.endif.i
+
+_ZN6nbgrad7kernels10arithmetic3gcdB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit.loopexit: ; preds = %B106.endif.i
+  %5 = trunc nuw i64 %y.1.2.0.i to i8
+  br label %_ZN6nbgrad7kernels10arithmetic3gcdB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
+
+_ZN6nbgrad7kernels10arithmetic3gcdB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %_ZN6nbgrad7kernels10arithmetic3gcdB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit.loopexit, %0
+  %x.1.3.1.i = phi i8 [ %a0, %0 ], [ %5, %_ZN6nbgrad7kernels10arithmetic3gcdB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit.loopexit ]
+  ret i8 %x.1.3.1.i
+}
+;; nbgrad.gcd.uint16.uint16.uint16 nbgrad.kernels.arithmetic e2c0be7e32acc0c3
+define internal i16 @nbgrad.gcd.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
+  %.17.not.i = icmp eq i16 %a1, 0
+  br i1 %.17.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B106.endif.preheader.i
+
+B106.endif.preheader.i:                           ; preds = %0
+  %.6.i = zext i16 %a0 to i64
+  %.13.i = zext i16 %a1 to i64
+  br label %B106.endif.i
+
+B106.endif.i:                                     ; preds = %B106.endif.i, %B106.endif.preheader.i
+  %x.1.2.0.i = phi i64 [ %y.1.2.0.i, %B106.endif.i ], [ %.6.i, %B106.endif.preheader.i ]
+  %y.1.2.0.i = phi i64 [ %4, %B106.endif.i ], [ %.13.i, %B106.endif.preheader.i ]
+  %1 = trunc nuw nsw i64 %x.1.2.0.i to i32
+  %2 = trunc nuw nsw i64 %y.1.2.0.i to i32
+  %3 = urem i32 %1, %2
+  %4 = zext nneg i32 %3 to i64
+  %.41.not.i = icmp eq i32 %3, 0
+  br i1 %.41.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit.loopexit, label %B106.endif.i
+
+_ZN6nbgrad7kernels10arithmetic3gcdB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit.loopexit: ; preds = %B106.endif.i
+  %5 = trunc nuw i64 %y.1.2.0.i to i16
+  br label %_ZN6nbgrad7kernels10arithmetic3gcdB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
+
+_ZN6nbgrad7kernels10arithmetic3gcdB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %_ZN6nbgrad7kernels10arithmetic3gcdB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit.loopexit, %0
+  %x.1.3.1.i = phi i16 [ %a0, %0 ], [ %5, %_ZN6nbgrad7kernels10arithmetic3gcdB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit.loopexit ]
+  ret i16 %x.1.3.1.i
+}
+;; nbgrad.gcd.uint32.uint32.uint32 nbgrad.kernels.arithmetic e2c0be7e32acc0c3
+define internal i32 @nbgrad.gcd.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
+  %.17.not.i = icmp eq i32 %a1, 0
+  br i1 %.17.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B106.endif.i
+
+B106.endif.i:                                     ; preds = %0, %B106.endif.i
+  %x.1.2.0.i = phi i32 [ %y.1.2.0.in.i, %B106.endif.i ], [ %a0, %0 ]
+  %y.1.2.0.in.i = phi i32 [ %1, %B106.endif.i ], [ %a1, %0 ]
+  %1 = urem i32 %x.1.2.0.i, %y.1.2.0.in.i
+  %.41.not.i = icmp eq i32 %1, 0
+  br i1 %.41.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B106.endif.i
+
+_ZN6nbgrad7kernels10arithmetic3gcdB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %B106.endif.i, %0
+  %x.1.3.1.in.i = phi i32 [ %a0, %0 ], [ %y.1.2.0.in.i, %B106.endif.i ]
+  ret i32 %x.1.3.1.in.i
+}
+;; nbgrad.gcd.uint64.uint64.uint64 nbgrad.kernels.arithmetic e2c0be7e32acc0c3
+define internal i64 @nbgrad.gcd.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
+  %.15.not.i = icmp eq i64 %a1, 0
+  br i1 %.15.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B106.endif.i
+
+B106.endif.i:                                     ; preds = %0, %10
+  %x.1.2.0.i = phi i64 [ %y.1.2.0.i, %10 ], [ %a0, %0 ]
+  %y.1.2.0.i = phi i64 [ %11, %10 ], [ %a1, %0 ]
+  %1 = or i64 %y.1.2.0.i, %x.1.2.0.i
+  %2 = icmp ult i64 %1, 4294967296
+  br i1 %2, label %3, label %8
+
+3:                                                ; preds = %B106.endif.i
+  %4 = trunc nuw i64 %y.1.2.0.i to i32
+  %5 = trunc nuw i64 %x.1.2.0.i to i32
+  %6 = urem i32 %5, %4
+  %7 = zext i32 %6 to i64
+  br label %10
+
+8:                                                ; preds = %B106.endif.i
+  %9 = urem i64 %x.1.2.0.i, %y.1.2.0.i
+  br label %10
+
+10:                                               ; preds = %8, %3
+  %11 = phi i64 [ %7, %3 ], [ %9, %8 ]
+  %.39.not.i = icmp eq i64 %11, 0
+  br i1 %.39.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B106.endif.i
+
+_ZN6nbgrad7kernels10arithmetic3gcdB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %10, %0
+  %x.1.3.1.i = phi i64 [ %a0, %0 ], [ %y.1.2.0.i, %10 ]
+  ret i64 %x.1.3.1.i
+}
+;; nbgrad.lcm.int8.int8.int8 nbgrad.kernels.arithmetic afe9265e4f7ebc11
+declare i8 @llvm.abs.i8(i8, i1 immarg)
+
+define internal i8 @nbgrad.lcm.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
+  %1 = tail call i8 @llvm.abs.i8(i8 %a0, i1 false)
+  %2 = tail call i8 @llvm.abs.i8(i8 %a1, i1 false)
+  %.15.not.i.i.i = icmp eq i8 %a1, 0
+  br i1 %.15.not.i.i.i, label %B0.endif.i.i, label %B106.endif.i.i.preheader.i
+
+B106.endif.i.i.preheader.i:                       ; preds = %0
+  %.14.i = zext i8 %2 to i64
+  %.10.i = zext i8 %1 to i64
+  br label %B106.endif.i.i.i
+
+B106.endif.i.i.i:                                 ; preds = %B106.endif.i.i.i, %B106.endif.i.i.preheader.i
+  %x.1.2.0.i.i.i = phi i64 [ %y.1.2.0.i.i.i, %B106.endif.i.i.i ], [ %.10.i, %B106.endif.i.i.preheader.i ]
+  %y.1.2.0.i.i.i = phi i64 [ %6, %B106.endif.i.i.i ], [ %.14.i, %B106.endif.i.i.preheader.i ]
+  %3 = trunc nuw nsw i64 %x.1.2.0.i.i.i to i32
+  %4 = trunc nuw nsw i64 %y.1.2.0.i.i.i to i32
+  %5 = urem i32 %3, %4
+  %6 = zext nneg i32 %5 to i64
+  %.39.not.i.i.i = icmp eq i32 %5, 0
+  br i1 %.39.not.i.i.i, label %B138.endif.i.thread.loopexit.i, label %B106.endif.i.i.i
+
+B0.endif.i.i:                                     ; preds = %0
+  %.45.not.i.i = icmp eq i8 %a0, 0
+  br i1 %.45.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit, label %B0.endif.i.B138.endif.i.thread_crit_edge.i
+
+B0.endif.i.B138.endif.i.thread_crit_edge.i:       ; preds = %B0.endif.i.i
+  %.pre.i = zext i8 %1 to i32
+  br label %B138.endif.i.thread.i
+
+B138.endif.i.thread.loopexit.i:                   ; preds = %B106.endif.i.i.i
+  %.pre1.i = zext i8 %1 to i32
+  br label %B138.endif.i.thread.i
+
+B138.endif.i.thread.i:                            ; preds = %B138.endif.i.thread.loopexit.i, %B0.endif.i.B138.endif.i.thread_crit_edge.i
+  %.pre-phi2.i = phi i32 [ %.pre1.i, %B138.endif.i.thread.loopexit.i ], [ %.pre.i, %B0.endif.i.B138.endif.i.thread_crit_edge.i ]
+  %.pre-phi.i = phi i32 [ %4, %B138.endif.i.thread.loopexit.i ], [ %.pre.i, %B0.endif.i.B138.endif.i.thread_crit_edge.i ]
+  %7 = udiv i32 %.pre-phi2.i, %.pre-phi.i
+  %8 = trunc nuw i32 %7 to i8
+  %.67.i.i = mul i8 %2, %8
+  br label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+
+_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %B0.endif.i.i, %B138.endif.i.thread.i
+  %"$phi156.0.2.0.i.i" = phi i8 [ %.67.i.i, %B138.endif.i.thread.i ], [ 0, %B0.endif.i.i ]
+  ret i8 %"$phi156.0.2.0.i.i"
+}
+;; nbgrad.lcm.int16.int16.int16 nbgrad.kernels.arithmetic afe9265e4f7ebc11
+declare i16 @llvm.abs.i16(i16, i1 immarg)
+
+define internal i16 @nbgrad.lcm.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
+  %1 = tail call i16 @llvm.abs.i16(i16 %a0, i1 false)
+  %2 = tail call i16 @llvm.abs.i16(i16 %a1, i1 false)
+  %.15.not.i.i.i = icmp eq i16 %a1, 0
+  br i1 %.15.not.i.i.i, label %B0.endif.i.i, label %B106.endif.i.i.preheader.i
+
+B106.endif.i.i.preheader.i:                       ; preds = %0
+  %.14.i = zext i16 %2 to i64
+  %.10.i = zext i16 %1 to i64
+  br label %B106.endif.i.i.i
+
+B106.endif.i.i.i:                                 ; preds = %B106.endif.i.i.i, %B106.endif.i.i.preheader.i
+  %x.1.2.0.i.i.i = phi i64 [ %y.1.2.0.i.i.i, %B106.endif.i.i.i ], [ %.10.i, %B106.endif.i.i.preheader.i ]
+  %y.1.2.0.i.i.i = phi i64 [ %6, %B106.endif.i.i.i ], [ %.14.i, %B106.endif.i.i.preheader.i ]
+  %3 = trunc nuw nsw i64 %x.1.2.0.i.i.i to i32
+  %4 = trunc nuw nsw i64 %y.1.2.0.i.i.i to i32
+  %5 = urem i32 %3, %4
+  %6 = zext nneg i32 %5 to i64
+  %.39.not.i.i.i = icmp eq i32 %5, 0
+  br i1 %.39.not.i.i.i, label %B138.endif.i.thread.loopexit.i, label %B106.endif.i.i.i
+
+B0.endif.i.i:                                     ; preds = %0
+  %.45.not.i.i = icmp eq i16 %a0, 0
+  br i1 %.45.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v85B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit, label %B0.endif.i.B138.endif.i.thread_crit_edge.i
+
+B0.endif.i.B138.endif.i.thread_crit_edge.i:       ; preds = %B0.endif.i.i
+  %.pre.i = zext i16 %1 to i32
+  br label %B138.endif.i.thread.i
+
+B138.endif.i.thread.loopexit.i:                   ; preds = %B106.endif.i.i.i
+  %.pre1.i = zext i16 %1 to i32
+  br label %B138.endif.i.thread.i
+
+B138.endif.i.thread.i:                            ; preds = %B138.endif.i.thread.loopexit.i, %B0.endif.i.B138.endif.i.thread_crit_edge.i
+  %.pre-phi2.i = phi i32 [ %.pre1.i, %B138.endif.i.thread.loopexit.i ], [ %.pre.i, %B0.endif.i.B138.endif.i.thread_crit_edge.i ]
+  %.pre-phi.i = phi i32 [ %4, %B138.endif.i.thread.loopexit.i ], [ %.pre.i, %B0.endif.i.B138.endif.i.thread_crit_edge.i ]
+  %7 = udiv i32 %.pre-phi2.i, %.pre-phi.i
+  %8 = trunc nuw i32 %7 to i16
+  %.67.i.i = mul i16 %2, %8
+  br label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v85B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+
+_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v85B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %B0.endif.i.i, %B138.endif.i.thread.i
+  %"$phi156.0.2.0.i.i" = phi i16 [ %.67.i.i, %B138.endif.i.thread.i ], [ 0, %B0.endif.i.i ]
+  ret i16 %"$phi156.0.2.0.i.i"
+}
+;; nbgrad.lcm.int32.int32.int32 nbgrad.kernels.arithmetic afe9265e4f7ebc11
+declare i32 @llvm.abs.i32(i32, i1 immarg)
+
+define internal i32 @nbgrad.lcm.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
+  %1 = tail call i32 @llvm.abs.i32(i32 %a0, i1 false)
+  %2 = tail call i32 @llvm.abs.i32(i32 %a1, i1 false)
+  %.15.not.i.i.i = icmp eq i32 %a1, 0
+  br i1 %.15.not.i.i.i, label %B0.endif.i.i, label %B106.endif.i.i.i
+
+B106.endif.i.i.i:                                 ; preds = %0, %B106.endif.i.i.i
+  %x.1.2.0.i.i.i.in = phi i32 [ %y.1.2.0.i.i.i.in, %B106.endif.i.i.i ], [ %1, %0 ]
+  %y.1.2.0.i.i.i.in = phi i32 [ %3, %B106.endif.i.i.i ], [ %2, %0 ]
+  %3 = urem i32 %x.1.2.0.i.i.i.in, %y.1.2.0.i.i.i.in
+  %.39.not.i.i.i = icmp eq i32 %3, 0
+  br i1 %.39.not.i.i.i, label %B138.endif.i.thread.i, label %B106.endif.i.i.i
+
+B0.endif.i.i:                                     ; preds = %0
+  %.45.not.i.i = icmp eq i32 %a0, 0
+  br i1 %.45.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit, label %B138.endif.i.thread.i
+
+B138.endif.i.thread.i:                            ; preds = %B106.endif.i.i.i, %B0.endif.i.i
+  %x.1.3.1.i3.i2.i = phi i32 [ %1, %B0.endif.i.i ], [ %y.1.2.0.i.i.i.in, %B106.endif.i.i.i ]
+  %4 = udiv i32 %1, %x.1.3.1.i3.i2.i
+  %.67.i.i = mul i32 %4, %2
+  br label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+
+_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B0.endif.i.i, %B138.endif.i.thread.i
+  %"$phi156.0.2.0.i.i" = phi i32 [ %.67.i.i, %B138.endif.i.thread.i ], [ 0, %B0.endif.i.i ]
+  ret i32 %"$phi156.0.2.0.i.i"
+}
+;; nbgrad.lcm.int64.int64.int64 nbgrad.kernels.arithmetic afe9265e4f7ebc11
+declare i64 @llvm.abs.i64(i64, i1 immarg)
+
+define internal noundef i64 @nbgrad.lcm.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
+  %.9.i = tail call i64 @llvm.abs.i64(i64 %a0, i1 false)
+  %.12.i = tail call i64 @llvm.abs.i64(i64 %a1, i1 false)
+  %.15.not.i.i.i = icmp eq i64 %a1, 0
+  br i1 %.15.not.i.i.i, label %B0.endif.i.i, label %B106.endif.i.i.i
+
+B106.endif.i.i.i:                                 ; preds = %0, %10
+  %x.1.2.0.i.i.i = phi i64 [ %y.1.2.0.i.i.i, %10 ], [ %.9.i, %0 ]
+  %y.1.2.0.i.i.i = phi i64 [ %11, %10 ], [ %.12.i, %0 ]
+  %1 = or i64 %y.1.2.0.i.i.i, %x.1.2.0.i.i.i
+  %2 = icmp ult i64 %1, 4294967296
+  br i1 %2, label %3, label %8
+
+3:                                                ; preds = %B106.endif.i.i.i
+  %4 = trunc nuw i64 %y.1.2.0.i.i.i to i32
+  %5 = trunc nuw i64 %x.1.2.0.i.i.i to i32
+  %6 = urem i32 %5, %4
+  %7 = zext i32 %6 to i64
+  br label %10
+
+8:                                                ; preds = %B106.endif.i.i.i
+  %9 = urem i64 %x.1.2.0.i.i.i, %y.1.2.0.i.i.i
+  br label %10
+
+10:                                               ; preds = %8, %3
+  %11 = phi i64 [ %7, %3 ], [ %9, %8 ]
+  %.39.not.i.i.i = icmp eq i64 %11, 0
+  br i1 %.39.not.i.i.i, label %B138.endif.i.i, label %B106.endif.i.i.i
+
+B0.endif.i.i:                                     ; preds = %0
+  %.45.not.i.i = icmp eq i64 %a0, 0
+  br i1 %.45.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B138.endif.i.i
+
+B138.endif.i.i:                                   ; preds = %10, %B0.endif.i.i
+  %x.1.3.1.i3.i.i = phi i64 [ %.9.i, %B0.endif.i.i ], [ %y.1.2.0.i.i.i, %10 ]
+  %12 = or i64 %x.1.3.1.i3.i.i, %.9.i
+  %13 = icmp ult i64 %12, 4294967296
+  br i1 %13, label %14, label %19
+
+14:                                               ; preds = %B138.endif.i.i
+  %15 = trunc nuw i64 %x.1.3.1.i3.i.i to i32
+  %16 = trunc nuw i64 %.9.i to i32
+  %17 = udiv i32 %16, %15
+  %18 = zext i32 %17 to i64
+  br label %21
+
+19:                                               ; preds = %B138.endif.i.i
+  %20 = udiv i64 %.9.i, %x.1.3.1.i3.i.i
+  br label %21
+
+21:                                               ; preds = %19, %14
+  %22 = phi i64 [ %18, %14 ], [ %20, %19 ]
+  %.67.i.i = mul i64 %22, %.12.i
+  %23 = freeze i64 %.67.i.i
+  br label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+
+_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B0.endif.i.i, %21
+  %"$phi156.0.2.0.i.i" = phi i64 [ %23, %21 ], [ 0, %B0.endif.i.i ]
+  ret i64 %"$phi156.0.2.0.i.i"
+}
+;; nbgrad.lcm.uint8.uint8.uint8 nbgrad.kernels.arithmetic afe9265e4f7ebc11
+define internal i8 @nbgrad.lcm.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
+  %.6.i = zext i8 %a0 to i64
+  %.15.not.i.i = icmp eq i8 %a1, 0
+  br i1 %.15.not.i.i, label %B0.endif.i, label %B106.endif.i.i.preheader
+
+B106.endif.i.i.preheader:                         ; preds = %0
+  %.10.i = zext i8 %a1 to i64
+  br label %B106.endif.i.i
+
+B106.endif.i.i:                                   ; preds = %B106.endif.i.i.preheader, %B106.endif.i.i
+  %x.1.2.0.i.i = phi i64 [ %y.1.2.0.i.i, %B106.endif.i.i ], [ %.6.i, %B106.endif.i.i.preheader ]
+  %y.1.2.0.i.i = phi i64 [ %4, %B106.endif.i.i ], [ %.10.i, %B106.endif.i.i.preheader ]
+  %1 = trunc nuw nsw i64 %x.1.2.0.i.i to i32
+  %2 = trunc nuw nsw i64 %y.1.2.0.i.i to i32
+  %3 = urem i32 %1, %2
+  %4 = zext nneg i32 %3 to i64
+  %.39.not.i.i = icmp eq i32 %3, 0
+  br i1 %.39.not.i.i, label %B0.endif.i, label %B106.endif.i.i
+
+B0.endif.i:                                       ; preds = %B106.endif.i.i, %0
+  %x.1.3.1.i.i = phi i64 [ %.6.i, %0 ], [ %y.1.2.0.i.i, %B106.endif.i.i ]
+  %.47.not.i = icmp eq i64 %x.1.3.1.i.i, 0
+  br i1 %.47.not.i, label %_ZN6nbgrad7kernels10arithmetic3lcmB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B138.endif.i
+
+B138.endif.i:                                     ; preds = %B0.endif.i
+  %.not.i = icmp ugt i64 %x.1.3.1.i.i, %.6.i
+  br i1 %.not.i, label %10, label %5
+
+5:                                                ; preds = %B138.endif.i
+  %6 = trunc nuw nsw i64 %x.1.3.1.i.i to i32
+  %7 = zext i8 %a0 to i32
+  %8 = udiv i32 %7, %6
+  %9 = trunc nuw i32 %8 to i8
+  br label %10
+
+10:                                               ; preds = %5, %B138.endif.i
+  %11 = phi i8 [ %9, %5 ], [ 0, %B138.endif.i ]
+  %.69.i = mul i8 %11, %a1
+  br label %_ZN6nbgrad7kernels10arithmetic3lcmB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
+
+_ZN6nbgrad7kernels10arithmetic3lcmB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %B0.endif.i, %10
+  %"$phi156.0.2.0.i" = phi i8 [ %.69.i, %10 ], [ 0, %B0.endif.i ]
+  ret i8 %"$phi156.0.2.0.i"
+}
+;; nbgrad.lcm.uint16.uint16.uint16 nbgrad.kernels.arithmetic afe9265e4f7ebc11
+define internal i16 @nbgrad.lcm.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
+  %.6.i = zext i16 %a0 to i64
+  %.15.not.i.i = icmp eq i16 %a1, 0
+  br i1 %.15.not.i.i, label %B0.endif.i, label %B106.endif.i.i.preheader
+
+B106.endif.i.i.preheader:                         ; preds = %0
+  %.10.i = zext i16 %a1 to i64
+  br label %B106.endif.i.i
+
+B106.endif.i.i:                                   ; preds = %B106.endif.i.i.preheader, %B106.endif.i.i
+  %x.1.2.0.i.i = phi i64 [ %y.1.2.0.i.i, %B106.endif.i.i ], [ %.6.i, %B106.endif.i.i.preheader ]
+  %y.1.2.0.i.i = phi i64 [ %4, %B106.endif.i.i ], [ %.10.i, %B106.endif.i.i.preheader ]
+  %1 = trunc nuw nsw i64 %x.1.2.0.i.i to i32
+  %2 = trunc nuw nsw i64 %y.1.2.0.i.i to i32
+  %3 = urem i32 %1, %2
+  %4 = zext nneg i32 %3 to i64
+  %.39.not.i.i = icmp eq i32 %3, 0
+  br i1 %.39.not.i.i, label %B0.endif.i, label %B106.endif.i.i
+
+B0.endif.i:                                       ; preds = %B106.endif.i.i, %0
+  %x.1.3.1.i.i = phi i64 [ %.6.i, %0 ], [ %y.1.2.0.i.i, %B106.endif.i.i ]
+  %.47.not.i = icmp eq i64 %x.1.3.1.i.i, 0
+  br i1 %.47.not.i, label %_ZN6nbgrad7kernels10arithmetic3lcmB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B138.endif.i
+
+B138.endif.i:                                     ; preds = %B0.endif.i
+  %.not.i = icmp ugt i64 %x.1.3.1.i.i, %.6.i
+  br i1 %.not.i, label %10, label %5
+
+5:                                                ; preds = %B138.endif.i
+  %6 = trunc nuw nsw i64 %x.1.3.1.i.i to i32
+  %7 = zext i16 %a0 to i32
+  %8 = udiv i32 %7, %6
+  %9 = trunc nuw i32 %8 to i16
+  br label %10
+
+10:                                               ; preds = %5, %B138.endif.i
+  %11 = phi i16 [ %9, %5 ], [ 0, %B138.endif.i ]
+  %.69.i = mul i16 %11, %a1
+  br label %_ZN6nbgrad7kernels10arithmetic3lcmB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
+
+_ZN6nbgrad7kernels10arithmetic3lcmB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %B0.endif.i, %10
+  %"$phi156.0.2.0.i" = phi i16 [ %.69.i, %10 ], [ 0, %B0.endif.i ]
+  ret i16 %"$phi156.0.2.0.i"
+}
+;; nbgrad.lcm.uint32.uint32.uint32 nbgrad.kernels.arithmetic afe9265e4f7ebc11
+define internal i32 @nbgrad.lcm.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
+  %.15.not.i.i = icmp eq i32 %a1, 0
+  br i1 %.15.not.i.i, label %B0.endif.i, label %B106.endif.i.i
+
+B106.endif.i.i:                                   ; preds = %0, %B106.endif.i.i
+  %x.1.2.0.i.i = phi i32 [ %y.1.2.0.i.i.in, %B106.endif.i.i ], [ %a0, %0 ]
+  %y.1.2.0.i.i.in = phi i32 [ %1, %B106.endif.i.i ], [ %a1, %0 ]
+  %1 = urem i32 %x.1.2.0.i.i, %y.1.2.0.i.i.in
+  %.39.not.i.i = icmp eq i32 %1, 0
+  br i1 %.39.not.i.i, label %B138.endif.i, label %B106.endif.i.i
+
+B0.endif.i:                                       ; preds = %0
+  %.47.not.i = icmp eq i32 %a0, 0
+  br i1 %.47.not.i, label %_ZN6nbgrad7kernels10arithmetic3lcmB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B138.endif.i.thread
+
+B138.endif.i:                                     ; preds = %B106.endif.i.i
+  %.not.i = icmp ugt i32 %y.1.2.0.i.i.in, %a0
+  br i1 %.not.i, label %3, label %B138.endif.i.thread
+
+B138.endif.i.thread:                              ; preds = %B0.endif.i, %B138.endif.i
+  %x.1.3.1.i.i36.in = phi i32 [ %y.1.2.0.i.i.in, %B138.endif.i ], [ %a0, %B0.endif.i ]
+  %2 = udiv i32 %a0, %x.1.3.1.i.i36.in
+  br label %3
+
+3:                                                ; preds = %B138.endif.i.thread, %B138.endif.i
+  %4 = phi i32 [ %2, %B138.endif.i.thread ], [ 0, %B138.endif.i ]
+  %.69.i = mul i32 %4, %a1
+  br label %_ZN6nbgrad7kernels10arithmetic3lcmB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
+
+_ZN6nbgrad7kernels10arithmetic3lcmB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %B0.endif.i, %3
+  %"$phi156.0.2.0.i" = phi i32 [ %.69.i, %3 ], [ 0, %B0.endif.i ]
+  ret i32 %"$phi156.0.2.0.i"
+}
+;; nbgrad.lcm.uint64.uint64.uint64 nbgrad.kernels.arithmetic afe9265e4f7ebc11
+define internal i64 @nbgrad.lcm.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
+  %.15.not.i.i = icmp eq i64 %a1, 0
+  br i1 %.15.not.i.i, label %B0.endif.i, label %B106.endif.i.i
+
+B106.endif.i.i:                                   ; preds = %0, %10
+  %x.1.2.0.i.i = phi i64 [ %y.1.2.0.i.i, %10 ], [ %a0, %0 ]
+  %y.1.2.0.i.i = phi i64 [ %11, %10 ], [ %a1, %0 ]
+  %1 = or i64 %y.1.2.0.i.i, %x.1.2.0.i.i
+  %2 = icmp ult i64 %1, 4294967296
+  br i1 %2, label %3, label %8
+
+3:                                                ; preds = %B106.endif.i.i
+  %4 = trunc nuw i64 %y.1.2.0.i.i to i32
+  %5 = trunc nuw i64 %x.1.2.0.i.i to i32
+  %6 = urem i32 %5, %4
+  %7 = zext i32 %6 to i64
+  br label %10
+
+8:                                                ; preds = %B106.endif.i.i
+  %9 = urem i64 %x.1.2.0.i.i, %y.1.2.0.i.i
+  br label %10
+
+10:                                               ; preds = %8, %3
+  %11 = phi i64 [ %7, %3 ], [ %9, %8 ]
+  %.39.not.i.i = icmp eq i64 %11, 0
+  br i1 %.39.not.i.i, label %B138.endif.i, label %B106.endif.i.i
+
+B0.endif.i:                                       ; preds = %0
+  %.45.not.i = icmp eq i64 %a0, 0
+  br i1 %.45.not.i, label %_ZN6nbgrad7kernels10arithmetic3lcmB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B138.endif.i
+
+B138.endif.i:                                     ; preds = %10, %B0.endif.i
+  %x.1.3.1.i3.i = phi i64 [ %a0, %B0.endif.i ], [ %y.1.2.0.i.i, %10 ]
+  %12 = or i64 %x.1.3.1.i3.i, %a0
+  %13 = icmp ult i64 %12, 4294967296
+  br i1 %13, label %14, label %19
+
+14:                                               ; preds = %B138.endif.i
+  %15 = trunc nuw i64 %x.1.3.1.i3.i to i32
+  %16 = trunc nuw i64 %a0 to i32
+  %17 = udiv i32 %16, %15
+  %18 = zext i32 %17 to i64
+  br label %21
+
+19:                                               ; preds = %B138.endif.i
+  %20 = udiv i64 %a0, %x.1.3.1.i3.i
+  br label %21
+
+21:                                               ; preds = %19, %14
+  %22 = phi i64 [ %18, %14 ], [ %20, %19 ]
+  %.67.i = mul i64 %22, %a1
+  br label %_ZN6nbgrad7kernels10arithmetic3lcmB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+
+_ZN6nbgrad7kernels10arithmetic3lcmB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %B0.endif.i, %21
+  %"$phi156.0.2.0.i" = phi i64 [ %.67.i, %21 ], [ 0, %B0.endif.i ]
+  ret i64 %"$phi156.0.2.0.i"
+}
+;; nbgrad.bit_count.int8.int8 nbgrad.kernels.arithmetic 0e6c2390ab300c91
+declare i8 @llvm.abs.i8(i8, i1 immarg)
+
+define internal range(i8 0, -128) i8 @nbgrad.bit_count.int8.int8(i8 %a0) alwaysinline {
+  %1 = tail call i8 @llvm.abs.i8(i8 %a0, i1 false)
+  %.9.i = zext i8 %1 to i64
+  %.5.i.i = lshr i64 %.9.i, 1
+  %.6.i.i = and i64 %.5.i.i, 85
+  %.7.i.i = sub nsw i64 %.9.i, %.6.i.i
+  %.8.i.i = and i64 %.7.i.i, 3689348814741910323
+  %.9.i.i = lshr i64 %.7.i.i, 2
+  %.10.i.i = and i64 %.9.i.i, 3689348814741910323
+  %.11.i.i = add nuw nsw i64 %.10.i.i, %.8.i.i
+  %.12.i.i = lshr i64 %.11.i.i, 4
+  %.13.i.i = add nuw nsw i64 %.12.i.i, %.11.i.i
+  %.14.i.i = and i64 %.13.i.i, 1085102592571150095
+  %.15.i.i = lshr i64 %.14.i.i, 8
+  %.16.i.i = add nuw nsw i64 %.15.i.i, %.14.i.i
+  %.17.i.i = lshr i64 %.16.i.i, 16
+  %.18.i.i = add nuw nsw i64 %.17.i.i, %.16.i.i
+  %.19.i.i = lshr i64 %.18.i.i, 32
+  %.20.i.i = add nuw nsw i64 %.19.i.i, %.18.i.i
+  %2 = trunc i64 %.20.i.i to i8
+  %result = and i8 %2, 127
+  ret i8 %result
+}
+;; nbgrad.bit_count.int16.int16 nbgrad.kernels.arithmetic 0e6c2390ab300c91
+declare i16 @llvm.abs.i16(i16, i1 immarg)
+
+define internal range(i16 0, 128) i16 @nbgrad.bit_count.int16.int16(i16 %a0) alwaysinline {
+  %1 = tail call i16 @llvm.abs.i16(i16 %a0, i1 false)
+  %.9.i = zext i16 %1 to i64
+  %.5.i.i = lshr i64 %.9.i, 1
+  %.6.i.i = and i64 %.5.i.i, 21845
+  %.7.i.i = sub nsw i64 %.9.i, %.6.i.i
+  %.8.i.i = and i64 %.7.i.i, 3689348814741910323
+  %.9.i.i = lshr i64 %.7.i.i, 2
+  %.10.i.i = and i64 %.9.i.i, 3689348814741910323
+  %.11.i.i = add nuw nsw i64 %.10.i.i, %.8.i.i
+  %.12.i.i = lshr i64 %.11.i.i, 4
+  %.13.i.i = add nuw nsw i64 %.12.i.i, %.11.i.i
+  %.14.i.i = and i64 %.13.i.i, 1085102592571150095
+  %.15.i.i = lshr i64 %.14.i.i, 8
+  %.16.i.i = add nuw nsw i64 %.15.i.i, %.14.i.i
+  %.17.i.i = lshr i64 %.16.i.i, 16
+  %.18.i.i = add nuw nsw i64 %.17.i.i, %.16.i.i
+  %.19.i.i = lshr i64 %.18.i.i, 32
+  %.20.i.i = add nuw nsw i64 %.19.i.i, %.18.i.i
+  %2 = trunc i64 %.20.i.i to i16
+  %result = and i16 %2, 127
+  ret i16 %result
+}
+;; nbgrad.bit_count.int32.int32 nbgrad.kernels.arithmetic 0e6c2390ab300c91
+declare i32 @llvm.abs.i32(i32, i1 immarg)
+
+define internal range(i32 0, 128) i32 @nbgrad.bit_count.int32.int32(i32 %a0) alwaysinline {
+  %1 = tail call i32 @llvm.abs.i32(i32 %a0, i1 false)
+  %.9.i = zext i32 %1 to i64
+  %.5.i.i = lshr i64 %.9.i, 1
+  %.6.i.i = and i64 %.5.i.i, 1431655765
+  %.7.i.i = sub nsw i64 %.9.i, %.6.i.i
+  %.8.i.i = and i64 %.7.i.i, 3689348814741910323
+  %.9.i.i = lshr i64 %.7.i.i, 2
+  %.10.i.i = and i64 %.9.i.i, 3689348814741910323
+  %.11.i.i = add nuw nsw i64 %.10.i.i, %.8.i.i
+  %.12.i.i = lshr i64 %.11.i.i, 4
+  %.13.i.i = add nuw nsw i64 %.12.i.i, %.11.i.i
+  %.14.i.i = and i64 %.13.i.i, 1085102592571150095
+  %.15.i.i = lshr i64 %.14.i.i, 8
+  %.16.i.i = add nuw nsw i64 %.15.i.i, %.14.i.i
+  %.17.i.i = lshr i64 %.16.i.i, 16
+  %.18.i.i = add nuw nsw i64 %.17.i.i, %.16.i.i
+  %.19.i.i = lshr i64 %.18.i.i, 32
+  %.20.i.i = add nuw nsw i64 %.19.i.i, %.18.i.i
+  %2 = trunc i64 %.20.i.i to i32
+  %result = and i32 %2, 127
+  ret i32 %result
+}
+;; nbgrad.bit_count.int64.int64 nbgrad.kernels.arithmetic 0e6c2390ab300c91
+declare i64 @llvm.abs.i64(i64, i1 immarg)
+
+define internal range(i64 0, 128) i64 @nbgrad.bit_count.int64.int64(i64 %a0) alwaysinline {
+  %.8.i = tail call i64 @llvm.abs.i64(i64 %a0, i1 false)
+  %.5.i.i = lshr i64 %.8.i, 1
+  %.6.i.i = and i64 %.5.i.i, 6148914691236517205
+  %.7.i.i = sub nsw i64 %.8.i, %.6.i.i
+  %.8.i.i = and i64 %.7.i.i, 3689348814741910323
+  %.9.i.i = lshr i64 %.7.i.i, 2
+  %.10.i.i = and i64 %.9.i.i, 3689348814741910323
+  %.11.i.i = add nuw nsw i64 %.10.i.i, %.8.i.i
+  %.12.i.i = lshr i64 %.11.i.i, 4
+  %.13.i.i = add nuw nsw i64 %.12.i.i, %.11.i.i
+  %.14.i.i = and i64 %.13.i.i, 1085102592571150095
+  %.15.i.i = lshr i64 %.14.i.i, 8
+  %.16.i.i = add nuw nsw i64 %.15.i.i, %.14.i.i
+  %.17.i.i = lshr i64 %.16.i.i, 16
+  %.18.i.i = add nuw nsw i64 %.17.i.i, %.16.i.i
+  %.19.i.i = lshr i64 %.18.i.i, 32
+  %.20.i.i = add nuw nsw i64 %.19.i.i, %.18.i.i
+  %.21.i.i = and i64 %.20.i.i, 127
+  ret i64 %.21.i.i
+}
+;; nbgrad.bit_count.uint8.uint8 nbgrad.kernels.arithmetic 0e6c2390ab300c91
+define internal range(i8 0, -128) i8 @nbgrad.bit_count.uint8.uint8(i8 %a0) alwaysinline {
+  %.5.i = zext i8 %a0 to i64
+  %.6.i = lshr i64 %.5.i, 1
+  %.7.i = and i64 %.6.i, 85
+  %.8.i = sub nsw i64 %.5.i, %.7.i
+  %.9.i = and i64 %.8.i, 3689348814741910323
+  %.10.i = lshr i64 %.8.i, 2
+  %.11.i = and i64 %.10.i, 3689348814741910323
+  %.12.i = add nuw nsw i64 %.11.i, %.9.i
+  %.13.i = lshr i64 %.12.i, 4
+  %.14.i = add nuw nsw i64 %.13.i, %.12.i
+  %.15.i = and i64 %.14.i, 1085102592571150095
+  %.16.i = lshr i64 %.15.i, 8
+  %.17.i = add nuw nsw i64 %.16.i, %.15.i
+  %.18.i = lshr i64 %.17.i, 16
+  %.19.i = add nuw nsw i64 %.18.i, %.17.i
+  %.20.i = lshr i64 %.19.i, 32
+  %.21.i = add nuw nsw i64 %.20.i, %.19.i
+  %1 = trunc i64 %.21.i to i8
+  %result = and i8 %1, 127
+  ret i8 %result
+}
+;; nbgrad.bit_count.uint16.uint16 nbgrad.kernels.arithmetic 0e6c2390ab300c91
+define internal range(i16 0, 128) i16 @nbgrad.bit_count.uint16.uint16(i16 %a0) alwaysinline {
+  %.5.i = zext i16 %a0 to i64
+  %.6.i = lshr i64 %.5.i, 1
+  %.7.i = and i64 %.6.i, 21845
+  %.8.i = sub nsw i64 %.5.i, %.7.i
+  %.9.i = and i64 %.8.i, 3689348814741910323
+  %.10.i = lshr i64 %.8.i, 2
+  %.11.i = and i64 %.10.i, 3689348814741910323
+  %.12.i = add nuw nsw i64 %.11.i, %.9.i
+  %.13.i = lshr i64 %.12.i, 4
+  %.14.i = add nuw nsw i64 %.13.i, %.12.i
+  %.15.i = and i64 %.14.i, 1085102592571150095
+  %.16.i = lshr i64 %.15.i, 8
+  %.17.i = add nuw nsw i64 %.16.i, %.15.i
+  %.18.i = lshr i64 %.17.i, 16
+  %.19.i = add nuw nsw i64 %.18.i, %.17.i
+  %.20.i = lshr i64 %.19.i, 32
+  %.21.i = add nuw nsw i64 %.20.i, %.19.i
+  %1 = trunc i64 %.21.i to i16
+  %result = and i16 %1, 127
+  ret i16 %result
+}
+;; nbgrad.bit_count.uint32.uint32 nbgrad.kernels.arithmetic 0e6c2390ab300c91
+define internal range(i32 0, 128) i32 @nbgrad.bit_count.uint32.uint32(i32 %a0) alwaysinline {
+  %.5.i = zext i32 %a0 to i64
+  %.6.i = lshr i64 %.5.i, 1
+  %.7.i = and i64 %.6.i, 1431655765
+  %.8.i = sub nsw i64 %.5.i, %.7.i
+  %.9.i = and i64 %.8.i, 3689348814741910323
+  %.10.i = lshr i64 %.8.i, 2
+  %.11.i = and i64 %.10.i, 3689348814741910323
+  %.12.i = add nuw nsw i64 %.11.i, %.9.i
+  %.13.i = lshr i64 %.12.i, 4
+  %.14.i = add nuw nsw i64 %.13.i, %.12.i
+  %.15.i = and i64 %.14.i, 1085102592571150095
+  %.16.i = lshr i64 %.15.i, 8
+  %.17.i = add nuw nsw i64 %.16.i, %.15.i
+  %.18.i = lshr i64 %.17.i, 16
+  %.19.i = add nuw nsw i64 %.18.i, %.17.i
+  %.20.i = lshr i64 %.19.i, 32
+  %.21.i = add nuw nsw i64 %.20.i, %.19.i
+  %1 = trunc i64 %.21.i to i32
+  %result = and i32 %1, 127
+  ret i32 %result
+}
+;; nbgrad.bit_count.uint64.uint64 nbgrad.kernels.arithmetic 0e6c2390ab300c91
+define internal noundef range(i64 0, 128) i64 @nbgrad.bit_count.uint64.uint64(i64 %a0) alwaysinline {
+  %.5.i = lshr i64 %a0, 1
+  %.6.i = and i64 %.5.i, 6148914691236517205
+  %.7.i = sub nsw i64 %a0, %.6.i
+  %.8.i = and i64 %.7.i, 3689348814741910323
+  %.9.i = lshr i64 %.7.i, 2
+  %.10.i = and i64 %.9.i, 3689348814741910323
+  %.11.i = add nuw nsw i64 %.10.i, %.8.i
+  %.12.i = lshr i64 %.11.i, 4
+  %.13.i = add nuw nsw i64 %.12.i, %.11.i
+  %.14.i = and i64 %.13.i, 1085102592571150095
+  %.15.i = lshr i64 %.14.i, 8
+  %.16.i = add nuw nsw i64 %.15.i, %.14.i
+  %.17.i = lshr i64 %.16.i, 16
+  %.18.i = add nuw nsw i64 %.17.i, %.16.i
+  %.19.i = lshr i64 %.18.i, 32
+  %.20.i = add nuw nsw i64 %.19.i, %.18.i
+  %.20.i.fr = freeze i64 %.20.i
+  %.21.i = and i64 %.20.i.fr, 127
+  ret i64 %.21.i
+}
+;; nbgrad.frexp_fraction.float32.float32 nbgrad.kernels.arithmetic 091575c0460772a5
+declare i1 @llvm.is.fpclass.f32(float, i32 immarg)
+
+declare float @llvm.fabs.f32(float)
+
+declare float @nbgrad.fraction.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @llvm.copysign.f64(double, double)
+
+define internal float @nbgrad.frexp_fraction.float32.float32(float %a0) alwaysinline {
+  %.19.i = tail call i1 @llvm.is.fpclass.f32(float %a0, i32 408)
+  br i1 %.19.i, label %B80.i, label %_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+B80.i:                                            ; preds = %0
+  %.8.i = tail call float @llvm.fabs.f32(float %a0)
+  %.22.i = tail call float @nbgrad.fraction.f32(float %.8.i)
+  %.25.i = fpext float %.22.i to double
+  %.26.i = fmul double %.25.i, 5.000000e-01
+  %.28.i = fpext float %a0 to double
+  %.29.i = tail call double @llvm.copysign.f64(double %.26.i, double %.28.i)
+  %1 = fptrunc double %.29.i to float
+  br label %_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B80.i
+  %"$phi146.0.2.0.i" = phi float [ %1, %B80.i ], [ %a0, %0 ]
+  ret float %"$phi146.0.2.0.i"
+}
+;; nbgrad.frexp_fraction.float64.float64 nbgrad.kernels.arithmetic 091575c0460772a5
+declare i1 @llvm.is.fpclass.f64(double, i32 immarg)
+
+declare double @llvm.fabs.f64(double)
+
+declare double @nbgrad.fraction.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+declare double @llvm.copysign.f64(double, double)
+
+define internal double @nbgrad.frexp_fraction.float64.float64(double %a0) alwaysinline {
+  %.17.i = tail call i1 @llvm.is.fpclass.f64(double %a0, i32 408)
+  br i1 %.17.i, label %B80.i, label %_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+
+B80.i:                                            ; preds = %0
+  %.8.i = tail call double @llvm.fabs.f64(double %a0)
+  %.20.i = tail call double @nbgrad.fraction.f64(double %.8.i)
+  %.23.i = fmul double %.20.i, 5.000000e-01
+  %.25.i = tail call double @llvm.copysign.f64(double %.23.i, double %a0)
+  br label %_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+
+_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B80.i
+  %"$phi146.0.2.0.i" = phi double [ %.25.i, %B80.i ], [ %a0, %0 ]
+  ret double %"$phi146.0.2.0.i"
+}
+;; nbgrad.frexp_exponent.float32.float32 nbgrad.kernels.arithmetic 2590bd5b57d0fa19
+declare i1 @llvm.is.fpclass.f32(float, i32 immarg)
+
+declare float @nbgrad.exponent.f32(float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+define internal float @nbgrad.frexp_exponent.float32.float32(float %a0) alwaysinline {
+  %.14.i = tail call i1 @llvm.is.fpclass.f32(float %a0, i32 408)
+  br i1 %.14.i, label %B80.i, label %_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v103B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+B80.i:                                            ; preds = %0
+  %.17.i = tail call float @nbgrad.exponent.f32(float %a0)
+  %1 = fadd float %.17.i, 1.000000e+00
+  br label %_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v103B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v103B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B80.i
+  %"$phi118.0.2.0.i" = phi float [ %1, %B80.i ], [ 0.000000e+00, %0 ]
+  ret float %"$phi118.0.2.0.i"
+}
+;; nbgrad.frexp_exponent.float64.float64 nbgrad.kernels.arithmetic 2590bd5b57d0fa19
+declare i1 @llvm.is.fpclass.f64(double, i32 immarg)
+
+declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
+
+define internal double @nbgrad.frexp_exponent.float64.float64(double %a0) alwaysinline {
+  %.12.i = tail call i1 @llvm.is.fpclass.f64(double %a0, i32 408)
+  br i1 %.12.i, label %B80.i, label %_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v104B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+
+B80.i:                                            ; preds = %0
+  %.15.i = tail call double @nbgrad.exponent.f64(double %a0)
+  %.19.i = fadd double %.15.i, 1.000000e+00
+  br label %_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v104B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+
+_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v104B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B80.i
+  %"$phi118.0.2.0.i" = phi double [ %.19.i, %B80.i ], [ 0.000000e+00, %0 ]
+  ret double %"$phi118.0.2.0.i"
 }
 ;; nbgrad.negative.int8.int8 nbgrad.kernels.arithmetic 495928dd38e555c7
 define internal i8 @nbgrad.negative.int8.int8(i8 %a0) alwaysinline {
@@ -1877,40 +2759,40 @@ define internal range(i64 0, 2) i64 @nbgrad.sign.uint64.uint64(i64 %a0) alwaysin
 ;; nbgrad.sign.float32.float32 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal float @nbgrad.sign.float32.float32(float %a0) alwaysinline {
   %.8.i = fcmp uno float %a0, 0.000000e+00
-  br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v114B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B48.i
+  br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v135B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B48.i
 
 B48.i:                                            ; preds = %0
   %.20.i = fcmp ogt float %a0, 0.000000e+00
-  br i1 %.20.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v114B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B64.i
+  br i1 %.20.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v135B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B64.i
 
 B64.i:                                            ; preds = %B48.i
   %.29.i = fcmp olt float %a0, 0.000000e+00
-  br i1 %.29.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v114B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B80.i
+  br i1 %.29.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v135B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B80.i
 
 B80.i:                                            ; preds = %B64.i
-  br label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v114B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v135B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels10arithmetic10sign_floatB4v114B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B48.i, %B64.i, %B80.i
+_ZN6nbgrad7kernels10arithmetic10sign_floatB4v135B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B48.i, %B64.i, %B80.i
   %"$phi82.0.4.0.i" = phi float [ 0.000000e+00, %B80.i ], [ 1.000000e+00, %B48.i ], [ -1.000000e+00, %B64.i ], [ %a0, %0 ]
   ret float %"$phi82.0.4.0.i"
 }
 ;; nbgrad.sign.float64.float64 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal double @nbgrad.sign.float64.float64(double %a0) alwaysinline {
   %.8.i = fcmp uno double %a0, 0.000000e+00
-  br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v115B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B48.i
+  br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B48.i
 
 B48.i:                                            ; preds = %0
   %.18.i = fcmp ogt double %a0, 0.000000e+00
-  br i1 %.18.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v115B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B64.i
+  br i1 %.18.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B64.i
 
 B64.i:                                            ; preds = %B48.i
   %.26.i = fcmp olt double %a0, 0.000000e+00
-  br i1 %.26.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v115B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B80.i
+  br i1 %.26.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B80.i
 
 B80.i:                                            ; preds = %B64.i
-  br label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v115B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10arithmetic10sign_floatB4v115B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B48.i, %B64.i, %B80.i
+_ZN6nbgrad7kernels10arithmetic10sign_floatB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B48.i, %B64.i, %B80.i
   %"$phi82.0.4.0.i" = phi double [ 0.000000e+00, %B80.i ], [ %a0, %0 ], [ 1.000000e+00, %B48.i ], [ -1.000000e+00, %B64.i ]
   ret double %"$phi82.0.4.0.i"
 }

@@ -237,6 +237,12 @@ ANY_UNARY = named(
     rint=light(np.rint, CONSTANT),
     trunc=light(np.trunc, CONSTANT),
     invert=light(np.invert, INTEGER),
+    bit_count=pointwise(lambda x: np.bitwise_count(x).astype(x.dtype), INTEGER),
+    frexp_fraction=pointwise(
+        lambda x: np.frexp(x)[0],
+        slope(lambda z, x: elementwise("exp2", -elementwise("frexp_exponent", x))),
+    ),
+    frexp_exponent=pointwise(lambda x: np.frexp(x)[1].astype(x.dtype), CONSTANT),
 )
 # ----- Two operands -----
 BINARY = named(
@@ -310,6 +316,8 @@ BINARY = named(
         sinc_derivative, slopes(None, lambda z, n, x: elementwise("sinc_derivative", n + 1.0, x))
     ),
     nextafter=pointwise(np.nextafter, slopes(lambda z, x, y: 1.0, None)),
+    gcd=pointwise(np.gcd, INTEGER),
+    lcm=pointwise(np.lcm, INTEGER),
     bitwise_and=light(np.bitwise_and, INTEGER),
     bitwise_or=light(np.bitwise_or, INTEGER),
     bitwise_xor=light(np.bitwise_xor, INTEGER),

@@ -42,7 +42,6 @@ from ...record.tensor import Tensor
 from ...record.zero_dimensional import ZeroDimensional
 from ...runtime.evaluate import LONGEST_CHAIN, require
 from ..arrays.result_order import as_loop
-from .integer_ufuncs import INTEGER_UFUNC_RULES
 from .scipy_ufuncs import COMPLEX_SCIPY_RULES, SCIPY_RULES
 
 Results = Node | tuple[Node, ...]
@@ -182,7 +181,8 @@ RULES: dict[str, Rule] = {
     "modf": _modf,
     "ldexp": _ldexp,
     "spacing": _spacing,
-    **INTEGER_UFUNC_RULES,
+    "bitwise_count": lambda x: cast(elementwise("bit_count", x), np.dtype(np.uint8)),
+    "frexp": lambda x: (elementwise("frexp_fraction", x), cast(elementwise("frexp_exponent", x), np.dtype(np.int32))),
     **SCIPY_RULES,
 }
 """By the ufunc's `__name__`."""
