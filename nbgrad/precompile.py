@@ -1,9 +1,9 @@
-"""Writes the IR that comes with the package: `python -m nbgrad.precompile`.
+"""Writes the IR and the object code that come with the package: `python -m nbgrad.precompile`.
 
-In: the kernels' sources. Out: nbgrad/compiler/shipped.ll and shipped_device.ll. To be run after every change of
-kernels/, of runtime/native.py or of compiler/lowering.py and conversions.py; a test fails until it is. What is still
-current is kept; all of it takes some minutes. It needs the oldest Numba that nbgrad runs with (`OLDEST_LLVM`). Without
-current files everything works, but the first gradient needs Numba.
+In: the kernels' sources. Out: shipped.ll, shipped_device.ll and shipped_objects.txt in nbgrad/compiler. To be run
+after every change of kernels/, of runtime/native.py or of compiler/lowering.py and conversions.py; a test fails until
+it is. What is still current is kept; all of it takes some minutes. It needs the oldest Numba that nbgrad runs with
+(`OLDEST_LLVM`). Without current files everything works, but the first gradient needs Numba.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from functools import partial
 import llvmlite.binding as llvm
 import numpy as np
 
-from .compiler import shipped, special
+from .compiler import cpu, shipped, shipped_objects, special
 from .compiler.lowering import kernel_module, lower, scalar_text
 from .device.kernels.python_kernels import arguments_of
 from .device.recipes import PYTHON_KERNELS
 from .graph.ir import make, placeholder
 from .graph.primitives import PRIMITIVES
+from .process import object_layout
 from .runtime import blocks, native, native_steps, turns, words
 from .runtime import native_tensors as tensors
 
@@ -39,6 +40,26 @@ NEUTRAL = {
     "NUMBA_OPT": "3",
 }
 """Settings under which Numba compiles for no machine in particular."""
+
+
+NATIVE = native.FUNCTIONS | turns.FUNCTIONS | blocks.FUNCTIONS | tensors.FUNCTIONS | native_steps.FUNCTIONS
+"""The native functions of the runtime, and the number of words that each takes."""
+
+
+def objects() -> dict[str, bytes]:
+    """The object code of each native function, by the name that it is found by."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    target = llvm.Target.from_triple(shipped_objects.TRIPLE)
+    machine = target.create_target_machine(cpu=shipped_objects.CPU, opt=3, reloc="pic", codemodel="small")
+    layout = object_layout.measured()
+    found: dict[str, bytes] = {}
+    for function, count in NATIVE.items():
+        section = shipped.function_name(function, ["int64"] * count, "int64")
+        name = shipped_objects.name_of(section, function.__module__, layout)
+        text = words.native_ir(function, count).replace("@exported(", f"@exported.{name}(")
+        found[name] = cpu.object_code(text, machine, "", finished=True)
+    return found
 
 
 def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
@@ -92,8 +113,7 @@ def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
             arguments = arguments_of([dtype if part == "*" else part for part in pattern.split()], count)
             section = shipped.function_name(function, arguments, "int64")
             yield section, function.__module__, partial(lower, function, arguments, "int64", "special")
-    entries = native.FUNCTIONS | turns.FUNCTIONS | blocks.FUNCTIONS | tensors.FUNCTIONS | native_steps.FUNCTIONS
-    for function, count in entries.items():
+    for function, count in NATIVE.items():
         arguments = ["int64"] * count
         section = shipped.function_name(function, arguments, "int64")
         text = partial(lower, function, arguments, "int64", "native", words.register)
@@ -115,6 +135,7 @@ def write() -> int:
         temporary.write_text("\n".join([*lines, ";; end", ""]), encoding="ascii", newline="\n")
         os.replace(temporary, file)
     shipped.forget()
+    shipped_objects.FILE.write_text(shipped_objects.written(objects()), encoding="ascii", newline="\n")
     return len(found)
 
 
@@ -131,7 +152,8 @@ def main() -> None:
     if any(os.environ.get(name) != value for name, value in NEUTRAL.items()):
         os.execve(sys.executable, [sys.executable, "-m", "nbgrad.precompile"], {**os.environ, **NEUTRAL})
     count = write()
-    sizes = [f"{file.name} {file.stat().st_size // 1024} KiB" for file in (shipped.FILE, shipped.DEVICE_FILE)]
+    files = (shipped.FILE, shipped.DEVICE_FILE, shipped_objects.FILE)
+    sizes = [f"{file.name} {file.stat().st_size // 1024} KiB" for file in files]
     sys.stdout.write(f"{count} functions: {', '.join(sizes)}\n")
 
 

@@ -56,6 +56,7 @@ def test_every_data_file_is_listed(project: dict[str, Any]) -> None:
         "nist_strd.json",
         "shipped.ll",
         "shipped_device.ll",
+        "shipped_objects.txt",
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -14,15 +15,16 @@ from typing import Any
 import pytest
 
 from nbgrad import precompile
-from nbgrad.compiler import scalars, shipped
+from nbgrad.compiler import scalars, shipped, shipped_objects
 from nbgrad.compiler.lowering import kernel_module
+from nbgrad.process import object_layout
 
 TEXT = shipped.FILE.read_text(encoding="ascii")
 DEVICE_TEXT = shipped.DEVICE_FILE.read_text(encoding="ascii")
 SECTIONS = re.findall(r"^;; (\S+) ", TEXT + DEVICE_TEXT, re.MULTILINE)
 AGAIN = (
     "Run `python -m nbgrad.precompile` (it takes some minutes) in an environment with 'numba==0.65.*', and commit "
-    "nbgrad/compiler/shipped*.ll."
+    "nbgrad/compiler/shipped*."
 )
 
 
@@ -113,6 +115,57 @@ def test_a_digest_sees_what_a_kernel_imports(tmp_path: Path, monkeypatch: pytest
     finally:
         monkeypatch.undo()
         shipped.forget()
+
+
+LINUX = sys.platform == "linux" and platform.machine() == "x86_64"
+
+
+@pytest.mark.skipif(not LINUX, reason="object code is for Linux on x86-64")
+def test_the_object_code_is_current_and_complete() -> None:
+    layout = object_layout.measured()
+    found = set()
+    for function, count in precompile.NATIVE.items():
+        section = shipped.function_name(function, ["int64"] * count, "int64")
+        made = shipped_objects.find(section, function.__module__, layout)
+        assert made is not None, f"The object code of {section} is older than its sources. {AGAIN}"
+        symbol, code = made
+        assert code[:4] == b"\x7fELF" and symbol.encode() in code
+        found.add(symbol.removeprefix("exported."))
+        other = {**layout, "tuple_items": layout["tuple_items"] + 8}
+        assert shipped_objects.find(section, function.__module__, other) is None
+    lines = shipped_objects.FILE.read_text(encoding="ascii").splitlines()[1:]
+    assert {line.split()[0] for line in lines} == found, AGAIN
+
+
+@pytest.mark.parametrize("system", [("darwin", "x86_64"), ("linux", "aarch64")])
+def test_object_code_is_for_one_kind_of_machine(system: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    function = next(iter(precompile.NATIVE))
+    section = shipped.function_name(function, ["int64"] * precompile.NATIVE[function], "int64")
+    monkeypatch.setattr(sys, "platform", system[0])
+    monkeypatch.setattr(platform, "machine", lambda: system[1])
+    assert shipped_objects.find(section, function.__module__, object_layout.measured()) is None
+
+
+@pytest.mark.parametrize("text", ["", "not a line of it\n", "# nothing\n"])
+def test_without_object_code_it_is_compiled(text: str, tmp_path: Path) -> None:
+    """The same numbers, and the functions' code is in the cache then."""
+    script = """
+import sys
+from pathlib import Path
+from nbgrad.compiler import shipped_objects
+shipped_objects.FILE = Path(sys.argv[1])
+import numpy as np, nbgrad as nb
+print(nb.jit(nb.grad(lambda x: np.sum(x**3)))(np.ones(3)), nb.counters["compiled"] > 5)
+"""
+    file = tmp_path / "objects.txt"
+    file.write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(file)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NBGRAD_CACHE_DIR": str(tmp_path / "cache")},
+    )
+    assert done.stdout == "[3. 3. 3.] True\n", done.stderr
 
 
 ORDINARY = {

@@ -210,12 +210,15 @@ class Function(NamedTuple):
         Makes the IR text, if it is needed.
     finished : bool
         Whether the IR was optimised before and has no loops to vectorise.
+    made : callable, optional
+        Gives the symbol and the object code where they came with the package, or None.
     """
 
     key: str
     symbol: str
     make_ir: Callable[[], str]
     finished: bool = False
+    made: Callable[[], tuple[str, bytes] | None] = lambda: None
 
 
 def function_codes(
@@ -268,6 +271,10 @@ def _objects(
     new: list[tuple[str, str, str, Callable[[], bytes]]] = []
     with SideBySide(min(threads, len(missing)), "nbgrad compiles") as pool:
         for key, (function, quick) in missing.items():
+            made = function.made()
+            if made is not None:
+                yield key, *made
+                continue
             name = cache.digest(key)
             symbol = f"{function.symbol}.{name}"
             data = cache.load("object", name)

@@ -25,11 +25,11 @@
 ; digest nbgrad.kernels.trigonometric 259d8b908922d5a6cce9dadd20eb5f53
 ; digest nbgrad.kernels.widened 4824ee086fc4148cfadeb051c8cd8918
 ; digest nbgrad.kernels.windows 2cf5e91701beec8d95297a0384ff4088
-; digest nbgrad.runtime.blocks 0eacb444fc350ae5a403727f3b8bc186
-; digest nbgrad.runtime.native 987c3309690f081d74f2b86ef1c22103
-; digest nbgrad.runtime.native_steps 28d264d0a39842ad672a462f506d25f3
-; digest nbgrad.runtime.native_tensors c7c2e3426d661719f08aa6d869b27768
-; digest nbgrad.runtime.turns 52dc33a14958a81809c979d083441e2e
+; digest nbgrad.runtime.blocks 3e4c509c172d61018bfee0d0f59c71f8
+; digest nbgrad.runtime.native 3265f9c87fb73107abb95b817d9f47dd
+; digest nbgrad.runtime.native_steps e971585807ee4877988ff11d11723ca8
+; digest nbgrad.runtime.native_tensors b02325ab85305f41dd9aa5d5f0ea998a
+; digest nbgrad.runtime.turns 76c672b1ba5e232ae28698812d40dae6
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -47904,7 +47904,7 @@ B158.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v976B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B300.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -47976,7 +47976,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v976B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -49269,7 +49269,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 152
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB4v976B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.22.i, 80
@@ -49277,7 +49277,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v976B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -49333,7 +49333,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i18.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
   br i1 %exitcond.not.i.i18.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB4v976B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.75.i, %B158.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -49542,7 +49542,7 @@ B216.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v991B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B358.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.29.i, 3
@@ -49615,7 +49615,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v991B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -50922,7 +50922,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 152
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v991B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.20.i, 80
@@ -50930,7 +50930,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v991B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -50985,7 +50985,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i19.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
   br i1 %exitcond.not.i.i19.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB4v991B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.84.i, %B216.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -51006,7 +51006,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -51027,7 +51027,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -51096,7 +51096,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -51146,9 +51146,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
@@ -51166,7 +51166,7 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.20.i = inttoptr i64 %.19.i to ptr
   %.21.i = load i64, ptr %.20.i, align 8
   %.114104.not.i = icmp slt i64 %.15.i, 1
-  br i1 %.114104.not.i, label %_ZN6nbgrad7runtime6native3runB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+  br i1 %.114104.not.i, label %_ZN6nbgrad7runtime6native3runB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
 
 B150.lr.ph.i:                                     ; preds = %0
   %.28.i = add nsw i64 %a0, 24
@@ -51407,7 +51407,7 @@ B1066.i:                                          ; preds = %B1022.endif.i, %B10
   %.370.i = shl nsw i64 %.166.i, 3
   %.374.i = add nsw i64 %.370.i, %.202.i
   %.114.i = icmp samesign ugt i64 %.11398106.i, 1
-  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1022.endif.i:                                    ; preds = %B1022.i
   %.22.i.i = load i64, ptr %sunkaddr43.i, align 8
@@ -51415,9 +51415,9 @@ B1022.endif.i:                                    ; preds = %B1022.i
   %.30.i.i = inttoptr i64 %.29.i.i to ptr
   %.31.i.i = tail call i64 %.30.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i = icmp eq i64 %.31.i.i, %.22.i.i
-  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
+  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
 
-_ZN6nbgrad7runtime6native3runB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
+_ZN6nbgrad7runtime6native3runB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
   ret i64 0
 }
 ;; nbgrad.runtime.native.interrupted(int64)int64 nbgrad.runtime.native -
@@ -51431,13 +51431,13 @@ define internal i64 @native(i64 %a0) alwaysinline {
   %.17.i = inttoptr i64 %.16.i to ptr
   %.18.i = load i64, ptr %.17.i, align 8
   %.19.not.i = icmp eq i64 %.13.i, %.18.i
-  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 common.ret.sink.split.i:                          ; preds = %B914.i, %B552.i
   %.pre24.sink.in.i = phi i64 [ %.pre.i, %B914.i ], [ %.72.i, %B552.i ]
   %.pre24.sink.i = inttoptr i64 %.pre24.sink.in.i to ptr
   %.131.i = load i64, ptr %.pre24.sink.i, align 8
-  br label %_ZN6nbgrad7runtime6native11interruptedB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br label %_ZN6nbgrad7runtime6native11interruptedB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B158.i:                                           ; preds = %0
   %.27.i = add nsw i64 %a0, 256
@@ -51507,7 +51507,7 @@ B914.i:                                           ; preds = %B860.i, %B658.i
   %.124.i = tail call i64 %.123.i(i64 %.120.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i
 
-_ZN6nbgrad7runtime6native11interruptedB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
+_ZN6nbgrad7runtime6native11interruptedB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
   %.131.sink.i = phi i64 [ 0, %0 ], [ %.131.i, %common.ret.sink.split.i ]
   ret i64 %.131.sink.i
 }
@@ -51706,7 +51706,7 @@ B1496.i:                                          ; preds = %B1472.i
   %.607.i = inttoptr i64 %.605.i to ptr
   %.608.i = tail call i64 %.607.i(i64 %.21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.609.not.i = icmp eq i64 %.608.i, 0
-  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1656.i:                                          ; preds = %B1496.i, %B1472.i
   %look.4.1.i = phi i64 [ %.598.i, %B1496.i ], [ %.586.i, %B1472.i ]
@@ -51878,10 +51878,10 @@ B2576.i:                                          ; preds = %B2476.us.i, %B2476.
   %.978.i = tail call i64 %.977.i(i64 %.973.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
   %.981.i = load i64, ptr %sunkaddr47.i, align 8
   %.982.not.i = icmp eq i64 %.981.i, 0
-  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2766.i:                                          ; preds = %B1470.i
-  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2862.i:                                          ; preds = %B2862.lr.ph.i, %B2862.i
   %lsr.iv.i = phi i64 [ %40, %B2862.lr.ph.i ], [ %lsr.iv.next.i, %B2862.i ]
@@ -51908,7 +51908,7 @@ B2862.i:                                          ; preds = %B2862.lr.ph.i, %B28
   %.1193.i = add nsw i64 %spec.8.1405.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
   %.1123.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
   %.866.pre-phi.i = phi i64 [ %.pre420.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
@@ -52005,14 +52005,14 @@ B2778.endif.i:                                    ; preds = %B2766.i
   %.1042.i = inttoptr i64 %.1041.i to ptr
   %.1043.i = load i64, ptr %.1042.i, align 8
   %.1123402.not.i = icmp slt i64 %.1043.i, 1
-  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
+  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
 
 B2862.lr.ph.i:                                    ; preds = %B2778.endif.i
   %40 = add nuw i64 %.1043.i, 1
   %sunkaddr49.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B2862.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -52079,7 +52079,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -52088,14 +52088,14 @@ B676.i:                                           ; preds = %B170.i
   %.413.i = inttoptr i64 %.409.i to ptr
   %.414.i = tail call i64 %.413.i(i64 64, i64 %.412.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.419.i = icmp eq i64 %.414.i, 0
-  br i1 %.419.i, label %_ZN6nbgrad7runtime6blocks4takeB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B818.else.if.i
+  br i1 %.419.i, label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B818.else.if.i
 
 B1116.i:                                          ; preds = %B818.else.if.i
   %.542.i = add nsw i64 %a0, 24
   %.543.i = inttoptr i64 %.542.i to ptr
   %.544.i = load i64, ptr %.543.i, align 8
   %.545.not.i = icmp eq i64 %.544.i, 0
-  br i1 %.545.not.i, label %_ZN6nbgrad7runtime6blocks4takeB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B1176.else.if.i
+  br i1 %.545.not.i, label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B1176.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %6 = add i64 %lsr.iv7.i, -8
@@ -52152,7 +52152,7 @@ B818.else.if.i:                                   ; preds = %B676.i
   %.533.i = inttoptr i64 %.531.i to ptr
   store i64 %.414.i, ptr %.533.i, align 8
   %.538.i = icmp sgt i64 %.50.i, 4194303
-  br i1 %.538.i, label %B1116.i, label %_ZN6nbgrad7runtime6blocks4takeB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %.538.i, label %B1116.i, label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B1176.else.if.i:                                  ; preds = %B1116.i
   %.549.i = add i64 %.482.i, 8703
@@ -52161,9 +52161,9 @@ B1176.else.if.i:                                  ; preds = %B1116.i
   %.603.i = sub i64 %.600.i, %.590.i
   %.604.i = inttoptr i64 %.544.i to ptr
   %.605.i = tail call i64 %.604.i(i64 %.590.i, i64 %.603.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B1116.i, %B818.else.if.i, %B1176.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B1116.i, %B818.else.if.i, %B1176.else.if.i
   %.526.sink.i = phi i64 [ %.208.i, %B498.i ], [ 0, %B676.i ], [ %.526.i, %B1176.else.if.i ], [ %.526.i, %B818.else.if.i ], [ %.526.i, %B1116.i ]
   ret i64 %.526.sink.i
 }
@@ -52184,7 +52184,7 @@ B106.i:                                           ; preds = %0
   %.77.i = load i64, ptr %.76.i, align 8
   %.78.i = inttoptr i64 %.71.i to ptr
   %.79.i = tail call i64 %.78.i(i64 %.77.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB5v1001B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B236.i:                                           ; preds = %0
   %.84.i = add nsw i64 %a0, 40
@@ -52270,7 +52270,7 @@ B916.i:                                           ; preds = %B730.i, %B730.prol.
   %.382.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.382.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB5v1001B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B694.endif.i:                                     ; preds = %B416.i, %B236.i
   %total.3.1.i = phi i64 [ %.91.i, %B236.i ], [ %.161.i, %B416.i ]
@@ -52310,7 +52310,7 @@ B730.preheader1.i:                                ; preds = %B730.prol.loopexit.
   %15 = add nuw i64 %.286116120.unr.i, 1
   br label %B730.i
 
-_ZN6nbgrad7runtime6blocks4giveB5v1001B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B916.i
+_ZN6nbgrad7runtime6blocks4giveB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B916.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -52327,7 +52327,7 @@ define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   %.66.i = inttoptr i64 %.62.i to ptr
   %.67.i = tail call i64 %.66.i(i64 %.55.i, i64 %.64.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.72.i = icmp eq i64 %.67.i, 0
-  br i1 %.72.i, label %_ZN6nbgrad7runtime6blocks6resizeB5v1002B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B230.i
+  br i1 %.72.i, label %_ZN6nbgrad7runtime6blocks6resizeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B230.i
 
 B230.i:                                           ; preds = %0
   %.84.i = sub nsw i64 %.67.i, %.55.i
@@ -52335,9 +52335,9 @@ B230.i:                                           ; preds = %0
   %.91.i = add nsw i64 %.88.i, -8
   %.93.i = inttoptr i64 %.91.i to ptr
   store i64 %.67.i, ptr %.93.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks6resizeB5v1002B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks6resizeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime6blocks6resizeB5v1002B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %0, %B230.i
+_ZN6nbgrad7runtime6blocks6resizeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %0, %B230.i
   %storemerge.i = phi i64 [ %.88.i, %B230.i ], [ 0, %0 ]
   ret i64 %storemerge.i
 }
@@ -52449,7 +52449,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1004B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2836.i.i, %B2772.i.i
   %sunkaddr415.i = getelementptr i8, ptr %.21.i, i64 16
@@ -54421,7 +54421,7 @@ B1496.i:                                          ; preds = %B1452.endif.i
   %.914.i = load i64, ptr %.913.i, align 8
   %.917.i = inttoptr i64 %.914.i to ptr
   %.918.i = tail call i64 %.917.i(i64 %.907.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1004B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -54787,9 +54787,9 @@ B1314.endif.i:                                    ; preds = %B1316.i, %B1284.end
   br label %B1452.i
 
 B1452.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1004B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1004B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
   %result.3.0.sink.i = phi i64 [ %.918.i, %B1496.i ], [ %.97.i, %B264.i ], [ %result.3.0.i, %B1452.endif.i ]
   ret i64 %result.3.0.sink.i
 }
@@ -54974,14 +54974,14 @@ B566.i.i.i:                                       ; preds = %B490.i.i.i
 
 B850.i.i.i:                                       ; preds = %B566.i.i.i
   %.11.not.i.i.i.i = icmp eq i64 %.227.i.i.i, 0
-  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1012B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
+  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
 
 B16.i.i.i.i:                                      ; preds = %B850.i.i.i
   %sunkaddr520.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
   %.19.i.i.i.i = load i64, ptr %sunkaddr520.i.i, align 8
   %.21.i.i.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1012B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B900.i.i.i:                                       ; preds = %B566.i.i.i
   %sunkaddr10.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 72
@@ -55028,7 +55028,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1012B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -55967,19 +55967,19 @@ B110.i:                                           ; preds = %B994.i.i.i, %B0.end
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1012B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1012B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i, %B900.i.i.i
   %result.6.0336412420424.sink.i.i = phi i64 [ %.250.i.i.i, %B900.i.i.i ], [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %result.6.0336412420424.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.6.0336412420424.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1012B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps11expect_callB5v1012B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps11expect_callB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336412420424.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i.i.i ], [ 0, %B850.i.i.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }
@@ -56119,7 +56119,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1030B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -56868,19 +56868,19 @@ B110.i:                                           ; preds = %B0.endif.i, %B496.e
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1030B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1030B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i
   %result.6.0336287295299.sink.i.i = phi i64 [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %result.6.0336287295299.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.6.0336287295299.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1030B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps15expect_functionB5v1030B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps15expect_functionB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336287295299.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }

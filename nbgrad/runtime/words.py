@@ -11,12 +11,13 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from ..compiler import cpu
+from ..compiler import cpu, shipped_objects
 from ..compiler.scalars import kernel_module, lower
+from ..compiler.shipped import function_name
 from ..process import object_layout
 
 # ----- Instructions -----
@@ -118,8 +119,15 @@ def native_ir(function: Any, arguments: int) -> str:
 
 def native_address(function: Any, arguments: int) -> int:
     """The address of a native function of so many words."""
-    key = f"native {function.__name__} {_source_digest(function.__module__)} {object_layout.measured()}"
-    return cpu.function_address(cpu.Function(key, "exported", lambda: native_ir(function, arguments), finished=True))
+    layout = object_layout.measured()
+    key = f"native {function.__name__} {_source_digest(function.__module__)} {layout}"
+
+    def made() -> tuple[str, bytes] | None:
+        section = function_name(function, ["int64"] * arguments, "int64")
+        return shipped_objects.find(section, function.__module__, layout)
+
+    ir = partial(native_ir, function, arguments)
+    return cpu.function_address(cpu.Function(key, "exported", ir, finished=True, made=made))
 
 
 @cache
