@@ -178,7 +178,7 @@ def optimized(
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     # In a loop of much arithmetic there is little left to find for the costlier passes.
-    options = llvm.create_pipeline_tuning_options(speed_level=0 if quick else 1 if hinted else 3)
+    options = llvm.create_pipeline_tuning_options(speed_level=0 if quick else 1 if hinted else 2)
     options.loop_vectorization = not quick
     options.loop_interleaving = not quick
     options.slp_vectorization = False
