@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import pickle
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.errors import DtypeError
+from nbgrad.errors import ArgumentError, DtypeError, ShapeError
 
 pytestmark = pytest.mark.unoptimized(but=16)
 
@@ -134,6 +135,98 @@ def test_modules_that_change_when_they_are_called():
     np.testing.assert_allclose(norm.running_mean, twin.running_mean)
     branches = nb.interop.from_torch(lambda x: x * x if x.sum() > 0 else -x)
     np.testing.assert_allclose(nb.grad(lambda x: np.sum(branches(x)))(np.array([1.0, -3.0])), [-1.0, -1.0])
+
+
+def test_backwards_without_a_derivative_are_refused():
+    """Zeros would be wrong: PyTorch drops what it cannot differentiate."""
+    torch = pytest.importorskip("torch")
+
+    class Once(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return torch.sin(x)
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return g * torch.cos(ctx.saved_tensors[0])
+
+    class Cut(Once):
+        @staticmethod
+        def backward(ctx, g):
+            with torch.no_grad():
+                return g * torch.cos(ctx.saved_tensors[0])
+
+    for kind in (Once, Cut):
+        function = nb.interop.from_torch(kind.apply)
+        np.testing.assert_allclose(nb.jacrev(function)(X), np.diag(np.cos(X)))
+        for transform in (nb.jacfwd, lambda f: nb.hessian(lambda x: np.sum(f(x)))):
+            with pytest.raises(ArgumentError, match="has no derivative itself"):
+                transform(function)(X)
+    linear = nb.interop.from_torch(lambda x: 3 * x)
+    np.testing.assert_allclose(nb.jacfwd(linear)(X), 3 * np.eye(3))
+    np.testing.assert_array_equal(nb.hessian(lambda x: np.sum(linear(x)))(X), np.zeros((3, 3)))
+
+
+def test_results_that_depend_on_values_are_no_other_results():
+    torch = pytest.importorskip("torch")
+    jax = pytest.importorskip("jax")
+    x = np.array([-1.0, 0.0, -3.0])
+    for function in (lambda x: x[x > 0], torch.nonzero, lambda x: x if x[0] > 0 else 1j * x):
+        with pytest.raises(ShapeError, match="when its shapes were found"):
+            nb.interop.from_torch(function)(x)
+    for function in (lambda x: np.sum(x) if x[0] < 0 else x, lambda x: x * 1j if x[0] < 0 else x):
+        with pytest.raises(Exception, match="when its shapes were found"):
+            jax.block_until_ready(nb.interop.jax_function(function)(jax.numpy.asarray(x)))
+
+
+def test_modes_and_settings_of_other_libraries():
+    torch = pytest.importorskip("torch")
+    jax = pytest.importorskip("jax")
+    with torch.inference_mode():
+        found = nb.grad(lambda v: np.sum(nb.interop.from_torch(torch.sin)(v)))(X)
+    np.testing.assert_allclose(found, np.cos(X))
+    tripled = nb.interop.jax_function(lambda x: x * np.array([3.0, 3.0, 3.0]))
+    for wide in (False, True, False):
+        with jax.enable_x64(wide):
+            assert tripled(jax.numpy.ones(3, "float32")).dtype == ("float64" if wide else "float32")
+    powers = nb.interop.jax_function(lambda x, n: x * n)
+    assert powers(jax.numpy.ones(3, "float16"), 2.0).dtype == "float16"
+
+
+def test_layouts_and_writes_in_functions_of_torch():
+    torch = pytest.importorskip("torch")
+    z = torch.tensor([1 + 2j])
+    np.testing.assert_array_equal(nb.interop.torch_function(lambda z: z.imag)(z.conj()), [-2.0])
+
+    def written(x):
+        x *= 2
+        return np.sum(x)
+
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(ArgumentError, match="read-only"):
+        nb.interop.torch_function(written)(x)
+    with pytest.raises(DtypeError, match="bfloat16"):
+        nb.interop.torch_function(np.sin)(torch.ones(2).bfloat16())
+    with pytest.raises(DtypeError, match="neither a tensor nor hashable"):
+        nb.interop.torch_function(lambda x, n: x)(x, [1])
+
+
+def test_eager_functions_of_jax_are_forgotten():
+    jax = pytest.importorskip("jax")
+
+    def held():
+        def function(x):
+            return np.sum(x)
+
+        nb.interop.jax_function(function)(jax.numpy.ones(3))
+        return weakref.ref(function)
+
+    found = held()
+    jax.clear_caches()
+    gc.collect()
+    assert found() is None
 
 
 def check_beside(function, own, x, w, rtol):

@@ -137,6 +137,8 @@ def test_graphs_that_torch_traces_hold_the_call():
     x, w = torch.as_tensor(X), torch.as_tensor(W)
     expected = torch.sin(w) * x * w
     torch.testing.assert_close(make_fx(lambda x, w: function(x, w))(x, w)(w, x), expected)
+    cubes = nb.interop.torch_function(lambda x, n: x**n)
+    torch.testing.assert_close(make_fx(torch.func.grad(lambda x: cubes(x, 3).sum()))(x)(w), 3 * w**2)
     slope = torch.func.linearize(lambda x: function(x, w), x)[1](torch.ones(3, dtype=torch.float64))
     torch.testing.assert_close(slope, w * (torch.sin(x) + x * torch.cos(x)))
 

@@ -76,6 +76,11 @@ CALLS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "dict": (lambda x: nb.grad(lambda p: np.sum(p["a"] ** 2))({"a": x})["a"], 2 * X),
     "keyword": (lambda x: nb.jit(lambda *, x: x + 1)(x=x), X + 1),
     "beside an ndarray": (lambda x: nb.grad(lambda a, b: np.sum(a * b))(x, X), X),
+    "cond": (lambda x: nb.cond(True, lambda c: np.max(c, axis=0), lambda c: c, x), 4.0),
+    "switch": (lambda x: nb.switch(0, [lambda c: 2 * c], x), 2 * X),
+    "checkpoint": (lambda x: nb.checkpoint(np.sin)(x), np.sin(X)),
+    "custom_vjp": (lambda x: nb.custom_vjp(np.sin)(x), np.sin(X)),
+    "callback": (lambda x: nb.callback(np.sin)(x), np.sin(X)),
     "fori_loop": (lambda x: nb.fori_loop(0, 3, lambda i, c: 2 * c, x), 8 * X),
     "scan": (lambda x: nb.scan(lambda c, a: (c + a, c), np.float32(0), x)[1], [0.0, 1.0, 3.0]),
 }
@@ -139,6 +144,35 @@ def test_out_takes_arrays_of_the_library() -> None:
     out = torch.zeros(3)
     assert nb.jit(lambda x: 2 * x)(torch.from_numpy(X), out=out) is out
     np.testing.assert_array_equal(out, 2 * X)
+
+
+def test_writes_of_vmap_and_to_copies() -> None:
+    torch = pytest.importorskip("torch")
+
+    def one_more(row: Any) -> Any:
+        row[...] = row + 1
+        return np.sum(row)
+
+    rows = torch.zeros(2, 3)
+    nb.vmap(one_more)(rows)
+    np.testing.assert_array_equal(rows, np.ones((2, 3)))
+    for copied in (torch.zeros(2, dtype=torch.complex64).conj(), torch.zeros(1, 3).expand(2, 3)):
+        with pytest.raises(ArgumentError, match="read-only"):
+            nb.jit(one_more)(copied)
+    with pytest.raises(ArgumentError, match="read-only"):
+        nb.jit(lambda x: 2 * x)(torch.ones(1, dtype=torch.complex64), out=torch.zeros(1, dtype=torch.complex64).conj())
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:FutureWarning")
+def test_tangents_and_traces_of_torch_are_not_cut_silently() -> None:
+    torch = pytest.importorskip("torch")
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    x = torch.ones(2)
+    with torch.autograd.forward_ad.dual_level(), pytest.raises(ArgumentError, match="tangent"):
+        nb.jit(np.sin)(torch.autograd.forward_ad.make_dual(x, x))
+    with pytest.raises(ArgumentError, match="recorded by PyTorch"):
+        make_fx(lambda x: nb.jit(np.sin)(x))(x)
 
 
 def test_layouts_of_torch() -> None:

@@ -21,7 +21,7 @@ from ..graph.ir import literal_value
 from ..record.as_node import as_node
 from ..record.foreign_arrays import a_full_name
 from ..record.tensor import Tensor
-from ..transforms.lent_arrays import kind_of
+from ..transforms.lent_arrays import kind_of, lends
 from .kernel_rules import DerivedPrimitive
 from .reading.packed_arguments import (
     is_packed,
@@ -81,6 +81,7 @@ class KernelFunction:
     def __repr__(self) -> str:
         return f"<kernel {self.__name__}>"
 
+    @lends
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the kernel with its own arguments.
 

@@ -139,11 +139,6 @@ class Loop:
         """Whether it is no loop at all: one point, of scalars."""
         return self.shape == (1,) and not self.reductions and all(a.view.strides == (0,) for a in self.accesses)
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether an axis has no points."""
-        return 0 in self.shape
-
     @computed_once
     def reads(self) -> tuple[Node, ...]:
         """The buffers that are not written."""
@@ -378,7 +373,7 @@ class Loop:
         stores = [f"{s.value}>{s.access}" for s in self.stores]
         reductions = [f"{r.kind}:{r.value}>{r.access}:{r.axes}" for r in self.reductions]
         axes = "single" if self.is_single else f"{len(self.shape)}{' narrow' * self.narrow}{' short' * self.short_rows}"
-        axes += " left over" * self.left_over + " empty" * self.is_empty
+        axes += " left over" * self.left_over + " empty" * (0 in self.shape)
         return "|".join([axes, *values, "/", *accesses, "/", *stores, "/", *reductions])
 
     def arguments(self, step: int = 0, apart: Sequence[int] = ()) -> list[tuple[str, int]]:

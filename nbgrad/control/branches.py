@@ -21,10 +21,11 @@ from ..runtime.evaluate import concrete
 from ..runtime.memory_order import copied, like_array, same_order
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import Results, kind_as, name_of
-from ..transforms.lent_arrays import results_as
+from ..transforms.lent_arrays import lends, results_as
 from .recorded_turn import Arrays
 
 
+@lends
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
     """Call one of two functions, by a truth value.
 
@@ -62,6 +63,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     return _selected("cond", [elementwise("logical_not", truth), truth], [false_fun, true_fun], operands)
 
 
+@lends
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
     """Call one of several functions, by its position.
 

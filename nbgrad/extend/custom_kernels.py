@@ -25,7 +25,7 @@ from ..record.foreign_arrays import a_full_name, full_name
 from ..record.numbers import supported
 from ..record.tensor import Tensor
 from ..transforms.arguments import name_of
-from ..transforms.lent_arrays import kind_of
+from ..transforms.lent_arrays import kind_of, lends
 
 Launcher = Callable[..., Any]
 
@@ -70,6 +70,7 @@ class Primitive:
     def __repr__(self) -> str:
         return f"<primitive {self.kernel.title}>"
 
+    @lends
     def __call__(self, *arrays: Any, **params: Any) -> Any:
         """Call the kernel.
 

@@ -22,6 +22,7 @@ from ..record.foreign_arrays import a_full_name
 from ..record.tensor import Tensor
 from ..transforms.arguments import name_of
 from ..transforms.host_code import sample
+from ..transforms.lent_arrays import lends
 from .custom_kernels import Described, Primitive, primitive
 from .differences import KINDS, Differences
 
@@ -47,6 +48,7 @@ class Callback(NamedObject):
     def __repr__(self) -> str:
         return f"<callback {self.__name__}>"
 
+    @lends
     def __call__(self, *arrays: Any, **params: Any) -> Any:
         """Call the function.
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..errors import DtypeError
+from ..errors import ArgumentError, DtypeError
 from ..graph.custom_calls import Layout
 from ..graph.ir import plain_dtype
 from ..record.foreign_arrays import a_full_name
@@ -27,6 +27,10 @@ class Foreign(Protocol):
     """The functions of one library."""
 
     name: str
+
+    def state(self) -> Any:
+        """The settings that results depend on."""
+        ...
 
     def run(self, flat: Flat) -> Callable[..., Sequence[np.ndarray]]:
         """The function of ndarrays."""
@@ -81,6 +85,10 @@ class JaxFunctions:
 
     def __reduce__(self) -> Any:
         return JaxFunctions, ()
+
+    def state(self) -> Any:
+        """Whether there are numbers of 64 bits."""
+        return self.jax.config.jax_enable_x64
 
     def run(self, flat: Flat) -> Callable[..., Sequence[np.ndarray]]:
         """The function of ndarrays."""
@@ -141,12 +149,15 @@ class TorchFunctions:
     def __reduce__(self) -> Any:
         return TorchFunctions, ()
 
+    def state(self) -> Any:
+        """Nothing."""
+
     def run(self, flat: Flat) -> Callable[..., Sequence[np.ndarray]]:
         """The function of ndarrays."""
 
         def run(*arrays: np.ndarray) -> list[np.ndarray]:
             # The function may write to its arguments.
-            with self.torch.no_grad():
+            with self.torch.inference_mode(False), self.torch.no_grad():
                 found = flat(*[self.torch.from_numpy(array.copy()) for array in arrays])
             return [one.detach().cpu().resolve_conj().resolve_neg().numpy() for one in found]
 
@@ -160,7 +171,7 @@ class TorchFunctions:
         samples = [torch.from_numpy(sample_of(shape, dtype).reshape(shape)) for shape, dtype in inputs]
         log = logging.getLogger("torch._subclasses.fake_tensor")  # it logs each failure as an error
         before, log.disabled = log.disabled, True
-        with torch.no_grad():
+        with torch.inference_mode(False), torch.no_grad():
             try:
                 with FakeTensorMode(allow_non_fake_inputs=True) as mode:
                     found = flat(*map(mode.from_tensor, samples))
@@ -197,7 +208,7 @@ class TorchFunctions:
                 points, outputs = self._recorded(flat, given[:count], wanted, floats)
                 seeds = [torch.zeros_like(one).requires_grad_() for one in outputs]
                 pulled = self._pulled(outputs, points, seeds, True)
-                return self._pulled(pulled, seeds, given[count:], any(one.requires_grad for one in given))
+                return self._pulled(pulled, seeds, given[count:], any(one.requires_grad for one in given), linear=True)
 
         return rule
 
@@ -214,14 +225,33 @@ class TorchFunctions:
         found = flat(*[one.clone() for one in full])
         return points, [found[position] for position in floats]
 
-    def _pulled(self, outputs: Sequence[Any], points: Sequence[Any], seeds: Sequence[Any], again: bool) -> list[Any]:
-        """The cotangents of some points, recorded if they are differentiated `again`."""
+    def _pulled(
+        self, outputs: Sequence[Any], points: Sequence[Any], seeds: Sequence[Any], again: bool, linear: bool = False
+    ) -> list[Any]:
+        """The cotangents of some points, recorded if they are differentiated `again`.
+
+        Raises
+        ------
+        ArgumentError
+            If the way to the points is cut: an output may be differentiated once only, outputs are `linear` in the
+            points and do not depend on them, or cotangents do not depend on seeds.
+        """
         pairs = [(o, s.to(o.dtype)) for o, s in zip(outputs, seeds, strict=True) if o.requires_grad]
         if not pairs:
             return [self.torch.zeros_like(point) for point in points]
         ends, starts = zip(*pairs, strict=True)
-        found = self.torch.autograd.grad(ends, points, starts, create_graph=again, materialize_grads=True)
-        return list(found)
+        if again:
+            starts = [one if one.requires_grad else one.detach().requires_grad_() for one in starts]
+        found = self.torch.autograd.grad(ends, points, starts, create_graph=again, allow_unused=True)
+        cut = any(one.grad_fn.name().endswith("Error") for one in ends if one.grad_fn is not None)
+        cut = cut or (linear and all(one is None for one in found))
+        if cut or (again and any(one is not None and not one.requires_grad for one in found)):
+            message = (
+                "The backward of a function of PyTorch's has no derivative itself (once_differentiable, or computed "
+                "without a graph), which forward mode and second derivatives need. Use nb.grad or nb.jacrev alone."
+            )
+            raise ArgumentError(message)
+        return [self.torch.zeros_like(p) if one is None else one for p, one in zip(points, found, strict=True)]
 
 
 class _Described:

@@ -23,6 +23,7 @@ from ..record.container_leaves import flatten
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
 from .foreign_derivatives import Flat, Foreign, JaxFunctions, TorchFunctions
+from .result_types import write_results
 
 _MOST_KNOWN = 1000
 """Signatures whose results are remembered."""
@@ -69,9 +70,10 @@ def from_torch(fn: Callable[..., Any]) -> Callable[..., Any]:
     Parameters
     ----------
     fn : callable
-        Takes tensors by position, or containers of them; returns tensors, or containers of them. A module's own
-        parameters are constants. Shapes of results are found by PyTorch's fake tensors, or by a call with ones where
-        `fn` looks at values.
+        Takes tensors by position, or containers of them; returns tensors, or containers of them. Its results depend on
+        nothing else: a gradient calls it again, and programs keep what does not change; so put modules with dropout or
+        batch norm into `eval()`. A module's own parameters are constants. Shapes of results are found by PyTorch's fake
+        tensors, or by a call with ones where `fn` looks at values.
 
     Returns
     -------
@@ -121,7 +123,7 @@ class ForeignFunction(NamedObject):
         leaves, treespec = flatten((args, kwargs))
         arrays = [leaf for leaf in leaves if not isinstance(leaf, _PLAIN)]
         layouts = [(type(leaf), leaf) if isinstance(leaf, _PLAIN) else self._layout(leaf) for leaf in leaves]
-        key = treespec, tuple(layouts)
+        key = self.library.state(), treespec, tuple(layouts)
         made = self._made.get(key)
         if made is None:
             made = self._primitive(treespec, leaves)
@@ -172,8 +174,7 @@ class ForeignPrimitive(Primitive):
 
         def forward(*arrays: np.ndarray) -> None:
             inputs, targets = arrays[:-count], arrays[-count:]
-            for target, value in zip(targets, run(*inputs), strict=True):
-                target[...] = value
+            write_results(title, targets, run(*inputs))
 
         super().__init__(Kernel(title, forward, None, False), None)
         self.library, self.flat, self.outputs = library, flat, tuple(outputs)

@@ -18,6 +18,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from .result_types import write_results
+
 TARGET = "nbgrad_call"
 _numbers = itertools.count()
 _called: WeakValueDictionary[int, Called] = WeakValueDictionary()
@@ -91,10 +93,12 @@ class Called:
     ----------
     run : callable
         Takes arrays, which are views of XLA's memory, and gives one or a tuple of them.
+    title : str
+        Its name in messages.
     """
 
-    def __init__(self, run: Callable[..., Any]) -> None:
-        self.run = run
+    def __init__(self, run: Callable[..., Any], title: str) -> None:
+        self.run, self.title = run, title
         self.number = next(_numbers)
         _called[self.number] = self
 
@@ -149,10 +153,10 @@ def _handle(place: int) -> int:
     if frame.stage != _EXECUTE:
         return 0
     try:
-        found = _called[_number(frame.attributes)].run(*_arrays(frame.arguments, True))
+        called = _called[_number(frame.attributes)]
+        found = called.run(*_arrays(frame.arguments, True))
         listed = found if isinstance(found, tuple) else (found,)
-        for target, value in zip(_arrays(frame.results, False), listed, strict=True):
-            target[...] = value
+        write_results(called.title, _arrays(frame.results, False), listed)
     except BaseException as error:
         message = f"{type(error).__name__}: {error}".encode()
         about = _Error(ctypes.sizeof(_Error), None, message, _INTERNAL)

@@ -51,7 +51,9 @@ def jax_function(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fn, updated=())
     def called(*args: Any) -> Any:
-        given = [jax.numpy.asarray(one) for one in args]
+        # As in JAX, Python's floats take the dtype of the arrays.
+        kind = jax.numpy.result_type(*args) if any(type(one) is float for one in args) else None
+        given = [jax.numpy.asarray(one, kind if type(one) is float else None) for one in args]
         found = primitive().bind(*given, operation=operation)
         is_tuple = operation.results(tuple([(tuple(one.shape), np.dtype(one.dtype)) for one in given]))[1]
         return tuple(found) if is_tuple else found[0]

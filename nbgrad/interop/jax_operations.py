@@ -8,6 +8,7 @@ https://docs.jax.dev/en/latest/jax-primitives.html for the rules.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -16,10 +17,11 @@ import numpy as np
 
 from ..compiled.jit import jit
 from ..errors import NbgradError
+from ..transforms.arguments import name_of
 from ..transforms.vmap import vmap
 from .derivative_rules import floats_of, pullback, pushforward
 from .jax_calls import Called
-from .result_types import result_types
+from .result_types import result_types, write_results
 
 Axes = tuple[int | None, ...]
 
@@ -39,17 +41,35 @@ class Operation:
     def __init__(self, fn: Callable[..., Any], transposed: Operation | None = None, count: int = 0) -> None:
         self.fn, self.transposed, self.count = fn, transposed, count
         self.compiled = jit(fn)
-        self.by_xla = Called(self.compiled)
+        self._program: Any = None
+        self.by_xla = Called(self.compiled, name_of(fn))
         # JAX's programs know it as long as it lives, and so long live those that are derived from it.
-        self.results = cache(self._results)
+        self._results = cache(self._found)
         self.tangents = cache(self._tangents)
         self.mapped = cache(self._mapped)
 
-    def _results(self, layouts: Any) -> tuple[list[Any], bool]:
+    def results(self, layouts: Any) -> tuple[list[Any], bool]:
         """The shapes and dtypes of the results as JAX has them, which makes float32 of float64 by default; and whether
         they are a tuple."""
         import jax  # pyright: ignore[reportMissingImports]
 
+        settings: Any = jax.config
+        return self._results(layouts, settings.jax_enable_x64)
+
+    def program(self, *args: Any) -> Any:
+        """The results outside of other programs."""
+        import jax  # pyright: ignore[reportMissingImports]
+
+        if self._program is None:
+            # It must not hold this operation, which JAX would keep for ever.
+            held = weakref.ref(self)
+            self._program = jax.jit(lambda *args: primitive().bind(*args, operation=held()))
+        return self._program(*args)
+
+    def _found(self, layouts: Any, wide: bool) -> tuple[list[Any], bool]:
+        import jax  # pyright: ignore[reportMissingImports]
+
+        del wide  # part of the key
         types, is_tuple = result_types(self.fn, layouts)
         return [jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(dtype)) for shape, dtype in types], is_tuple
 
@@ -95,17 +115,14 @@ def primitive() -> Any:
     made = Primitive("nbgrad")
     made.multiple_results = True
 
-    @cache
-    def program(operation: Operation) -> Any:
-        return jax.jit(lambda *args: made.bind(*args, operation=operation))
-
     def code(*args: Any, operation: Operation) -> list[Any]:
         wanted, _ = operation.results(_layouts(args))
 
         def host(*values: Any) -> Any:
             found = operation.compiled(*[np.asarray(value) for value in values])
-            listed = found if isinstance(found, tuple) else (found,)
-            return [np.asarray(one, like.dtype) for one, like in zip(listed, wanted, strict=True)]
+            results = [np.empty(like.shape, like.dtype) for like in wanted]
+            write_results(name_of(operation.fn), results, found if isinstance(found, tuple) else (found,))
+            return results
 
         def by_callback(*values: Any) -> Any:
             return jax.pure_callback(host, wanted, *values)
@@ -161,7 +178,7 @@ def primitive() -> Any:
     def described(*avals: Any, operation: Operation) -> list[Any]:
         return [ShapedArray(one.shape, one.dtype) for one in operation.results(_layouts(avals))[0]]
 
-    made.def_impl(lambda *args, operation: program(operation)(*args))
+    made.def_impl(lambda *args, operation: operation.program(*args))
     made.def_abstract_eval(described)
     mlir.register_lowering(made, lower)
     ad.primitive_jvps[made] = differentiate

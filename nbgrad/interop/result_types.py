@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DtypeError
+from ..errors import DtypeError, ShapeError
 from ..graph.ir import placeholder
 from ..graph.trace import recording
 from ..record.tensor import Tensor
@@ -52,3 +52,25 @@ def sample_of(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     if len(shape) > 1 and shape[-1] == shape[-2]:
         return np.broadcast_to(0.5 + np.eye(shape[-1]), shape).astype(dtype)
     return np.ones(shape, dtype)
+
+
+def write_results(title: str, targets: Sequence[np.ndarray], found: Sequence[Any]) -> None:
+    """Write a function's results where they are wanted.
+
+    Raises
+    ------
+    ShapeError
+        If they are others than those that it gave when its shapes were found.
+    """
+    if len(found) != len(targets):
+        message = f"{title}() has returned {len(found)} arrays, but {len(targets)} when its shapes were found."
+        raise ShapeError(message)
+    for target, value in zip(targets, found, strict=True):
+        array = np.asarray(value)
+        if array.shape != target.shape or not np.can_cast(array.dtype, target.dtype, "same_kind"):
+            message = (
+                f"{title}() has returned {array.dtype} of shape {array.shape}, but {target.dtype} of shape "
+                f"{target.shape} when its shapes were found: neither may depend on values."
+            )
+            raise ShapeError(message)
+        target[...] = array

@@ -65,15 +65,12 @@ def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
         @staticmethod
         def forward(*args: Any) -> Any:
             # A mode records operators, such as for torch.func.linearize and torch.export: it must meet one.
-            traced = is_in_torch_dispatch_mode() and all(isinstance(one, torch.Tensor) for one in args)
-            return operated(*args) if traced else run(*args)
+            return operated(*args) if is_in_torch_dispatch_mode() else run(*args)
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
-            ctx.save_for_backward(*tensors)
-            ctx.save_for_forward(*tensors)
-            ctx.others = [None if isinstance(value, torch.Tensor) else (value,) for value in inputs]
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
             outputs = output if isinstance(output, tuple) else (output,)
             ctx.mark_non_differentiable(*[one for one in outputs if not _is_differentiable(one)])
             ctx.floats = [_is_differentiable(one) for one in outputs]
@@ -81,7 +78,7 @@ def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
 
         @staticmethod
         def backward(ctx: Any, *cotangents: Any) -> Any:
-            args = _inputs(ctx)
+            args = ctx.saved_tensors
             wanted = tuple([k for k, needed in enumerate(ctx.needs_input_grad) if needed])
             rule = rule_of(len(args), wanted)
             found = rule(*args, *[one.contiguous() for one in cotangents])
@@ -92,7 +89,7 @@ def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
-            args = _inputs(ctx)
+            args = ctx.saved_tensors
             wanted = tuple([k for k, tangent in enumerate(tangents) if tangent is not None])
             found = iter(forward_rule_of(len(args), wanted)(*args, *[tangents[k] for k in wanted]))
             moved = tuple([next(found) if one else None for one in ctx.floats])
@@ -116,17 +113,21 @@ def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
     def mapped(in_dims: Any) -> Callable[..., Any]:
         return torch_function(vmap(fn, in_axes=in_dims))
 
-    def _inputs(ctx: Any) -> list[Any]:
-        tensors = iter(ctx.saved_tensors)
-        return [next(tensors) if other is None else other[0] for other in ctx.others]
-
     def _is_differentiable(value: Any) -> bool:
         return value.is_floating_point() or value.is_complex()
 
     def _array(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
+        value = value.detach()
+        if value.is_cuda:
             return value
-        return value.detach() if value.is_cuda else value.detach().numpy()
+        try:
+            array = value.resolve_conj().resolve_neg().numpy()
+        except TypeError as error:
+            message = f"nbgrad has no arrays of {value.dtype}, which {name}() got. Pass x.float()."
+            raise DtypeError(message) from error
+        # PyTorch would not know of a write, and the reverse pass would write again.
+        array.flags.writeable = False
+        return array
 
     def _tensor(value: Any, of: str) -> Any:
         if isinstance(value, torch.Tensor):
@@ -145,15 +146,32 @@ def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
         return tuple([_tensor(one, name) for one in found]) if isinstance(found, tuple) else _tensor(found, name)
 
     operated = Operated(fn, run, lambda count, wanted: rule_of(count, wanted).operated)
-    interpreted = torch.compiler.disable(Called.apply)
+    with_values: dict[Any, Callable[..., Any]] = {}
+
+    def of_tensors(args: tuple[Any, ...]) -> Callable[..., Any]:
+        """The function of the tensors among arguments, with the other values in their places."""
+        others = {k: value for k, value in enumerate(args) if not isinstance(value, torch.Tensor)}
+        key = len(args), tuple([(k, type(value), value) for k, value in others.items()])
+        try:
+            found = with_values.get(key)
+        except TypeError as error:
+            message = f"{name}() got an argument that is neither a tensor nor hashable: {error}. Pass a tensor."
+            raise DtypeError(message) from error
+        if found is None:
+
+            @functools.wraps(fn, updated=())
+            def filled(*tensors: Any) -> Any:
+                given = iter(tensors)
+                return fn(*[others[k] if k in others else next(given) for k in range(len(args))])
+
+            found = with_values[key] = torch_function(filled)
+        return found
 
     @functools.wraps(fn, updated=())
     def function(*args: Any) -> Any:
-        if not torch.compiler.is_compiling():
-            return Called.apply(*args)
-        if args and all(isinstance(one, torch.Tensor) for one in args):
-            return operated(*args)
-        return interpreted(*args)
+        if not all(isinstance(one, torch.Tensor) for one in args):
+            return of_tensors(args)(*[one for one in args if isinstance(one, torch.Tensor)])
+        return operated(*args) if torch.compiler.is_compiling() and args else Called.apply(*args)
 
     function.operated = operated  # pyright: ignore[reportAttributeAccessIssue]
     return function

@@ -83,10 +83,10 @@ def operator() -> Any:
 
     def call(tensors: list[torch.Tensor], number: str) -> list[torch.Tensor]:
         found = _operated[number].run(*tensors)
-        # An operator may not give its arguments themselves.
+        # An operator may not give its arguments themselves, and its fake results have no gaps.
         given = {one.data_ptr() for one in tensors}
         listed = (*found, tensors[0].new_empty(0)) if isinstance(found, tuple) else (found,)
-        return [one.clone() if one.data_ptr() in given else one for one in listed]
+        return [one.clone() if one.data_ptr() in given else one.contiguous() for one in listed]
 
     # The types are read, and not as text.
     call.__annotations__ = {"tensors": list[torch.Tensor], "number": str, "return": list[torch.Tensor]}

@@ -31,7 +31,7 @@ _XARRAY = ("DataArray", "Variable", "Dataset", "DataTree")
 _ADVICE = {
     "pandas": "its values, x.to_numpy(), and put labels on the result afterwards",
     "xarray": "its values, x.values, and put labels on the result afterwards",
-    "torch": "x.detach().cpu()",
+    "torch": "x.detach().cpu(), or use nb.interop.torch_function(f)",
     "jax": "x itself to nb.interop.jax_function(f), which JAX's transformations know",
     "jaxlib": "np.asarray(x)",
     "polars": "its values, x.to_numpy()",

@@ -23,7 +23,7 @@ from ..process.named_objects import NamedObject
 from ..record.container_leaves import map_leaves
 from ..record.tensor import Tensor
 from .arguments import flatten, lift, name_of, node_of
-from .lent_arrays import kind_of
+from .lent_arrays import kind_of, lends
 
 
 def stop_gradient(value: Any) -> Any:
@@ -200,6 +200,7 @@ class custom_vjp(NamedObject):  # noqa: N801  (used as a decorator, like a funct
         self.forward = _Part(forward, f"The forward rule of {name}()")
         self.backward = _Part(backward, f"The reverse rule of {name}()")
 
+    @lends
     def __call__(self, *args: Any) -> Any:
         """Call the function; the recorded nodes carry the rule."""
         leaves = flatten(args)[0]

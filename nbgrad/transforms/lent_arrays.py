@@ -8,6 +8,8 @@ serves it too, and a function's writes reach it where NumPy's would.
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from importlib import import_module
@@ -19,7 +21,7 @@ import optree
 from ..errors import ArgumentError, DtypeError
 from ..graph.builders import users_constant
 from ..graph.ir import Node, constant
-from ..record.container_leaves import map_leaves
+from ..record.container_leaves import flatten, map_leaves
 from ..record.foreign_arrays import HOST_LIBRARIES, conversion_of, full_name, host_library, memory_of, on_cuda
 from ..record.numbers import supported
 from ..record.tensor import Tensor
@@ -79,18 +81,44 @@ def _host_array(value: Any, library: str) -> np.ndarray:
     ArgumentError, DtypeError
         If it cannot be taken.
     """
-    if getattr(value, "requires_grad", False) is True:
-        message = (
-            "This torch.Tensor requires a gradient, which would be lost: nbgrad does not record in PyTorch's graph. "
-            "Call nb.interop.torch_function(f), which PyTorch differentiates, or pass x.detach()."
-        )
-        raise ArgumentError(message)
-    if library == "torch":
-        value = value.resolve_conj().resolve_neg()
-    array = memory_of(value)
+    array = _of_torch(value) if library == "torch" else memory_of(value)
+    if any(step == 0 < size - 1 for size, step in zip(array.shape, array.strides, strict=True)):
+        array.flags.writeable = False  # elements that share their memory
     if not supported(array.dtype):
         message = f"This {library} array has dtype {array.dtype}, which no Tensor has. {conversion_of(array.dtype)}"
         raise DtypeError(message)
+    return array
+
+
+def _of_torch(value: Any) -> np.ndarray:
+    """The ndarray of a tensor of PyTorch's, read-only where it is a copy.
+
+    Raises
+    ------
+    ArgumentError
+        If PyTorch differentiates or records what happens to it: its graph would be cut, and hold this call's numbers.
+    """
+    import torch  # pyright: ignore[reportMissingImports]
+    from torch.autograd import forward_ad  # pyright: ignore[reportMissingImports]
+    from torch.utils._python_dispatch import is_in_torch_dispatch_mode  # pyright: ignore[reportMissingImports]
+
+    reason = ""
+    if value.requires_grad:
+        reason = "requires a gradient, which would be lost"
+    elif forward_ad._current_level >= 0 and forward_ad.unpack_dual(value).tangent is not None:
+        reason = "has a tangent, which would be lost"
+    elif is_in_torch_dispatch_mode() or torch._C._is_tracing() or type(value) not in (torch.Tensor, torch.nn.Parameter):
+        reason = "is recorded by PyTorch, or of a class of its own"
+    if reason:
+        message = (
+            f"This {full_name(value)} {reason}. Call nb.interop.torch_function(f), which PyTorch's transformations go "
+            "through, or pass x.detach() of a plain tensor."
+        )
+        raise ArgumentError(message)
+    plain = value.resolve_conj().resolve_neg()
+    array = memory_of(plain)
+    if plain is not value:
+        array.flags.writeable = False
     return array
 
 
@@ -146,3 +174,16 @@ def ndarrays(leaves: Sequence[Any]) -> list[Any]:
     return [
         leaf if library is None else _host_array(leaf, library) for leaf, library in zip(leaves, libraries, strict=True)
     ]
+
+
+def lends(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that calls others with its arguments as they are: these get ndarrays for arrays that were lent."""
+
+    @functools.wraps(call)
+    def with_ndarrays(*args: Any, **kwargs: Any) -> Any:
+        if sys.modules.keys().isdisjoint(HOST_LIBRARIES):
+            return call(*args, **kwargs)
+        leaves, treespec = flatten((args, kwargs))
+        return by_ndarrays(call, treespec, leaves) if any(map(host_library, leaves)) else call(*args, **kwargs)
+
+    return with_ndarrays

@@ -15,6 +15,7 @@ from ..errors import ArgumentError, DtypeError
 from ..record.container_leaves import fields_without_floats, flatten
 from ..record.tensor import Tensor
 from .arguments import has_floats
+from .lent_arrays import ndarrays
 
 
 class Piece(NamedTuple):
@@ -70,6 +71,7 @@ def ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
            [0., 1.]])}
     """
     leaves, treespec = flatten(tree)
+    leaves = ndarrays(leaves)
     without = fields_without_floats(treespec, [has_floats(leaf) for leaf in leaves])
     kept = {position: leaf for position, leaf in enumerate(leaves) if leaf is None or position in without}
     held = [leaf for position, leaf in enumerate(leaves) if position not in kept]

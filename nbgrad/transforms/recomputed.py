@@ -26,6 +26,7 @@ from ..record.zero_dimensional import ZeroDimensional
 from ..runtime.memory_order import strides_of
 from .argument_positions import check_function
 from .arguments import flatten
+from .lent_arrays import lends
 
 
 def checkpoint(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,6 +73,7 @@ def checkpoint(fn: Callable[..., Any]) -> Callable[..., Any]:
     """
     check_function(fn, "checkpoint")
 
+    @lends
     @functools.wraps(fn, updated=())
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         if current_trace() is None:

@@ -18,14 +18,14 @@ from ..graph.ir import Node, make, placeholder, topological
 from ..graph.trace import current_trace, recording
 from ..record.call_order import Batch
 from ..record.container_leaves import spread
-from ..record.foreign_arrays import advice, described
+from ..record.foreign_arrays import advice, described, host_library
 from ..record.shared_memory import strides_in_memory
 from ..record.tensor import Tensor
 from ..record.written_arguments import Callers
 from ..runtime.memory_order import is_contiguous, strides_of
 from .argument_positions import check_function
 from .arguments import Results, flatten, kind_as, name_of, node_of
-from .lent_arrays import kind_of, lent, results_as
+from .lent_arrays import by_ndarrays, kind_of, lent, results_as
 from .rolled import nodes_in, roll_up
 
 
@@ -77,6 +77,8 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
     @functools.wraps(fn, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, treespec = flatten((args, kwargs))
+        if current_trace() is None and any(map(host_library, leaves)):
+            return by_ndarrays(mapped, treespec, leaves)
         leaves = [lent(leaf) for leaf in leaves]
         axes = [*_spread(_sequence(in_axes), args, "in_axes", fn), *[0] * len(flatten(kwargs)[0])]
         mapping: dict[Node, Node] = {}

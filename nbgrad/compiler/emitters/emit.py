@@ -102,7 +102,7 @@ class Emitter(IRText):
         for position, name in enumerate(names):
             head.append(f"  %sizes.{position} = getelementptr i64, ptr %sizes, i64 {position}")
             # Without tests for empty rows, LLVM has no reason to write inner loops again for each outcome.
-            some = ", !range !9" if name[0] == "n" and not loop.is_empty else ""
+            some = ", !range !9" if name[0] == "n" and 0 not in loop.shape else ""
             head.append(f"  %{name} = load i64, ptr %sizes.{position}, !invariant.load !0{some}")
         used = [position for position, access in enumerate(loop.accesses) if access.buffer >= 0]
         parameters = [f"ptr noalias {'' if p in targets else 'readonly '}%p{p}" for p in used]
