@@ -23,8 +23,9 @@ UnivariateSpline: f(R, V, s=0)(U); f(R, V, s=0).derivative()(U)
 InterpolatedUnivariateSpline: f(R, V)(U); f(R, V, k=2, ext=3)(U - 0.3)
 RectBivariateSpline: f(R, W4, np.outer(V, Z))(U[:1], U[1:2]); f(R, W4, np.outer(V, Z)).ev(U, U + 0.4, dx=1)
 interp1d: f(R, V, fill_value="extrapolate")(U); f(R, V, "cubic")(U + 0.2); f(R, V, "previous")(U + 0.2) * U
-RegularGridInterpolator: f((R, W4), np.outer(V, Z))(D2)
-interpn: f((R, W4), np.outer(V, Z), D2)
+RegularGridInterpolator: f((R, W4), np.outer(V, Z))(D2); f((R, W4), np.outer(V, Z), "pchip")(D2); f((R, W4),
+  np.outer(V, Z), "cubic", solver=sparse.linalg.spsolve)(D2) | splines by a direct solver; SciPy's own has five digits
+interpn: f((R, W4), np.outer(V, Z), D2); f((R, W4), np.outer(V, Z), D2 + 0.1, "splinef2d")
 BarycentricInterpolator: f(R, V)(U); f([0.2, 0.9, 1.6, 2.7, 3.5], V)(R); f(R, np.outer(Z, V), axis=1)(U);
   f(R, V).derivative(U)
 KroghInterpolator: f(R, V)(U)

@@ -100,8 +100,7 @@ class PPoly(ScipyObject):
         at = np.asarray(x) * 1.0
         knots, c = np.asarray(self.x), np.asarray(self.c)
         inside, outside = points_in(at, knots[0], knots[-1], self.extrapolate if extrapolate is None else extrapolate)
-        count = knots.shape[0] - 1
-        place = np.clip(np.searchsorted(knots, inside, side="right") - 1, 0, count - 1)
+        place = self.interval(inside)
         step = inside - np.take(knots, place)
         step = np.reshape(step, (*step.shape, *[1] * (c.ndim - 2)))
         total: Any = 0.0
@@ -112,6 +111,11 @@ class PPoly(ScipyObject):
         if outside is not None:
             total = np.where(np.reshape(outside, (*at.shape, *[1] * (c.ndim - 2))), math.nan, total)
         return laid_out(total, at.ndim, self.axis)
+
+    def interval(self, x: Any) -> Any:
+        """The numbers of the polynomials that belong to points."""
+        knots = np.asarray(self.x)
+        return np.clip(np.searchsorted(knots, x, side="right") - 1, 0, knots.shape[0] - 2)
 
     def derivative(self, nu: int = 1) -> PPoly:
         """The polynomials' derivative."""

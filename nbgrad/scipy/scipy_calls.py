@@ -76,6 +76,7 @@ def _dispatching(name: str, original: Function, entry: Entry) -> Function:
         return function(**{name: given.arguments[name] for name in taken if name in given.arguments})
 
     dispatch.__name__ = dispatch.__qualname__ = original.__name__
+    dispatch._original = original  # type: ignore[attr-defined]
     dispatch.__doc__ = f"As `{name}`; of Tensors, with derivatives."
     return dispatch
 
@@ -113,8 +114,9 @@ def _class(original: Any, entry: Entry) -> Any:
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         if any(leaf._node.traced for leaf in tensors) or any(isinstance(leaf, RecordedMatrix) for leaf in leaves):
             return ours(*args, **kwargs)
-        if tensors:  # constants that nbgrad's NumPy has made
-            plain = [leaf.asnumpy() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        # Constants that nbgrad's NumPy has made, and functions of SciPy's, which knows some of its own.
+        plain = [leaf.asnumpy() if isinstance(leaf, Tensor) else getattr(leaf, "_original", leaf) for leaf in leaves]
+        if any(one is not leaf for one, leaf in zip(plain, leaves, strict=True)):
             given: Any = optree.tree_unflatten(tree, plain)
             args, kwargs = given
         return standing_for(ours, original(*args, **kwargs))

@@ -24,7 +24,7 @@ from .scipy_objects import ScipyObject
 linalg: Any = np.linalg
 
 
-def _bases(t: Any, k: int, x: Any, n: int) -> tuple[Any, list[Any]]:
+def bases_at(t: Any, k: int, x: Any, n: int) -> tuple[Any, list[Any]]:
     """The first basis that is not zero at each point, and the values of the k + 1 from there on."""
     place = np.clip(np.searchsorted(t, x, side="right") - 1, k, n - 1)
     found: list[Any] = [x * 0 + 1.0]
@@ -81,8 +81,8 @@ class BSpline(ScipyObject):
             found = np.zeros((*at.shape, *c.shape[1:])) + 0.0 * np.reshape(at, shape)
         else:
             for _ in range(nu):
-                t, c, k = _derived(t, c, k)
-            first, bases = _bases(t, k, inside, t.shape[0] - k - 1)
+                t, c, k = derived(t, c, k)
+            first, bases = bases_at(t, k, inside, t.shape[0] - k - 1)
             found = sum(np.take(c, first + j, axis=0) * np.reshape(basis, shape) for j, basis in enumerate(bases))
         if outside is not None:
             found = np.where(np.reshape(outside, shape), math.nan, found)
@@ -92,13 +92,13 @@ class BSpline(ScipyObject):
         """The spline's derivative."""
         t, c, k = np.asarray(self.t), np.asarray(self.c), self.k
         for _ in range(nu):
-            t, c, k = _derived(t, c, k)
+            t, c, k = derived(t, c, k)
         made = object.__new__(BSpline)
         made.t, made.c, made.k, made.extrapolate, made.axis = t, c, k, self.extrapolate, self.axis
         return made
 
 
-def _derived(t: Any, c: Any, k: int) -> tuple[Any, Any, int]:
+def derived(t: Any, c: Any, k: int) -> tuple[Any, Any, int]:
     """Knots, coefficients and degree of a derivative."""
     n = t.shape[0] - k - 1
     width = t[k + 1 : n + k] - t[1:n]
@@ -106,7 +106,7 @@ def _derived(t: Any, c: Any, k: int) -> tuple[Any, Any, int]:
     return t[1:-1], np.diff(c[:n], axis=0) * k / width, k - 1
 
 
-def _knots(x: Any, k: int) -> Any:
+def knots_of(x: Any, k: int) -> Any:
     """The knots of interpolation without further conditions: not-a-knot."""
     inner = x if k % 2 else (x[1:] + x[:-1]) / 2
     half = (k + 1) // 2 if k % 2 else k // 2
@@ -136,13 +136,13 @@ def make_interp_spline(x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any =
         if any(sides):
             t = np.concatenate([np.repeat(x[:1], k), x, np.repeat(x[-1:], k)])
         else:
-            t = _knots(x, k)
+            t = knots_of(x, k)
     t = np.asarray(t) * 1.0
     n = t.shape[0] - k - 1
     if n != x.shape[0] + sum(extra):
         message = f"make_interp_spline needs {n - x.shape[0]} conditions at the ends, but got {sum(extra)}."
         raise ArgumentError(message)
-    first, bases = _bases(t, k, x, n)
+    first, bases = bases_at(t, k, x, n)
     columns = numpy.arange(n)
     rows = sum(basis[:, None] * (np.reshape(first + j, (-1, 1)) == columns) for j, basis in enumerate(bases))
     ends = [x[:1], x[-1:]]
