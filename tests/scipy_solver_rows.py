@@ -12,10 +12,16 @@ PchipInterpolator: f(R, V)(U); f(R, V).derivative()(U); f(R, V).antiderivative()
 Akima1DInterpolator: f(R, V)(U + 0.2); f(R, V, method="makima")(U + 0.2)
 CubicHermiteSpline: f(R, V, W)(U)
 pchip_interpolate: f(R, V, U)
-PPoly: f(M[:, :2], R[:3])(U); f(M[:, :2], R[:3], extrapolate="periodic")(U)
+PPoly: f(M[:, :2], R[:3])(U); f(M[:, :2], R[:3], extrapolate="periodic")(U); f(M[:, :2], R[:3]).integrate(U[0],
+  U[1]); f(M[:, :2], R[:3]).solve(U[0]) | `roots` and `solve` not compiled
+BPoly: f(M[:, :2], R[:3])(U); f.from_derivatives(R[:3], M)(U); f(M[:, :2], R[:3]).integrate(U[0], U[1])
 BSpline: f(np.concatenate([R - 5, R + 5]), np.append(V, W[0]), 3)(U); f(np.concatenate([R - 5, R + 5]), np.append(V,
-  W[0]), 3).derivative()(U)
-make_interp_spline: f(R, V)(U); f(R, V, k=2)(U); f(R, V, bc_type="clamped")(U, 1)
+  W[0]), 3).derivative()(U); f(np.concatenate([R - 5, R + 5]), np.append(V, W[0]), 3).integrate(U[0], U[1])
+make_interp_spline: f(R, V)(U); f(R, V, k=2)(U); f(R, V, bc_type="clamped")(U, 1); f(R, np.append(V[1:], V[1]),
+  bc_type="periodic")(U)
+make_lsq_spline: f(np.linspace(0.2, 3.5, 16), L, [0.2, 0.2, 0.2, 1.5, 3.5, 3.5, 3.5], 2, w=np.exp(L))(U)
+splint: np.asarray(f(U[0], U[1], (np.concatenate([R - 5, R + 5]), np.append(V, W), 3)))
+splder splantider: f((np.concatenate([R - 5, R + 5]), np.append(V, W), 3))[1]
 splev: f(U, (np.concatenate([R - 5, R + 5]), np.append(V, W), 3)); f(U, (np.concatenate([R - 5, R + 5]),
   np.append(V, W), 3), der=1)
 splrep: f(R, V)[1]
@@ -38,12 +44,12 @@ INTERPOLATE["constant"] = """
 generate_knots insert approximate_taylor_polynomial
 """
 INTERPOLATE["no"] = """
-AAA BPoly FloaterHormannInterpolator NdBSpline NdPPoly RBFInterpolator Rbf make_lsq_spline make_smoothing_spline
+AAA FloaterHormannInterpolator NdBSpline NdPPoly RBFInterpolator Rbf make_smoothing_spline
   make_splprep make_splrep: compiled code, or the choice of knots
 CloughTocher2DInterpolator LinearNDInterpolator NearestNDInterpolator: triangulations in compiled code
 BivariateSpline LSQBivariateSpline LSQSphereBivariateSpline LSQUnivariateSpline
-  RectSphereBivariateSpline SmoothBivariateSpline SmoothSphereBivariateSpline bisplev bisplrep spalde splantider
-  splder splint splprep sproot: FITPACK, compiled; make_interp_spline and splrep
+  RectSphereBivariateSpline SmoothBivariateSpline SmoothSphereBivariateSpline bisplev bisplrep spalde
+  splprep sproot: FITPACK, compiled; make_interp_spline and splrep
   without smoothing work
 interp2d: SciPy has removed it
 """

@@ -14,7 +14,7 @@ import scipy.interpolate
 import scipy.sparse.linalg
 
 import nbgrad as nb
-from nbgrad.errors import ArgumentError, RangeError, ShapeError
+from nbgrad.errors import ArgumentError, RangeError, ShapeError, TracedValueError
 from nbgrad.record.tensor import Tensor
 
 from .agreement import check_derivative
@@ -95,7 +95,7 @@ def results(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def agrees(function: Function, arrays: list[np.ndarray], tolerance: float = 1e-9) -> None:
+def agrees(function: Function, arrays: list[np.ndarray], tolerance: float = 1e-9, compiled: bool = True) -> None:
     """Assert that a function of recorded values gives SciPy's values, shapes and derivatives, compiled ones too."""
     converted = nb.differentiable_source(function)
 
@@ -103,12 +103,14 @@ def agrees(function: Function, arrays: list[np.ndarray], tolerance: float = 1e-9
         return results(converted(*given) if any(isinstance(one, Tensor) for one in given) else function(*given))
 
     want = results(function(*arrays))
-    for found in (nb.vjp(lambda *given: tuple(either(*given)), *arrays)[0], nb.jit(converted)(*arrays)):
+    ways = [nb.vjp(lambda *given: tuple(either(*given)), *arrays)[0]]
+    if compiled:
+        ways.append(nb.jit(converted)(*arrays))
+    for found in ways:
         for one, other in zip(results(list(found) if isinstance(found, tuple) else found), want, strict=True):
             assert np.shape(one) == np.shape(other)
             np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
-    finite = [bool(np.all(np.isfinite(one))) for one in want]
-    if all(finite):
+    if all(bool(np.all(np.isfinite(one))) for one in want):
         check_derivative(either, *arrays, tolerance=2e-6)
 
 
@@ -193,3 +195,361 @@ def test_errors_of_grids(name: str) -> None:
         function(PLANE)
     with pytest.raises(kind, match=words):
         nb.vjp(nb.differentiable_source(function), PLANE)
+
+
+# ----- Splines: integrals, derivatives, roots, other bases -----
+
+TURNS = np.array([0.0, 0.6, 1.1, 1.9, 2.4, 3.2, 3.7])
+KNOTS = np.concatenate([np.zeros(4), TURNS[1:-1:2], np.full(4, 3.7)])
+APART = KNOTS + 0.1 * np.arange(-5.0, 6.0)
+WEIGHTS = np.array([0.4, -1.2, 0.7, 1.5, -0.3, 0.9, 0.2])
+TABLE = np.outer(WEIGHTS, [1.0, -0.4]) + np.cos(np.arange(14.0)).reshape(7, 2)
+LIMITS = np.array([0.7, 2.6])
+FAR = np.array([-5.3, 9.9])
+PIECES = np.sin(np.arange(12.0)).reshape(4, 3) + 0.3
+BREAKS = np.array([-0.2, 0.5, 1.4, 1.9])
+MANY = np.linspace(0.0, 3.7, 15)
+HEIGHTS = np.cos(1.7 * MANY) + 0.1 * MANY**2
+
+
+def closed(y: Any) -> Any:
+    return np.append(y[:-1], y[:1], axis=0)
+
+
+SPLINES: dict[str, tuple[Function, list[np.ndarray]]] = {
+    "BSpline, integrated": (
+        lambda t, c, e: interpolate.BSpline(t, c, 3).integrate(e[0], e[1]),
+        [APART, WEIGHTS, LIMITS],
+    ),
+    "BSpline, integrated backwards and beyond": (
+        lambda c, e: [
+            interpolate.BSpline(KNOTS, c, 3).integrate(e[1], e[0]),
+            interpolate.BSpline(KNOTS, c, 3, extrapolate=False).integrate(e[0], e[1]),
+            interpolate.BSpline(KNOTS, c, 3).integrate(e[0], e[1], extrapolate="periodic"),
+        ],
+        [WEIGHTS, FAR],
+    ),
+    "BSpline of columns, integrated": (
+        lambda c, e: [
+            interpolate.BSpline(KNOTS, c, 3).integrate(e[0], e[1]),
+            interpolate.BSpline(KNOTS, c, 3, extrapolate="periodic").integrate(e[0], e[1] + 8.0),
+            interpolate.BSpline(KNOTS, c.T, 3, axis=1).integrate(e[0], e[1]),
+        ],
+        [TABLE, LIMITS],
+    ),
+    "BSpline, its antiderivatives": (
+        lambda t, c, x: [
+            interpolate.BSpline(t, c, 3).antiderivative()(x),
+            interpolate.BSpline(t, c, 3).antiderivative(2).c,
+            interpolate.BSpline(t, c, 3).antiderivative(3).derivative(2)(x),
+            interpolate.BSpline(t, c, 3).derivative(2).c,
+            interpolate.BSpline(t, c, 3).derivative(-1).t,
+            interpolate.BSpline(t, c, 3).antiderivative(-1)(x),
+        ],
+        [APART, WEIGHTS, LIMITS],
+    ),
+    "BSpline of columns, its antiderivative": (
+        lambda c, x: interpolate.BSpline(KNOTS, c.T, 3, axis=1).antiderivative()(x),
+        [TABLE, LIMITS],
+    ),
+    "PPoly, integrated": (
+        lambda c, x, e: [
+            interpolate.PPoly(c, x).integrate(e[0], e[1]),
+            interpolate.PPoly(c, x).integrate(e[1], e[0] - 2.0),
+            interpolate.PPoly(c, x, extrapolate="periodic").integrate(e[0] - 7.1, e[1] + 3.3),
+            interpolate.PPoly(c, x).integrate(e[0], e[1] + 5.4, extrapolate="periodic"),
+        ],
+        [PIECES, BREAKS, LIMITS],
+    ),
+    "PPoly, its antiderivatives": (
+        lambda c, x, p: [
+            interpolate.PPoly(c, x).antiderivative(2)(p),
+            interpolate.PPoly(c, x).derivative(2)(p),
+            interpolate.PPoly(c, x).antiderivative(-1)(p),
+        ],
+        [PIECES, BREAKS, LIMITS],
+    ),
+    "CubicSpline, over its period": (
+        lambda y, e: interpolate.CubicSpline(TURNS, closed(y), bc_type="periodic").integrate(e[0], e[1]),
+        [WEIGHTS, FAR],
+    ),
+    "Akima, integrated": (
+        lambda x, y, e: interpolate.Akima1DInterpolator(x, y).integrate(e[0], e[1]),
+        [TURNS, WEIGHTS, LIMITS],
+    ),
+    "CubicHermiteSpline, integrated": (
+        lambda y, s, e: interpolate.CubicHermiteSpline(TURNS, y, s).integrate(e[0], e[1]),
+        [TABLE, TABLE[::-1].copy(), LIMITS],
+    ),
+    "CubicSpline, its roots": (
+        lambda x, y: interpolate.CubicSpline(x, y).roots(extrapolate=False),
+        [TURNS, WEIGHTS],
+    ),
+    "PPoly, where it is 0.3": (lambda c, x: interpolate.PPoly(c, x).solve(0.3), [PIECES, BREAKS]),
+    "CubicSpline, extrema": (
+        lambda y: interpolate.CubicSpline(TURNS, y).derivative().roots(extrapolate=False),
+        [WEIGHTS],
+    ),
+    "CubicSpline, where it reaches a value": (
+        lambda y, v: interpolate.CubicSpline(TURNS, y).solve(v[0] - 0.6, extrapolate=False),
+        [WEIGHTS, LIMITS],
+    ),
+    "PPoly, jumps over 0": (
+        lambda c, x: interpolate.PPoly(c, x).roots(extrapolate=False),
+        [np.array([[0.1, 0.2, -0.1], [1.0, -1.0, 1.0]]), BREAKS],
+    ),
+    "PPoly of a spline": (
+        lambda t, c, x: [
+            interpolate.PPoly.from_spline((t, c, 3))(x),
+            interpolate.PPoly.from_spline(interpolate.BSpline(t, c, 3)).derivative()(x),
+        ],
+        [APART, WEIGHTS, LIMITS],
+    ),
+    "BPoly": (
+        lambda c, x, p: [
+            interpolate.BPoly(c, x)(p),
+            interpolate.BPoly(c, x)(p, 2),
+            interpolate.BPoly(c, x, extrapolate="periodic")(p + 4.3),
+            interpolate.BPoly(c, x).derivative()(p),
+            interpolate.BPoly(c, x).derivative(4)(p),
+            interpolate.BPoly(c, x).antiderivative(2)(p),
+            interpolate.BPoly(c, x).antiderivative().derivative(-1)(p),
+            interpolate.BPoly(c, x).integrate(p[0], p[1]),
+            interpolate.BPoly(c, x, extrapolate="periodic").integrate(p[1] + 0.3, p[0] - 9.0),
+        ],
+        [PIECES, BREAKS, LIMITS],
+    ),
+    "BPoly of columns": (
+        lambda c, p: [
+            interpolate.BPoly(c.reshape(2, 3, 2), BREAKS)(p),
+            interpolate.BPoly(np.moveaxis(c.reshape(2, 3, 2), 2, 0), BREAKS, axis=1)(p),
+            interpolate.BPoly(c.reshape(2, 3, 2), BREAKS).integrate(p[0], p[1]),
+        ],
+        [PIECES, LIMITS],
+    ),
+    "BPoly to powers and back": (
+        lambda c, x, p: [
+            interpolate.PPoly.from_bernstein_basis(interpolate.BPoly(c, x)).c,
+            interpolate.BPoly.from_power_basis(interpolate.PPoly(c, x)).c,
+            interpolate.BPoly.from_power_basis(interpolate.CubicSpline(x, c[:, 0]))(p),
+        ],
+        [PIECES, BREAKS, LIMITS],
+    ),
+    "BPoly by derivatives": (
+        lambda x, y, p: [
+            interpolate.BPoly.from_derivatives(x, y)(p),
+            interpolate.BPoly.from_derivatives(x, y, orders=3)(p),
+            interpolate.BPoly.from_derivatives(x, [[y[0, 0]], [y[1, 0], y[1, 1]], y[2], [y[3, 1]]])(p, 1),
+        ],
+        [BREAKS, PIECES.T.reshape(4, 3), LIMITS],
+    ),
+    **{
+        f"a periodic spline of degree {k}": (
+            lambda x, y, e, k=k: [
+                interpolate.make_interp_spline(x, closed(y), k, bc_type="periodic")(e * 3.0),
+                interpolate.make_interp_spline(x, closed(y), k, bc_type="periodic").c,
+                interpolate.make_interp_spline(x, closed(y), k, bc_type="periodic").t,
+            ],
+            [TURNS, WEIGHTS, LIMITS],
+        )
+        for k in (1, 2, 3, 4, 5)
+    },
+    "a periodic spline of columns and few points": (
+        lambda y, p: [
+            interpolate.make_interp_spline(TURNS, closed(y).T, bc_type="periodic", axis=1)(p),
+            interpolate.make_interp_spline(TURNS[:3], closed(y[:3]), bc_type="periodic")(p),
+        ],
+        [TABLE, LIMITS],
+    ),
+    "a periodic spline, integrated": (
+        lambda y, e: interpolate.make_interp_spline(TURNS, closed(y), bc_type="periodic").integrate(e[0], e[1]),
+        [WEIGHTS, FAR],
+    ),
+    "the nearest spline": (
+        lambda x, y, t, w, p: [
+            interpolate.make_lsq_spline(x, y, np.concatenate([x[:1]] * 4 + [t] + [x[-1:]] * 4), w=w)(p),
+            interpolate.make_lsq_spline(x, y, np.concatenate([x[:1]] * 3 + [t] + [x[-1:]] * 3), 2).c,
+        ],
+        [MANY, HEIGHTS, BREAKS[1:], 1.0 + np.abs(HEIGHTS), LIMITS],
+    ),
+    "the nearest spline of columns": (
+        lambda y, p: interpolate.make_lsq_spline(MANY, np.stack([y, y**2]), KNOTS, axis=1)(p),
+        [HEIGHTS, LIMITS],
+    ),
+    "FITPACK's integral": (
+        lambda t, c, e: [
+            interpolate.splint(e[0], e[1], (t, c, 3)),
+            interpolate.splint(e[1], e[0], (t, c, 3)),
+            interpolate.splint(-1.0, e[0], interpolate.BSpline(t, c, 3)),
+        ],
+        [APART, WEIGHTS, LIMITS],
+    ),
+    "UnivariateSpline": (
+        lambda y, e: [
+            interpolate.UnivariateSpline(TURNS, y, s=0).integral(e[0], e[1]),
+            interpolate.InterpolatedUnivariateSpline(TURNS, y, k=2).integral(-3.0, e[1]),
+            interpolate.UnivariateSpline(TURNS, y, s=0).antiderivative(2)(e),
+            interpolate.UnivariateSpline(TURNS, y, s=0).derivatives(e[0]),
+            interpolate.UnivariateSpline(TURNS, y, s=0).derivative().get_coeffs(),
+        ],
+        [WEIGHTS, LIMITS],
+    ),
+}
+TAKES_VALUES = ("roots", "where it", "extrema", "jumps")
+"""Names of cases whose number of results depends on values: `jit` refuses them."""
+
+
+@pytest.mark.parametrize("name", SPLINES)
+def test_splines(name: str) -> None:
+    agrees(*SPLINES[name], compiled=not any(word in name for word in TAKES_VALUES))
+
+
+def test_roots_have_derivatives_of_high_order() -> None:
+    """The root of x**3 = v, whose derivatives are known, to fourth order."""
+    cubic = np.array([[1.0], [0.0], [0.0], [0.0]])
+
+    def root(v: Any) -> Any:
+        return interpolate.PPoly(cubic, np.array([0.0, 9.0])).solve(v, extrapolate=False)[0]
+
+    function, want, power = nb.differentiable_source(root), 1.0, 1 / 3
+    for _ in range(4):
+        function, want, power = nb.grad(function), want * power, power - 1
+        np.testing.assert_allclose(function(2.7), want * 2.7**power, rtol=1e-9)
+
+
+def test_a_spline_of_constants_keeps_its_roots() -> None:
+    """They are SciPy's arrays, also those of its derivative, in a function that is compiled."""
+    spline = interpolate.CubicSpline(TURNS, WEIGHTS)
+    function = nb.differentiable_source(
+        lambda x: x * spline.derivative().roots(extrapolate=False)[0] + spline.roots()[0]
+    )
+    want = spline.derivative().roots(extrapolate=False)[0]
+    np.testing.assert_allclose(nb.jit(nb.grad(function))(2.0), want, rtol=1e-12)
+    np.testing.assert_allclose(nb.jit(function)(2.0), 2.0 * want + spline.roots()[0], rtol=1e-12)
+
+
+def test_objects_that_scipy_has_made() -> None:
+    """Splines of constants, made outside, are integrated between recorded limits."""
+    bernstein = interpolate.BPoly(PIECES, BREAKS)
+    made = [
+        interpolate.BSpline(KNOTS, WEIGHTS, 3),
+        interpolate.make_interp_spline(TURNS, closed(WEIGHTS), bc_type="periodic"),
+        interpolate.make_lsq_spline(MANY, HEIGHTS, KNOTS),
+        interpolate.CubicSpline(TURNS, WEIGHTS),
+        bernstein,
+    ]
+    agrees(lambda e: [one.integrate(e[0], e[1]) for one in made], [LIMITS])
+    agrees(lambda e: [one.antiderivative()(e) for one in made], [LIMITS])
+    agrees(lambda e: interpolate.PPoly.from_bernstein_basis(bernstein)(e) + bernstein(e[0]), [LIMITS])
+
+
+def test_classes_are_told_apart() -> None:
+    """A BPoly is no PPoly, and a CubicSpline is one: of recorded values as of others."""
+
+    def kinds(c: Any) -> Any:
+        made = [interpolate.BPoly(c, BREAKS), interpolate.PPoly(c, BREAKS), interpolate.CubicSpline(BREAKS, c[:, 0])]
+        answers = [[isinstance(one, cls) for cls in (interpolate.BPoly, interpolate.PPoly)] for one in made]
+        return np.sum(c) * np.array(answers).astype(float)
+
+    np.testing.assert_array_equal(nb.vjp(nb.differentiable_source(kinds), PIECES)[0], kinds(PIECES))
+
+
+def test_maps_of_splines() -> None:
+    function = nb.differentiable_source(
+        lambda y: (
+            interpolate.make_interp_spline(TURNS, closed(y), bc_type="periodic").integrate(0.3, 9.0)
+            + interpolate.make_lsq_spline(TURNS, y, np.array([0.0] * 3 + [2.0] + [3.7] * 3), 2).antiderivative()(1.3)
+        )
+    )
+    several = np.stack([WEIGHTS, WEIGHTS[::-1], WEIGHTS**2])
+    want = [nb.grad(function)(y) for y in several]
+    np.testing.assert_allclose(nb.vmap(nb.grad(function))(several), want, rtol=1e-9)
+
+
+SPLINE_ERRORS: dict[str, tuple[Function, type[Exception], str]] = {
+    "a derivative too many": (
+        lambda c: interpolate.BSpline(KNOTS, c, 3).derivative(4),
+        ArgumentError,
+        "degree 3",
+    ),
+    "values that do not close": (
+        lambda y: interpolate.make_interp_spline(TURNS, y, bc_type="periodic"),
+        RangeError,
+        "last value",
+    ),
+    "few points": (lambda y: interpolate.make_lsq_spline(TURNS[:3], y[:3], KNOTS), ShapeError, "4 abscissae"),
+    "points beyond the knots": (lambda y: interpolate.make_lsq_spline(TURNS + 1, y, KNOTS), RangeError, "between"),
+    "weights for others": (
+        lambda y: interpolate.make_lsq_spline(TURNS, y, KNOTS, w=np.ones(3)),
+        ShapeError,
+        "weight for each",
+    ),
+    "knots that fall": (lambda y: interpolate.make_lsq_spline(TURNS, y, KNOTS[::-1]), RangeError, "do not fall"),
+    "no such method": (lambda y: interpolate.make_lsq_spline(TURNS, y, KNOTS, method="svd"), ArgumentError, "svd"),
+    "few breakpoints": (lambda c: interpolate.BPoly(c[:, None], [0.0]), ShapeError, "one breakpoint more"),
+    "other breakpoints": (lambda c: interpolate.PPoly(c[:, None], BREAKS), ShapeError, "one breakpoint more"),
+    "few derivatives": (
+        lambda y: interpolate.BPoly.from_derivatives([0.0, 1.0], [y[:2], y[2:3]], orders=4),
+        ArgumentError,
+        "order of 4",
+    ),
+    "values without rows": (lambda y: interpolate.BPoly.from_derivatives(TURNS, y), ShapeError, "reshape"),
+    "points that fall": (
+        lambda y: interpolate.BPoly.from_derivatives(-TURNS, y.reshape(-1, 1)),
+        RangeError,
+        "rise",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPLINE_ERRORS)
+def test_errors_of_splines(name: str) -> None:
+    """SciPy refuses these, too."""
+    function, kind, words = SPLINE_ERRORS[name]
+    with pytest.raises(ValueError):
+        function(WEIGHTS)
+    with pytest.raises(kind, match=words):
+        nb.vjp(nb.differentiable_source(function), WEIGHTS)
+
+
+REFUSED: dict[str, tuple[Function, type[Exception], str]] = {
+    "roots of several columns": (
+        lambda y: interpolate.CubicSpline(TURNS, np.stack([y, 2 * y], axis=1)).roots(),
+        ArgumentError,
+        "one polynomial",
+    ),
+    "a double root": (
+        lambda y: interpolate.PPoly(y[:3, None] * np.array([[1.0], [0.0], [0.0]]), [-1.0, 1.0]).roots(),
+        RangeError,
+        "slope is 0",
+    ),
+    "knots of a periodic spline": (
+        lambda y: interpolate.make_interp_spline(TURNS, closed(y), t=KNOTS, bc_type="periodic"),
+        ArgumentError,
+        "leave t away",
+    ),
+    "splint of two splines": (
+        lambda y: interpolate.splint(0.0, 1.0, (KNOTS, [y, y], 3)),
+        ArgumentError,
+        "one spline",
+    ),
+    "breakpoints that fall": (
+        lambda y: interpolate.PPoly(y[None, :3], BREAKS[::-1])(0.7),
+        RangeError,
+        "do not fall",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_recorded_values_do_not_do(name: str) -> None:
+    function, kind, words = REFUSED[name]
+    with pytest.raises(kind, match=words):
+        nb.vjp(nb.differentiable_source(function), WEIGHTS)
+
+
+def test_roots_are_not_compiled() -> None:
+    """Their number depends on values."""
+    function = nb.differentiable_source(lambda y: interpolate.CubicSpline(TURNS, y).roots()[0])
+    with pytest.raises(TracedValueError, match="jit"):
+        nb.jit(function)(WEIGHTS)

@@ -19,7 +19,8 @@ from ..errors import ArgumentError, ShapeError
 from ..record.as_node import as_node
 from ..record.axes_and_dtypes import only
 from ..runtime.evaluate import require
-from .piecewise import PchipInterpolator, rising
+from .line_data import rising
+from .piecewise import PchipInterpolator
 from .scipy_objects import ScipyObject
 from .spline_bases import bases_at, derived, knots_of, make_interp_spline
 

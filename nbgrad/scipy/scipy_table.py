@@ -81,7 +81,7 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
         ),
     },
     "scipy.interpolate": {
-        **_all("scipy.spline_bases", "make_interp_spline splev splrep"),
+        **_all("scipy.spline_bases", "make_interp_spline make_lsq_spline splev splint splrep"),
         **_all("scipy.grids", "interpn"),
     },
     "scipy.stats": _all("scipy.power_transforms", "yeojohnson yeojohnson_llf boxcox_llf"),
@@ -101,6 +101,7 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
 CLASSES: dict[str, dict[str, Entry]] = {
     "scipy.interpolate": {
         **_all("scipy.piecewise", "PPoly CubicHermiteSpline CubicSpline PchipInterpolator Akima1DInterpolator"),
+        **_all("scipy.bernstein_polynomials", "BPoly"),
         **_all("scipy.spline_bases", "BSpline"),
         **_all("scipy.line_interpolation", "interp1d"),
         **_all("scipy.interpolating_polynomials", "BarycentricInterpolator"),
