@@ -62,12 +62,16 @@ fixed_quad: f(lambda t: np.sin(W * t[:, None]).sum(1), 0.0, U[0])[0]
 solve_ivp: f(lambda t, y: -W[0] * y, (0.0, 0.5), [1.0], rtol=1e-9, atol=1e-9).y[:, -1] | as `nb.solvers.solve_ivp`
 odeint: f(lambda y, t: -W[0] * y, np.ones(1), np.array([0.0, 0.5]), rtol=1e-10, atol=1e-10)[-1] | as `nb.solvers.odeint`
 quad: np.asarray(f(lambda t: np.sin(W[0] * t), 0.0, 1.0)[0]) | as `nb.solvers.quad`
+dblquad: np.asarray(f(lambda y, x: np.sin(W[0] * x * y), 0.0, U[0], 0.0, lambda x: W[1] * x)[0]) | by `nb.solvers.quad`
+tplquad: np.asarray(f(lambda z, y, x: W[0] * np.sin(x * y + z), 0.0, 1.0, 0.0, 1.0, 0.0, 1.0)[0]) | by
+  `nb.solvers.quad`
+nquad: np.asarray(f(lambda x, y: np.sin(W[0] * x * y), [lambda y: (0.0, y), (0.0, U[0])])[0]) | by `nb.solvers.quad`
 """
 INTEGRATE["constant"] = """
 lebedev_rule newton_cotes
 """
 INTEGRATE["no"] = """
-quad_vec dblquad tplquad nquad cubature tanhsinh nsum qmc_quad: adaptive rules in compiled code, or with a
+quad_vec cubature tanhsinh nsum qmc_quad: adaptive rules in compiled code, or with a
   choice of points by values
 ode complex_ode LSODA: compiled solvers
 BDF DOP853 RK23 RK45 Radau OdeSolver DenseOutput OdeSolution: solvers' classes, which solve_ivp uses
@@ -136,13 +140,15 @@ gmres bicgstab: f(np.array([[4.0, 1.0, 0.0], [0.5, 3.0, 1.0], [0.0, 0.2, 5.0]]),
 spsolve: f(M, V3); f(M, N) | by SuperLU, whose factors the derivative uses again
 splu: f(M).solve(V3); f(M).solve(N, "T")
 factorized: f(M)(V3)
+eigsh: f(S + S.T, 2)[0]; f(S + S.T, 1, which="SA")[1] ** 2 | of simple eigenvalues; values alone need no system
+norm: f(sparse.csr_array(M)); f(sparse.csr_array(A), 1); f(sparse.csr_array(A), axis=1); f(sparse.csr_array(M), 2)
 spsolve_triangular: f(np.tril(M), V3); f(np.triu(M), V3, lower=False)
 """
 SPARSE_LINALG["no"] = """
 bicg cgs gcrotmk lgmres lsmr lsqr minres qmr tfqmr inv: linear systems, which need the adjoint system; take `cg`,
   `gmres`, `bicgstab` or `spsolve`
-eigs eigsh lobpcg svds: ARPACK, compiled
-expm expm_multiply funm_multiply_krylov matrix_power norm onenormest: functions of sparse matrices; a product of a
+eigs lobpcg svds: ARPACK and LOBPCG, compiled
+expm expm_multiply funm_multiply_krylov matrix_power onenormest: functions of sparse matrices; a product of a
   sparse matrix with a Tensor works
 """
 

@@ -79,6 +79,11 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
             "scipy.image_points",
             "spline_filter1d spline_filter map_coordinates affine_transform shift zoom rotate",
         ),
+        **_all(
+            "scipy.image_masks",
+            "distance_transform_edt distance_transform_cdt distance_transform_bf binary_erosion binary_dilation "
+            "binary_opening binary_closing binary_propagation binary_fill_holes binary_hit_or_miss label",
+        ),
     },
     "scipy.interpolate": {
         **_all("scipy.spline_bases", "make_interp_spline make_lsq_spline splev splint splrep"),
@@ -94,6 +99,7 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
     "scipy.sparse.linalg": {
         **_all("scipy.sparse_systems", "spsolve spsolve_triangular"),
         **_all("scipy.sparse_systems", "splu factorized", "A"),
+        **_all("scipy.sparse_spectra", "eigsh norm"),
     },
 }
 """By SciPy's module and the name there. The solvers' rows (scipy.optimize, integrate, sparse.linalg) belong here."""
