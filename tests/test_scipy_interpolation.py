@@ -155,6 +155,17 @@ def test_complex_values() -> None:
         np.testing.assert_allclose(nb.vjp(function, values)[0], want, rtol=1e-9)
 
 
+@pytest.mark.parametrize("method", ["linear", "nearest", "slinear", "cubic", "pchip"])
+def test_narrow_values_and_no_points(method: str) -> None:
+    """Dtypes are SciPy's, which keeps those of values where it selects, and by PCHIP."""
+    for points, dtype in ((POINTS, np.float32), (np.zeros((0, 2)), np.float64)):
+        values = RISING.astype(dtype)
+        want = grid((FIRST, SECOND), values, method)(points)
+        found = nb.vjp(nb.differentiable_source(lambda v, p=points: grid((FIRST, SECOND), v, method)(p)), values)[0]
+        assert (found.shape, found.dtype) == (want.shape, want.dtype)
+        np.testing.assert_allclose(found, want, rtol=2e-6)
+
+
 GRID_ERRORS: dict[str, tuple[Function, type[Exception], str]] = {
     "a point outside": (lambda v: grid((FIRST, SECOND), v, "cubic")(BEYOND[:3]), RangeError, "outside of the grid"),
     "a point that is no number": (lambda v: grid((FIRST, SECOND), v)(BEYOND[3:]), RangeError, "outside of the grid"),

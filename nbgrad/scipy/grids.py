@@ -95,6 +95,8 @@ class RegularGridInterpolator(ScipyObject):
         else:
             self._orders(nu, method)
             found = self._pchip(flat, values) if method == "pchip" else self._cornered(flat, values, method)
+        if method in ("pchip", "nearest"):
+            found = found.astype(values.dtype)
         if not self.bounds_error and self.fill_value is not None:
             found = np.where(np.reshape(outside, (-1, *[1] * len(trailing))), self.fill_value, found)
         return np.reshape(found, (*at.shape[:-1], *trailing))
@@ -185,7 +187,7 @@ class RegularGridInterpolator(ScipyObject):
                 t, c, k = derived(t, c, k)
             c = np.moveaxis(c, 0, axis)
             first, bases = bases_at(t, k, flat[:, axis], t.shape[0] - k - 1)
-            along = [-1 if j == axis else 1 for j in range(count)]
+            along = [k + 1 if j == axis else 1 for j in range(count)]
             index.append(np.reshape(first, (-1, *[1] * count)) + numpy.arange(k + 1).reshape(along))
             weight = weight * np.reshape(np.stack(bases, axis=1), (flat.shape[0], *along))
         around = c[tuple(index)]
