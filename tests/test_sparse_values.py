@@ -297,6 +297,7 @@ def test_the_sum_of_equal_eigenvalues() -> None:
         (lambda v: sparse_linalg.eigsh(matrix(v), 0), ValueError, "k from 1 to 5"),
         (lambda v: sparse_linalg.eigsh(matrix(v)[:3], 1), ValueError, "square"),
         (lambda v: sparse_linalg.eigsh(matrix(v), 2, which="LR"), ValueError, "which='LR'"),
+        (lambda v: sparse_linalg.norm(v), TypeError, "numpy.linalg.norm"),
         (lambda v: sparse_linalg.norm(matrix(v), 3), ValueError, "no norm of order 3"),
         (lambda v: sparse_linalg.norm(matrix(v), axis=2), ValueError, "axis=2"),
         (lambda v: sparse_linalg.norm(matrix(v), axis=(1, 1)), ValueError, r"axis=\(1, 1\)"),

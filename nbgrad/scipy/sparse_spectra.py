@@ -184,9 +184,14 @@ def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
 
     Raises
     ------
+    DtypeError
+        If the matrix is not sparse.
     ArgumentError
         For an order that SciPy has not.
     """
+    if not is_sparse(x):
+        message = "scipy.sparse.linalg.norm needs a sparse matrix: take numpy.linalg.norm."
+        raise DtypeError(message)
     matrix = as_recorded(x).tocsr()
     axes: Any = (0, 1) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     if (
