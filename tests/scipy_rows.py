@@ -265,14 +265,17 @@ shift: f(A, U[:2]); f(A, U[:2], order=2, mode="wrap")
 zoom: f(A, 1.6); f(A, (0.7, 2.0), order=1, mode="nearest"); f(A, 2.0, grid_mode=True, mode="grid-constant")
 affine_transform: f(A, 0.1 * M[:2, :2] + 0.7 * np.eye(2), U[:2] + 0.1, mode="reflect")
 rotate: f(A, 30.0); f(A, 30.0 * U[0], reshape=False, mode="mirror")
+distance_transform_edt: f(A > 0.2) * A; f(A > 0.2, sampling=(0.5, 2.0), return_indices=True)[0] * A | a constant
+distance_transform_cdt distance_transform_bf: f(A > 0.2, "taxicab") * A | a constant
+binary_erosion binary_dilation binary_opening binary_closing: f(A > 0.2, np.ones((2, 1)), mask=A < 1.0) * A | a constant
+binary_propagation binary_fill_holes binary_hit_or_miss: f(A > 0.2) * A | a constant
+label: f(A > 0.2)[0] * A | a constant
 mean variance standard_deviation: f(A)
 sum: f(A)
 center_of_mass: f(P)
 """
 NDIMAGE["constant"] = """
-binary_closing binary_dilation binary_erosion binary_fill_holes binary_hit_or_miss binary_opening binary_propagation
-distance_transform_bf distance_transform_cdt distance_transform_edt find_objects generate_binary_structure histogram
-iterate_structure label value_indices watershed_ift
+find_objects generate_binary_structure histogram iterate_structure value_indices watershed_ift
 """
 NDIMAGE["no"] = """
 generic_filter generic_filter1d generic_gradient_magnitude generic_laplace geometric_transform vectorized_filter: a

@@ -12,10 +12,16 @@ PchipInterpolator: f(R, V)(U); f(R, V).derivative()(U); f(R, V).antiderivative()
 Akima1DInterpolator: f(R, V)(U + 0.2); f(R, V, method="makima")(U + 0.2)
 CubicHermiteSpline: f(R, V, W)(U)
 pchip_interpolate: f(R, V, U)
-PPoly: f(M[:, :2], R[:3])(U); f(M[:, :2], R[:3], extrapolate="periodic")(U)
+PPoly: f(M[:, :2], R[:3])(U); f(M[:, :2], R[:3], extrapolate="periodic")(U); f(M[:, :2], R[:3]).integrate(U[0],
+  U[1]); f(M[:, :2], R[:3]).solve(U[0]) | `roots` and `solve` not compiled
+BPoly: f(M[:, :2], R[:3])(U); f.from_derivatives(R[:3], M)(U); f(M[:, :2], R[:3]).integrate(U[0], U[1])
 BSpline: f(np.concatenate([R - 5, R + 5]), np.append(V, W[0]), 3)(U); f(np.concatenate([R - 5, R + 5]), np.append(V,
-  W[0]), 3).derivative()(U)
-make_interp_spline: f(R, V)(U); f(R, V, k=2)(U); f(R, V, bc_type="clamped")(U, 1)
+  W[0]), 3).derivative()(U); f(np.concatenate([R - 5, R + 5]), np.append(V, W[0]), 3).integrate(U[0], U[1])
+make_interp_spline: f(R, V)(U); f(R, V, k=2)(U); f(R, V, bc_type="clamped")(U, 1); f(R, np.append(V[1:], V[1]),
+  bc_type="periodic")(U)
+make_lsq_spline: f(np.linspace(0.2, 3.5, 16), L, [0.2, 0.2, 0.2, 1.5, 3.5, 3.5, 3.5], 2, w=np.exp(L))(U)
+splint: np.asarray(f(U[0], U[1], (np.concatenate([R - 5, R + 5]), np.append(V, W), 3)))
+splder splantider: f((np.concatenate([R - 5, R + 5]), np.append(V, W), 3))[1]
 splev: f(U, (np.concatenate([R - 5, R + 5]), np.append(V, W), 3)); f(U, (np.concatenate([R - 5, R + 5]),
   np.append(V, W), 3), der=1)
 splrep: f(R, V)[1]
@@ -23,8 +29,9 @@ UnivariateSpline: f(R, V, s=0)(U); f(R, V, s=0).derivative()(U)
 InterpolatedUnivariateSpline: f(R, V)(U); f(R, V, k=2, ext=3)(U - 0.3)
 RectBivariateSpline: f(R, W4, np.outer(V, Z))(U[:1], U[1:2]); f(R, W4, np.outer(V, Z)).ev(U, U + 0.4, dx=1)
 interp1d: f(R, V, fill_value="extrapolate")(U); f(R, V, "cubic")(U + 0.2); f(R, V, "previous")(U + 0.2) * U
-RegularGridInterpolator: f((R, W4), np.outer(V, Z))(D2)
-interpn: f((R, W4), np.outer(V, Z), D2)
+RegularGridInterpolator: f((R, W4), np.outer(V, Z))(D2); f((R, W4), np.outer(V, Z), "pchip")(D2); f((R, W4),
+  np.outer(V, Z), "cubic", solver=sparse.linalg.spsolve)(D2) | splines by a direct solver; SciPy's own has five digits
+interpn: f((R, W4), np.outer(V, Z), D2); f((R, W4), np.outer(V, Z), D2 + 0.1, "splinef2d")
 BarycentricInterpolator: f(R, V)(U); f([0.2, 0.9, 1.6, 2.7, 3.5], V)(R); f(R, np.outer(Z, V), axis=1)(U);
   f(R, V).derivative(U)
 KroghInterpolator: f(R, V)(U)
@@ -37,12 +44,12 @@ INTERPOLATE["constant"] = """
 generate_knots insert approximate_taylor_polynomial
 """
 INTERPOLATE["no"] = """
-AAA BPoly FloaterHormannInterpolator NdBSpline NdPPoly RBFInterpolator Rbf make_lsq_spline make_smoothing_spline
+AAA FloaterHormannInterpolator NdBSpline NdPPoly RBFInterpolator Rbf make_smoothing_spline
   make_splprep make_splrep: compiled code, or the choice of knots
 CloughTocher2DInterpolator LinearNDInterpolator NearestNDInterpolator: triangulations in compiled code
 BivariateSpline LSQBivariateSpline LSQSphereBivariateSpline LSQUnivariateSpline
-  RectSphereBivariateSpline SmoothBivariateSpline SmoothSphereBivariateSpline bisplev bisplrep spalde splantider
-  splder splint splprep sproot: FITPACK, compiled; make_interp_spline and splrep
+  RectSphereBivariateSpline SmoothBivariateSpline SmoothSphereBivariateSpline bisplev bisplrep spalde
+  splprep sproot: FITPACK, compiled; make_interp_spline and splrep
   without smoothing work
 interp2d: SciPy has removed it
 """
@@ -55,12 +62,16 @@ fixed_quad: f(lambda t: np.sin(W * t[:, None]).sum(1), 0.0, U[0])[0]
 solve_ivp: f(lambda t, y: -W[0] * y, (0.0, 0.5), [1.0], rtol=1e-9, atol=1e-9).y[:, -1] | as `nb.solvers.solve_ivp`
 odeint: f(lambda y, t: -W[0] * y, np.ones(1), np.array([0.0, 0.5]), rtol=1e-10, atol=1e-10)[-1] | as `nb.solvers.odeint`
 quad: np.asarray(f(lambda t: np.sin(W[0] * t), 0.0, 1.0)[0]) | as `nb.solvers.quad`
+dblquad: np.asarray(f(lambda y, x: np.sin(W[0] * x * y), 0.0, U[0], 0.0, lambda x: W[1] * x)[0]) | by `nb.solvers.quad`
+tplquad: np.asarray(f(lambda z, y, x: W[0] * np.sin(x * y + z), 0.0, 1.0, 0.0, 1.0, 0.0, 1.0)[0]) | by
+  `nb.solvers.quad`
+nquad: np.asarray(f(lambda x, y: np.sin(W[0] * x * y), [lambda y: (0.0, y), (0.0, U[0])])[0]) | by `nb.solvers.quad`
 """
 INTEGRATE["constant"] = """
 lebedev_rule newton_cotes
 """
 INTEGRATE["no"] = """
-quad_vec dblquad tplquad nquad cubature tanhsinh nsum qmc_quad: adaptive rules in compiled code, or with a
+quad_vec cubature tanhsinh nsum qmc_quad: adaptive rules in compiled code, or with a
   choice of points by values
 ode complex_ode LSODA: compiled solvers
 BDF DOP853 RK23 RK45 Radau OdeSolver DenseOutput OdeSolution: solvers' classes, which solve_ivp uses
@@ -129,13 +140,15 @@ gmres bicgstab: f(np.array([[4.0, 1.0, 0.0], [0.5, 3.0, 1.0], [0.0, 0.2, 5.0]]),
 spsolve: f(M, V3); f(M, N) | by SuperLU, whose factors the derivative uses again
 splu: f(M).solve(V3); f(M).solve(N, "T")
 factorized: f(M)(V3)
+eigsh: f(S + S.T, 2)[0]; f(S + S.T, 1, which="SA")[1] ** 2 | of simple eigenvalues; values alone need no system
+norm: f(sparse.csr_array(M)); f(sparse.csr_array(A), 1); f(sparse.csr_array(A), axis=1); f(sparse.csr_array(M), 2)
 spsolve_triangular: f(np.tril(M), V3); f(np.triu(M), V3, lower=False)
 """
 SPARSE_LINALG["no"] = """
 bicg cgs gcrotmk lgmres lsmr lsqr minres qmr tfqmr inv: linear systems, which need the adjoint system; take `cg`,
   `gmres`, `bicgstab` or `spsolve`
-eigs eigsh lobpcg svds: ARPACK, compiled
-expm expm_multiply funm_multiply_krylov matrix_power norm onenormest: functions of sparse matrices; a product of a
+eigs lobpcg svds: ARPACK and LOBPCG, compiled
+expm expm_multiply funm_multiply_krylov matrix_power onenormest: functions of sparse matrices; a product of a
   sparse matrix with a Tensor works
 """
 

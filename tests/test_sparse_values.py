@@ -195,3 +195,132 @@ def test_errors(program: Any, error: type[Exception], match: str) -> None:
 
     with pytest.raises(error, match=match):
         nb.grad(nb.differentiable_source(total))(VALUES)
+
+
+# ----- Eigenvalues and norms -----
+
+DIAGONAL = np.array([2.0, -1.5, 4.0, 0.7, -3.2, 1.1])
+OFF = np.array([0.3, -0.6, 0.2, 0.5, -0.4])
+
+
+def symmetric(values: Any) -> Any:
+    """A symmetric matrix of eleven values, whose eigenvalues are simple."""
+    line = np.arange(5)
+    rows = np.concatenate([np.arange(6), line, line + 1])
+    columns = np.concatenate([np.arange(6), line + 1, line])
+    return coo_array((np.concatenate([values, values[6:]]), (rows, columns)), shape=(6, 6)).tocsr()
+
+
+SYMMETRIC = np.concatenate([DIAGONAL, OFF])
+SPECTRA: dict[str, Callable[[Any], Any]] = {
+    "largest": lambda v: sparse_linalg.eigsh(symmetric(v), 3)[0],
+    "smallest": lambda v: sparse_linalg.eigsh(symmetric(v), 2, which="SA")[0],
+    "both ends": lambda v: sparse_linalg.eigsh(symmetric(v), 4, which="BE")[0],
+    "values alone, largest": lambda v: sparse_linalg.eigsh(symmetric(v), 3, return_eigenvectors=False),
+    "values alone, smallest": lambda v: sparse_linalg.eigsh(symmetric(v), 3, which="SA", return_eigenvectors=False),
+    "values alone, small ones": lambda v: sparse_linalg.eigsh(symmetric(v), 3, which="SM", return_eigenvectors=False),
+    "near a number": lambda v: sparse_linalg.eigsh(symmetric(v), 2, sigma=1.5)[0],
+    "one of a full matrix": lambda v: sparse_linalg.eigsh(symmetric(v).toarray(), 1, which="LA")[0],
+    "columns first": lambda v: sparse_linalg.eigsh(symmetric(v).tocsc(), 2, v0=np.ones(6), maxiter=500)[0],
+    "vectors but for their signs": lambda v: sparse_linalg.eigsh(symmetric(v), 3)[1] ** 2,
+    "projections": lambda v: (sparse_linalg.eigsh(symmetric(v), 2, which="SM")[1].T @ VECTOR) ** 2,
+    "Frobenius": lambda v: sparse_linalg.norm(matrix(v)),
+    "Frobenius of rows and columns": lambda v: sparse_linalg.norm(matrix(v).tocsc(), "fro", axis=(1, 0)),
+    "columns": lambda v: sparse_linalg.norm(matrix(v), 1),
+    "rows": lambda v: sparse_linalg.norm(matrix(v).tocsr(), np.inf),
+    "least columns": lambda v: sparse_linalg.norm(regular(v), -1),
+    "least rows": lambda v: sparse_linalg.norm(regular(v), -np.inf),
+    "rows for columns": lambda v: sparse_linalg.norm(regular(v), 1, axis=(1, 0)),
+    "spectral": lambda v: sparse_linalg.norm(regular(v), 2),
+    "spectral of few rows": lambda v: sparse_linalg.norm(matrix(v).tocsr()[1:4], 2),
+    "each row": lambda v: sparse_linalg.norm(matrix(v), axis=1),
+    "each column": lambda v: sparse_linalg.norm(matrix(v).tocsr()[:, 1:], 2, axis=0),
+    "each row by another power": lambda v: sparse_linalg.norm(matrix(v), 3, axis=-1),
+    "sums of rows": lambda v: sparse_linalg.norm(matrix(v), 1, axis=1),
+    "largest of columns": lambda v: sparse_linalg.norm(matrix(v), np.inf, axis=0),
+    "least of rows": lambda v: sparse_linalg.norm(matrix(v), -np.inf, axis=1),
+    "entries of rows": lambda v: sparse_linalg.norm(matrix(v), 0, axis=1) * v[:6],
+    "older matrices": lambda v: (
+        sparse_linalg.norm(sparse.csr_matrix(matrix(v)), 1) + sparse_linalg.norm(sparse.csr_matrix(matrix(v)), axis=1)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPECTRA)
+def test_spectra(name: str) -> None:
+    """Values, and derivatives in both modes and of second order beside differences of SciPy's; compiled and mapped."""
+    plain = SPECTRA[name]
+    function = nb.differentiable_source(plain)
+    given = SYMMETRIC if "symmetric" in plain.__code__.co_names else VALUES
+    np.testing.assert_allclose(nb.vjp(function, given)[0], plain(given), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(nb.jit(function)(given), plain(given), rtol=1e-9, atol=1e-10)
+    check_derivative(lambda v: function(v) if isinstance(v, nb.Tensor) else plain(v), given, tolerance=2e-6)
+    several = np.stack([given, given[::-1] * 0.9 + 0.01])
+    gradient = nb.grad(lambda v: np.sum(function(v) ** 2))
+    np.testing.assert_allclose(nb.vmap(gradient)(several), [gradient(v) for v in several], rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(nb.jit(gradient)(given), gradient(given), rtol=1e-7, atol=1e-9)
+
+
+def test_slopes_of_eigenvalues_are_products_of_vectors() -> None:
+    """Of a sum of all but one eigenvalues: the identity without the projection on that one's vector."""
+    total = nb.differentiable_source(
+        lambda v: np.sum(sparse_linalg.eigsh(symmetric(v), 5, which="LA", return_eigenvectors=False))
+    )
+    least = np.linalg.eigh(symmetric(SYMMETRIC).toarray())[1][:, 0]
+    want = np.concatenate([1 - least**2, -2 * least[:-1] * least[1:]])
+    np.testing.assert_allclose(nb.grad(total)(SYMMETRIC), want, rtol=1e-9, atol=1e-13)
+
+
+def test_eigenvalues_inside_of_an_integral() -> None:
+    """The largest one is linear in a factor, which is integrated from 1/2 to 1."""
+    function = nb.differentiable_source(
+        lambda v: nb.solvers.quad(lambda z: sparse_linalg.eigsh(symmetric(v * z), 1, which="LA")[0][0], 0.5, 1.0)[0]
+    )
+    values, vectors = np.linalg.eigh(symmetric(SYMMETRIC).toarray())
+    vector = vectors[:, -1]
+    value, gradient = nb.value_and_grad(function)(SYMMETRIC)
+    np.testing.assert_allclose(value, values[-1] * 0.375, rtol=1e-9)
+    want = np.concatenate([vector**2, 2 * vector[:-1] * vector[1:]]) * 0.375
+    np.testing.assert_allclose(gradient, want, rtol=1e-8, atol=1e-12)
+
+
+def test_the_sum_of_equal_eigenvalues() -> None:
+    values = np.concatenate([[3.0, 3.0, 1.0, 0.5, 0.2, 0.1], np.zeros(5)])
+    total = nb.differentiable_source(lambda v: np.sum(sparse_linalg.eigsh(symmetric(v), 2, which="LA")[0]))
+    np.testing.assert_allclose(nb.grad(total)(values)[:6], [1, 1, 0, 0, 0, 0], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("program", "error", "match"),
+    [
+        (lambda v: sparse_linalg.eigsh(matrix(v), 6), ValueError, "k from 1 to 5"),
+        (lambda v: sparse_linalg.eigsh(matrix(v), 0), ValueError, "k from 1 to 5"),
+        (lambda v: sparse_linalg.eigsh(matrix(v)[:3], 1), ValueError, "square"),
+        (lambda v: sparse_linalg.eigsh(matrix(v), 2, which="LR"), ValueError, "which='LR'"),
+        (lambda v: sparse_linalg.norm(v), TypeError, "numpy.linalg.norm"),
+        (lambda v: sparse_linalg.norm(matrix(v), 3), ValueError, "no norm of order 3"),
+        (lambda v: sparse_linalg.norm(matrix(v), axis=2), ValueError, "axis=2"),
+        (lambda v: sparse_linalg.norm(matrix(v), axis=(1, 1)), ValueError, r"axis=\(1, 1\)"),
+        (lambda v: sparse_linalg.norm(matrix(v), "fro", axis=1), ValueError, "order 'fro'"),
+    ],
+)
+def test_errors_of_spectra(program: Any, error: Any, match: str) -> None:
+    """SciPy refuses these, too; k = 6 by a warning first."""
+    with pytest.raises((error, TypeError, RuntimeWarning)):
+        program(VALUES)
+    with pytest.raises(error, match=match):
+        nb.vjp(nb.differentiable_source(program), VALUES)
+
+
+def test_complex_norms() -> None:
+    values = VALUES + 1j * VALUES[::-1]
+    for options in ({}, {"ord": 1}, {"axis": 1}, {"axis": 0, "ord": 3}):
+        function = nb.differentiable_source(lambda v, options=options: sparse_linalg.norm(matrix(v), **options))
+        np.testing.assert_allclose(
+            nb.vjp(function, values)[0], sparse_linalg.norm(matrix(values), **options), rtol=1e-12
+        )
+        nb.check_grads(function, (values,))
+    with pytest.raises(ValueError, match="6 rows"):
+        nb.vjp(nb.differentiable_source(lambda v: sparse_linalg.eigsh(matrix(v), 2, v0=np.ones(3))[0]), VALUES)
+    with pytest.raises(nb.errors.DtypeError, match="real matrix"):
+        nb.vjp(nb.differentiable_source(lambda v: sparse_linalg.eigsh(matrix(v), 2)[0]), values)

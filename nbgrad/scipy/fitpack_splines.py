@@ -13,7 +13,7 @@ import numpy
 
 from .. import numpy as np
 from ..errors import ArgumentError
-from .piecewise import rising
+from .line_data import rising
 from .scipy_objects import ScipyObject
 from .spline_bases import BSpline, make_interp_spline, splev
 
@@ -57,14 +57,29 @@ class UnivariateSpline(ScipyObject):
 
     def derivative(self, n: int = 1) -> UnivariateSpline:
         """The spline's derivative."""
-        found = BSpline(self._t, self._c, self._k).derivative(n)
+        return self._like(BSpline(self._t, self._c, self._k).derivative(n), 1 if self.ext in (3, "const") else self.ext)
+
+    def antiderivative(self, n: int = 1) -> UnivariateSpline:
+        """The spline whose derivative this is, 0 at the first knot."""
+        return self._like(BSpline(self._t, self._c, self._k).antiderivative(n), self.ext)
+
+    @staticmethod
+    def _like(found: BSpline, ext: Any) -> UnivariateSpline:
         made = object.__new__(UnivariateSpline)
-        made._t, made._c, made._k, made.ext = found.t, found.c, found.k, 1 if self.ext in (3, "const") else self.ext
+        made._t, made._c, made._k, made.ext = found.t, found.c, found.k, ext
         return made
+
+    def integral(self, a: Any, b: Any) -> Any:
+        """The integral between two points; outside of the knots the spline counts as 0."""
+        return BSpline(self._t, self._c, self._k).integrate(a, b, False)
+
+    def derivatives(self, x: Any) -> Any:
+        """The value and all derivatives at a point."""
+        return np.stack([self(x, nu) for nu in range(self._k + 1)])
 
     def get_coeffs(self) -> Any:
         """The coefficients."""
-        return self._c
+        return np.asarray(self._c)[: np.shape(self._t)[0] - self._k - 1]
 
 
 class InterpolatedUnivariateSpline(UnivariateSpline):

@@ -14,7 +14,7 @@ from ..errors import ArgumentError
 from ..record.as_node import as_node
 from ..runtime.evaluate import require
 from ..transforms.jacobians import jvp
-from .piecewise import data, laid_out
+from .line_data import data, laid_out
 from .scipy_objects import ScipyObject
 
 

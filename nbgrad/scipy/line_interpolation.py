@@ -15,7 +15,7 @@ from .. import numpy as np
 from ..record.as_node import as_node, holds_tensors
 from ..record.axes_and_dtypes import only
 from ..runtime.evaluate import require
-from .piecewise import data, laid_out
+from .line_data import data, laid_out
 from .scipy_objects import ScipyObject
 from .spline_bases import make_interp_spline
 

@@ -13,74 +13,34 @@ from typing import Any
 import numpy
 
 from .. import numpy as np
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, DtypeError, ShapeError
 from ..functions.linalg.banded import solve_banded
 from ..record.as_node import as_node
 from ..record.axes_and_dtypes import only
-from ..runtime.evaluate import require
+from ..runtime.evaluate import concrete, require
+from .line_data import between, column, data, finite, laid_out, points_in, rising
 from .scipy_objects import ScipyObject
+from .spline_bases import BSpline
 
 linalg: Any = np.linalg
 
 
-def points_in(x: Any, low: Any, high: Any, extrapolate: Any) -> tuple[Any, Any]:
-    """Points at which a function is evaluated, and where the result is NaN, or None."""
-    if isinstance(extrapolate, str):
-        only("extrapolate", extrapolate, "periodic")
-        return low + np.mod(x - low, high - low), None
-    return x, None if extrapolate else (x < low) | (x > high)
-
-
-def laid_out(found: Any, count: int, axis: int) -> Any:
-    """Values with the axes of points, `count` of them, first, moved to the place of the axis of the data."""
-    order = [*range(found.ndim)]
-    return np.transpose(found, order[count : count + axis] + order[:count] + order[count + axis :])
-
-
-def data(name: str, x: Any, y: Any, axis: int, least: int) -> tuple[Any, Any, int]:
-    """Abscissae and values as arrays, with the axis of the abscissae first; and that axis.
-
-    Raises
-    ------
-    ShapeError
-        If the lengths differ, or there are too few.
-    """
-    x, y = np.asarray(x) * 1.0, np.asarray(y)
-    if y.dtype.kind not in "fc":
-        y = y * 1.0
-    axis = axis % max(y.ndim, 1)
-    if x.ndim != 1 or y.ndim < 1 or y.shape[axis] != x.shape[0] or x.shape[0] < least:
-        message = (
-            f"{name} needs {least} abscissae or more and as many values, but the shapes are {x.shape} and {y.shape}."
-        )
-        raise ShapeError(message)
-    return x, np.moveaxis(y, axis, 0), axis
-
-
-def rising(name: str, x: Any) -> None:
-    """Require that abscissae rise."""
-    steps = as_node(np.all(np.diff(x) > 0))
-    require(steps, f"{name} needs abscissae that rise.")
-
-
-def finite(name: str, y: Any) -> None:
-    """Require that values are finite numbers."""
-    require(as_node(np.all(np.isfinite(y))), f"{name} needs finite values.")
-
-
-def column(values: Any, like: Any) -> Any:
-    """A line of numbers, shaped to multiply along the first axis."""
-    return np.reshape(values, (-1,) + (1,) * (like.ndim - 1))
-
-
-class PPoly(ScipyObject):
-    """Polynomials between breakpoints, as `scipy.interpolate.PPoly`: c[k, i] belongs to (x - x[i])**(degree - k)."""
+class Pieces(ScipyObject):
+    """Polynomials between breakpoints, by coefficients in some basis: the first axis; intervals are the second."""
 
     def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
         self.axis = axis
         self.c = np.asarray(c) if axis == 0 else np.moveaxis(np.moveaxis(np.asarray(c), axis + 1, 0), axis + 1, 0)
         self.x = np.asarray(x) * 1.0
         self.extrapolate = True if extrapolate is None else extrapolate
+        name, pieces = type(self).__name__, self.c.shape[1] if self.c.ndim > 1 and self.c.shape[0] else 0
+        if self.x.ndim != 1 or pieces == 0 or self.x.shape[0] != pieces + 1:
+            message = (
+                f"{name} needs coefficients of one or more pieces and one breakpoint more, but the shapes are "
+                f"{np.shape(c)} and {self.x.shape}."
+            )
+            raise ShapeError(message)
+        require(as_node(np.all(np.diff(self.x) >= 0)), f"{name} of recorded values needs breakpoints that do not fall.")
 
     @classmethod
     def of(cls, original: Any) -> Any:
@@ -90,18 +50,44 @@ class PPoly(ScipyObject):
         return made
 
     @classmethod
-    def _made(cls, c: Any, x: Any, extrapolate: Any, axis: int) -> PPoly:
-        made = object.__new__(PPoly)
-        made.c, made.x, made.extrapolate, made.axis = c, x, extrapolate, axis
+    def construct_fast(cls, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> Any:
+        """The object of coefficients and breakpoints, without checks."""
+        made = object.__new__(cls)
+        made.c, made.x, made.axis = c, x, axis
+        made.extrapolate = True if extrapolate is None else extrapolate
         return made
+
+    def interval(self, x: Any) -> Any:
+        """The numbers of the polynomials that belong to points."""
+        knots = np.asarray(self.x)
+        return np.clip(np.searchsorted(knots, x, side="right") - 1, 0, knots.shape[0] - 2)
+
+
+class PPoly(Pieces):
+    """Polynomials between breakpoints, as `scipy.interpolate.PPoly`: c[k, i] belongs to (x - x[i])**(degree - k)."""
+
+    @classmethod
+    def from_spline(cls, tck: Any, extrapolate: Any = None) -> PPoly:
+        """The polynomials of a spline of knots, coefficients and degree, or of a BSpline."""
+        made = BSpline(*tck) if isinstance(tck, tuple | list) else tck
+        t = np.asarray(made.t)
+        rows = [made(t[:-1], m, True) / math.factorial(m) for m in range(made.k, -1, -1)]
+        return PPoly.construct_fast(np.stack(rows), t, made.extrapolate if extrapolate is None else extrapolate)
+
+    @classmethod
+    def from_bernstein_basis(cls, bp: Any, extrapolate: Any = None) -> PPoly:
+        """A BPoly's polynomials in powers of the distance from the breakpoints."""
+        if not hasattr(bp, "in_powers"):
+            message = f"from_bernstein_basis takes a BPoly, but got a {type(bp).__name__}."
+            raise DtypeError(message)
+        return bp.in_powers(extrapolate)
 
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
         """The values, or derivatives, at points."""
         at = np.asarray(x) * 1.0
         knots, c = np.asarray(self.x), np.asarray(self.c)
         inside, outside = points_in(at, knots[0], knots[-1], self.extrapolate if extrapolate is None else extrapolate)
-        count = knots.shape[0] - 1
-        place = np.clip(np.searchsorted(knots, inside, side="right") - 1, 0, count - 1)
+        place = self.interval(inside)
         step = inside - np.take(knots, place)
         step = np.reshape(step, (*step.shape, *[1] * (c.ndim - 2)))
         total: Any = 0.0
@@ -121,10 +107,12 @@ class PPoly(ScipyObject):
         degree = c.shape[0] - 1
         rows = [c[k] * (math.perm(degree - k, nu) * 1.0) for k in range(degree + 1 - nu)]
         found = np.stack(rows) if rows else np.zeros((1, *c.shape[1:]))
-        return self._made(found, self.x, self.extrapolate, self.axis)
+        return PPoly.construct_fast(found, self.x, self.extrapolate, self.axis)
 
     def antiderivative(self, nu: int = 1) -> PPoly:
         """The continuous function whose derivative this is, 0 at the first breakpoint."""
+        if nu <= 0:
+            return self.derivative(-nu)
         found = self
         for _ in range(nu):
             c, steps = np.asarray(found.c), np.diff(np.asarray(found.x))
@@ -133,20 +121,60 @@ class PPoly(ScipyObject):
             width = column(steps, c[0])
             growth: Any = sum(row * width ** (degree - k) for k, row in enumerate(rows))
             start = np.concatenate([growth[:1] * 0.0, np.cumsum(growth[:-1], axis=0)])
-            periodic = found.extrapolate == "periodic" if isinstance(found.extrapolate, str) else False
-            found = self._made(np.stack([*rows, start]), found.x, False if periodic else found.extrapolate, self.axis)
+            known = False if isinstance(found.extrapolate, str) else found.extrapolate
+            found = PPoly.construct_fast(np.stack([*rows, start]), found.x, known, self.axis)
         return found
 
     def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
         """The integral between two points."""
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         if isinstance(extrapolate, str):
-            message = (
-                "The integral of a periodic function is not known for Tensors: integrate over parts of one period."
-            )
-            raise ArgumentError(message)
-        whole = self._made(self.c, self.x, extrapolate, self.axis).antiderivative()
+            only("extrapolate", extrapolate, "periodic")
+            whole = self.antiderivative()
+            whole.extrapolate = True
+            return between(whole, a, b, np.asarray(self.x)[0], np.asarray(self.x)[-1])
+        whole = self.antiderivative()
+        whole.extrapolate = extrapolate
         return whole(b) - whole(a)
+
+    def roots(self, discontinuity: bool = True, extrapolate: Any = None) -> Any:
+        """Where the polynomials are 0."""
+        return self.solve(0.0, discontinuity, extrapolate)
+
+    def solve(self, y: Any = 0.0, discontinuity: bool = True, extrapolate: Any = None) -> Any:
+        """Where the polynomials have a value: SciPy's places, as functions of coefficients, breakpoints and value.
+
+        Raises
+        ------
+        TracedValueError
+            While `jit` records, because the number of places depends on values.
+        ArgumentError
+            For several columns, whose places SciPy gives as objects.
+        RangeError
+            If the polynomial only touches the value: the place has no derivative.
+        """
+        from scipy.interpolate import PPoly as Plain
+
+        nodes = [as_node(np.asarray(one) * 1.0) for one in (self.c, self.x, y)]
+        extrapolate = self.extrapolate if extrapolate is None else extrapolate
+        c, x, value = [concrete(node, "array") for node in nodes]
+        found = Plain.construct_fast(numpy.array(c), numpy.array(x)).solve(float(value), discontinuity, extrapolate)
+        if not any(node.traced for node in nodes):
+            return found
+        if c.ndim > 2:
+            message = f"Roots of recorded values are those of one polynomial a piece, but c has shape {c.shape}."
+            raise ArgumentError(message)
+        # Three steps of Newton's method from the places make derivatives right up to the seventh; where the polynomials
+        # jump over the value, the place is the breakpoint.
+        place: Any = found
+        rest = concrete(as_node(self(found, extrapolate=True) - y), "array")
+        jump = numpy.isin(found, x) & (numpy.abs(rest) > 1e-8 * numpy.max(numpy.abs(c[-1])))
+        for _ in range(3):
+            slope = np.where(jump, 1.0, self(place, 1, True))
+            require(as_node(np.all(slope != 0)), "A root where the slope is 0 has no derivative.")
+            place = place - np.where(jump, 0.0, self(place, extrapolate=True) - y) / slope
+        breakpoint = np.asarray(self.x)[numpy.clip(numpy.searchsorted(x, found), 0, x.size - 1)]
+        return np.where(jump, breakpoint, place)
 
 
 class CubicHermiteSpline(PPoly):

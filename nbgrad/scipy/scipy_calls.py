@@ -21,7 +21,7 @@ from ..errors import ArgumentError
 from ..record.as_node import SEQUENCES, holds_tensors
 from ..record.tensor import Tensor
 from ..transforms.arguments import flatten
-from .scipy_objects import RecordedMatrix, standing_for
+from .scipy_objects import RecordedMatrix, ScipyObject, standing_for
 from .scipy_table import CLASSES, FUNCTIONS, NEUTRAL, Entry
 
 Function = Callable[..., Any]
@@ -76,6 +76,7 @@ def _dispatching(name: str, original: Function, entry: Entry) -> Function:
         return function(**{name: given.arguments[name] for name in taken if name in given.arguments})
 
     dispatch.__name__ = dispatch.__qualname__ = original.__name__
+    dispatch._original = original  # type: ignore[attr-defined]
     dispatch.__doc__ = f"As `{name}`; of Tensors, with derivatives."
     return dispatch
 
@@ -103,21 +104,29 @@ def _classes_of(module: str) -> dict[Any, Entry]:
     return found
 
 
+def _plain(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Arguments for SciPy itself, which knows its own objects and functions; None if something is recorded."""
+    leaves, tree = flatten((args, kwargs))
+    if any(_is_recorded(leaf) for leaf in leaves):
+        return None
+    plain = [leaf.asnumpy() if isinstance(leaf, Tensor) else getattr(leaf, "_original", leaf) for leaf in leaves]
+    return optree.tree_unflatten(tree, plain)
+
+
+def _is_recorded(leaf: Any) -> bool:
+    if isinstance(leaf, ScipyObject):
+        return "_original" not in vars(leaf)
+    return bool(leaf._node.traced) if isinstance(leaf, Tensor) else isinstance(leaf, RecordedMatrix)
+
+
 @cache
 def _class(original: Any, entry: Entry) -> Any:
     """The class in place of one of SciPy's. Objects of plain arrays are SciPy's own, seen as ones of ours."""
     ours = _of(entry)
 
     def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-        leaves, tree = flatten((args, kwargs))
-        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-        if any(leaf._node.traced for leaf in tensors) or any(isinstance(leaf, RecordedMatrix) for leaf in leaves):
-            return ours(*args, **kwargs)
-        if tensors:  # constants that nbgrad's NumPy has made
-            plain = [leaf.asnumpy() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-            given: Any = optree.tree_unflatten(tree, plain)
-            args, kwargs = given
-        return standing_for(ours, original(*args, **kwargs))
+        plain = _plain(args, kwargs)
+        return ours(*args, **kwargs) if plain is None else standing_for(ours, original(*plain[0], **plain[1]))
 
     def __getattr__(_: Any, name: str) -> Any:  # noqa: N807
         found = getattr(original, name)
@@ -125,7 +134,10 @@ def _class(original: Any, entry: Entry) -> Any:
             return found
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            made = found(*args, **kwargs)
+            plain = _plain(args, kwargs)
+            if plain is None:
+                return (getattr(ours, name) if name in dir(ours) else found)(*args, **kwargs)
+            made = found(*plain[0], **plain[1])
             return standing_for(ours, made) if isinstance(made, original) else made
 
         return call

@@ -79,9 +79,14 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
             "scipy.image_points",
             "spline_filter1d spline_filter map_coordinates affine_transform shift zoom rotate",
         ),
+        **_all(
+            "scipy.image_masks",
+            "distance_transform_edt distance_transform_cdt distance_transform_bf binary_erosion binary_dilation "
+            "binary_opening binary_closing binary_propagation binary_fill_holes binary_hit_or_miss label",
+        ),
     },
     "scipy.interpolate": {
-        **_all("scipy.spline_bases", "make_interp_spline splev splrep"),
+        **_all("scipy.spline_bases", "make_interp_spline make_lsq_spline splev splint splrep"),
         **_all("scipy.grids", "interpn"),
     },
     "scipy.stats": _all("scipy.power_transforms", "yeojohnson yeojohnson_llf boxcox_llf"),
@@ -94,6 +99,7 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
     "scipy.sparse.linalg": {
         **_all("scipy.sparse_systems", "spsolve spsolve_triangular"),
         **_all("scipy.sparse_systems", "splu factorized", "A"),
+        **_all("scipy.sparse_spectra", "eigsh norm"),
     },
 }
 """By SciPy's module and the name there. The solvers' rows (scipy.optimize, integrate, sparse.linalg) belong here."""
@@ -101,6 +107,7 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
 CLASSES: dict[str, dict[str, Entry]] = {
     "scipy.interpolate": {
         **_all("scipy.piecewise", "PPoly CubicHermiteSpline CubicSpline PchipInterpolator Akima1DInterpolator"),
+        **_all("scipy.bernstein_polynomials", "BPoly"),
         **_all("scipy.spline_bases", "BSpline"),
         **_all("scipy.line_interpolation", "interp1d"),
         **_all("scipy.interpolating_polynomials", "BarycentricInterpolator"),

@@ -82,7 +82,8 @@ class Integral:
         """Those of the ends are the values there, those of the parameters integrals."""
         first, last, *parameters = node.inputs[1:]
         ends = [reduce("sum", g * self._value(x, parameters), (0,)) for x in (first, last)]
-        wanted = [k for k, one in enumerate(parameters) if one.dtype.kind == "f"]
+        # A constant, such as an infinite end of an integral inside, may have a derivative that is no number.
+        wanted = [k for k, one in enumerate(parameters) if one.dtype.kind == "f" and one.traced]
         if not wanted:
             return [-ends[0], ends[1], *[None] * len(parameters)]
 

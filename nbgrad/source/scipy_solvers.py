@@ -19,6 +19,7 @@ from .. import solvers
 from ..errors import ArgumentError
 from ..graph.trace import current_trace
 from ..record.tensor import Tensor
+from ..solvers import iterated_integrals
 from .scipy_doors import plain, recorded
 
 Function = Callable[..., Any]
@@ -85,7 +86,14 @@ TABLE: dict[str, dict[str, Function]] = {
         "least_squares": solvers.least_squares,
         "curve_fit": solvers.curve_fit,
     },
-    "scipy.integrate": {"solve_ivp": solvers.solve_ivp, "odeint": solvers.odeint, "quad": solvers.quad},
+    "scipy.integrate": {
+        "solve_ivp": solvers.solve_ivp,
+        "odeint": solvers.odeint,
+        "quad": solvers.quad,
+        "dblquad": iterated_integrals.dblquad,
+        "tplquad": iterated_integrals.tplquad,
+        "nquad": iterated_integrals.nquad,
+    },
     "scipy.sparse.linalg": {name: _iterative(name) for name in ("cg", "gmres", "bicgstab")},
 }
 """By module and name: the function that does the same with derivatives."""
