@@ -35,9 +35,9 @@ _HERE = {
     "shape_functions": (
         "reshape transpose permute swapaxes .swapdims .moveaxis movedim .expand_dims .unsqueeze squeeze .broadcast_to "
         ".expand .expand_as concat cat stack hstack vstack dstack column_stack .split tensor_split .chunk hsplit "
-        "vsplit dsplit unstack .unbind .tile .repeat_interleave repeat_elements flatten ravel .flip fliplr flipud "
-        ".roll rot90 meshgrid atleast_1d atleast_2d atleast_3d .triu .tril .diag diagonal .narrow shape size rank "
-        "numel pad diff"
+        "vsplit dsplit row_stack unstack .unbind .tile .repeat_interleave repeat_elements flatten ravel .flip fliplr "
+        "flipud .roll rot90 meshgrid atleast_1d atleast_2d atleast_3d .triu .tril .diag diagonal .narrow shape size "
+        "rank numel pad diff"
     ),
     "gathering": (
         ".gather .gather_elements gather_d gather_nd scatter_nd .scatter tensor_scatter_elements tensor_scatter_add "
@@ -52,7 +52,7 @@ _HERE = {
     ),
     "activations": (
         ".relu relu6 leaky_relu elu celu selu gelu silu .sigmoid hardsigmoid hardswish hardtanh hardshrink softshrink "
-        "mish softplus softsign tanhshrink logsigmoid prelu .softmax .log_softmax softmin glu"
+        "soft_shrink mish softplus softsign tanhshrink logsigmoid prelu .softmax .log_softmax softmin glu"
     ),
     "attention": "scaled_dot_product_attention",
     "normalisation": (
@@ -65,8 +65,7 @@ _HERE = {
     ),
     "convolution": "conv1d conv2d conv_transpose2d .unfold fold",
     "pooling": (
-        "max_pool1d max_pool2d avg_pool1d avg_pool2d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool2d "
-        "interpolate"
+        "max_pool1d max_pool2d avg_pool1d avg_pool2d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool2d"
     ),
     "random_tensors": (
         "rand randn rand_like randn_like uniform normal standard_normal laplace standard_laplace randint randint_like "
@@ -95,7 +94,7 @@ _HERE = {
         "bessel_j0 bessel_j1 bessel_y0 bessel_y1 bessel_i0 bessel_i1 bessel_k0 bessel_k1 bessel_i0e bessel_i1e "
         "bessel_k0e bessel_k1e .erfinv igamma igammac zeta .mvlgamma xdivy .float_power .gcd .lcm .bitwise_not .invert "
         "population_count .isneginf .isposinf .is_floating_point is_nonzero eps approximate_equal .logit fast_gelu "
-        ".logcumsumexp"
+        ".logcumsumexp i0"
     ),
     "rarer.windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window stft",
     "rarer.written_positions": (
@@ -120,19 +119,25 @@ _HERE = {
     ),
     "rarer.random_choices": (
         "random_gamma gamma random_poisson random_categorical multinomial_with_replacement choice_with_mask "
-        "uniform_candidate_sampler .uniform_ .random_"
+        "uniform_candidate_sampler log_uniform_candidate_sampler .uniform_ .random_ .normal_ .exponential_ .bernoulli_"
     ),
     "rarer.margin_losses": (
         "soft_margin_loss hinge_embedding_loss multi_margin_loss multilabel_soft_margin_loss multilabel_margin_loss "
         "triplet_margin_loss gaussian_nll_loss ctc_loss"
     ),
-    "rarer.factors": "lstsq lu_unpack geqrf",
+    "rarer.factors": "lstsq lu_solve lu_unpack geqrf",
     "rarer.sparse_tensors": (
         "coo_add coo_concat csr_add csr_softmax csr_to_dense csr_to_coo csr_mm dense_to_sparse_coo "
         "dense_to_sparse_csr "
         + " ".join(f"{_kind}_{_name}" for _kind in ("coo", "csr") for _name in ELEMENTWISE_OF_SPARSE.split())
     ),
     "rarer.forms": "col2im",
+    "rarer.arranged_values": (
+        "cartesian_prod .vecdot bidense .adjoint .diagflat t .ldexp .sgn type_as threshold rrelu swiglu bucketize "
+        "embedding .cov .quantile .nanquantile"
+    ),
+    "rarer.power_windows": "lp_pool1d lp_pool2d fractional_max_pool2d fractional_max_pool3d conv3d_transpose",
+    "rarer.resized_images": "interpolate upsample",
     "rarer.deformed_windows": "deformable_conv2d",
     "rarer.own_primitives": "prim_attr_register PrimitiveWithInfer PrimitiveWithCheck Custom",
 }
@@ -145,12 +150,13 @@ _ELSEWHERE = {
     "nbgrad.transforms.custom": "stop_gradient",
     "nbgrad.transforms.grad": "grad value_and_grad GradOperation get_grad",
     "nbgrad.transforms.jacobians": "vjp jvp jacrev jacfwd hessian",
+    "nbgrad.transforms.taylor_series": "jet derivative linearize",
     "nbgrad.transforms.vmap": "vmap",
     "nbgrad.functions.linalg.banded": "solve_banded",
     "nbgrad.functions.linalg.eigenvalues": "eigh eigvalsh",
     "nbgrad.functions.linalg.factorisations": "solve_triangular",
     "nbgrad.functions.linalg.matrix_functions": "expm logm sqrtm solve_sylvester",
-    "nbgrad.functions.linalg.triangular_factors": "lu lu_factor lu_solve cho_factor cho_solve",
+    "nbgrad.functions.linalg.triangular_factors": "lu lu_factor cho_factor cho_solve",
     "nbgrad.functions.elementwise.special_functions": ".erf .erfc gammaln lgamma digamma expit",
     "nbgrad.functions.elementwise.gamma_functions": "polygamma multigammaln factorial comb",
 }
@@ -163,7 +169,13 @@ NAMES = {module: names.replace(".", "") for module, names in _HERE.items()} | {"
 ELSEWHERE = {module: names.replace(".", "") for module, names in _ELSEWHERE.items()}
 """The names that come from other parts of nbgrad: module -> names."""
 
-_SPELLED_OTHERWISE = {"lgamma": "gammaln"}
+_SPELLED_OTHERWISE = {
+    "lgamma": "gammaln",
+    "row_stack": "vstack",
+    "i0": "bessel_i0",
+    "soft_shrink": "softshrink",
+    "upsample": "interpolate",
+}
 _HIDDEN = {
     "_get_cache_prim": (f"{__name__}.python_values", "identity"),
     "tensor_add": (f"{__name__}.elementwise", "add"),
@@ -173,6 +185,27 @@ _HIDDEN = {
     "tensor_pow": (f"{__name__}.elementwise", "pow"),
     "pows": (f"{__name__}.elementwise", "pow"),
     "tensor_floordiv": (f"{__name__}.elementwise", "floor_div"),
+    **{f"tensor_{_name}": (f"{__name__}.elementwise", _name) for _name in "gt ge lt le exp expm1".split()},
+    "tensor_mod": (f"{__name__}.elementwise", "floor_mod"),
+    "floordiv": (f"{__name__}.elementwise", "floor_div"),
+    "floormod": (f"{__name__}.elementwise", "floor_mod"),
+    "float_power_ext": (f"{__name__}.rarer.special_values", "float_power"),
+    "diff_ext": (f"{__name__}.shape_functions", "diff"),
+    "einsum_ext": (f"{__name__}.linear_algebra", "einsum"),
+    "isnan_ext": (f"{__name__}.elementwise", "isnan"),
+    "mse_loss_ext": (f"{__name__}.losses", "mse_loss"),
+    "baddbmm_ext": (f"{__name__}.linear_algebra", "baddbmm"),
+    "adaptive_avg_pool2d_ext": (f"{__name__}.pooling", "adaptive_avg_pool2d"),
+    "accumulate_n": (f"{__name__}.elementwise", "addn"),
+    "AccumulateNV2": (f"{__name__}.class_forms", "AddN"),
+    "coalesce": (f"{__name__}.rarer.further_forms", "positions_once"),
+    "scalar_log": ("math", "log"),
+    "scalar_uadd": ("operator", "pos"),
+    "scalar_usub": ("operator", "neg"),
+    "scalar_div": ("operator", "truediv"),
+    **{f"scalar_{_name}": ("operator", _name) for _name in "add sub mul floordiv mod pow eq ne lt le gt ge".split()},
+    "scalar_max": ("builtins", "max"),
+    "scalar_min": ("builtins", "min"),
     "reverse": (f"{__name__}.shape_functions", "flip"),
     "top_k": (f"{__name__}.ranking", "topk"),
 }

@@ -26,8 +26,9 @@ from . import filled_arrays as creation
 from . import image_forms, linear_algebra
 from . import reduction_functions as reductions
 from . import shape_functions as shapes
-from .class_table import PLAIN, REQUIRED, WITH_OPTIONS, Form
+from .class_table import PLAIN, WITH_OPTIONS
 from .elementwise import add, mul, square, sub
+from .rarer.further_class_table import REQUIRED, Form
 
 # ----- Functions that only exist as class forms -----
 
