@@ -242,6 +242,8 @@ def alignments(
         raise ShapeError(message)
     labels = _labels(np.asarray(value_of(targets)), sizes)
     count = labels.shape[1]
+    labels = np.where(np.arange(count) < sizes[:, None], labels, blank)
+    beyond = np.arange(2 * count + 1) > 2 * sizes[:, None]
     states = np.full((labels.shape[0], 2 * count + 1), blank)
     states[:, 1::2] = labels
     jump = np.zeros(states.shape, bool)
@@ -260,13 +262,13 @@ def alignments(
     total = np.where(sizes > 0, np.logaddexp(end, alpha[rows, np.maximum(2 * sizes - 1, 0)]), end)
     paths = np.stack(steps, 1)
     losses = np.where(total < _NEVER / 2, 0.0 if zero_infinity else np.inf, -total)
-    return losses, np.where(paths < _NEVER / 2, -np.inf, paths)
+    return losses, np.where((paths < _NEVER / 2) | beyond[:, None], -np.inf, paths)
 
 
 def _labels(targets: numpy.ndarray, sizes: numpy.ndarray) -> numpy.ndarray:
     """The targets of each row, as one matrix."""
     if targets.ndim == 2:
-        return targets[:, : max(int(sizes.max(initial=0)), 0)]
+        return targets
     matrix = np.zeros((sizes.size, int(sizes.max(initial=0))), targets.dtype)
     for row, (stop, size) in enumerate(zip(np.cumsum(sizes), sizes, strict=True)):
         matrix[row, :size] = targets[stop - size : stop]

@@ -68,3 +68,6 @@ def interpolate(
     if x.ndim == 3:
         return pooling.adaptive_avg_pool1d(x, counts[0])
     return (pooling.adaptive_avg_pool2d if x.ndim == 4 else adaptive_avg_pool3d)(x, counts)
+
+
+upsample = interpolate

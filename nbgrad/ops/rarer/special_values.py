@@ -69,6 +69,7 @@ bessel_i0e, bessel_i1e, bessel_k0e, bessel_k1e = (
     for kind in "ik"
     for order in "01"
 )
+i0 = bessel_i0
 erfinv = _of_scipy("erfinv", "The inverse of the error function", "erfinv")
 
 
