@@ -132,7 +132,8 @@ _HERE = {
     ),
     "rarer.factors": ".lstsq .lu_solve lu_unpack .geqrf",
     "rarer.sparse_tensors": (
-        "coo_add coo_concat csr_add csr_softmax csr_to_dense csr_to_coo csr_mm dense_to_sparse_coo "
+        "coo_add coo_concat csr_add csr_softmax csr_to_dense csr_to_coo csr_mm csr_mv csr_mul csr_div csr_reduce_sum "
+        "csr_gather coo2csr csr2coo dense_to_sparse_coo "
         "dense_to_sparse_csr "
         + " ".join(f"{_kind}_{_name}" for _kind in ("coo", "csr") for _name in ELEMENTWISE_OF_SPARSE.split())
     ),
@@ -147,6 +148,10 @@ _HERE = {
         ".scatter_add_"
     ),
     "rarer.power_windows": "lp_pool1d lp_pool2d fractional_max_pool2d fractional_max_pool3d conv3d_transpose",
+    "rarer.language_models": (
+        "rotary_position_embedding add_layer_norm add_rms_norm flash_attention_score moe_token_permute "
+        "moe_token_unpermute"
+    ),
     "rarer.resized_images": "interpolate upsample",
     "rarer.deformed_windows": "deformable_conv2d",
     "rarer.own_primitives": "prim_attr_register PrimitiveWithInfer PrimitiveWithCheck Custom",
@@ -200,6 +205,9 @@ _HIDDEN = {
     "mse_loss_ext": (f"{__name__}.losses", "mse_loss"),
     "baddbmm_ext": (f"{__name__}.linear_algebra", "baddbmm"),
     "adaptive_avg_pool2d_ext": (f"{__name__}.pooling", "adaptive_avg_pool2d"),
+    "shape_": (f"{__name__}.shape_functions", "shape"),
+    "tensor_slice": (f"{__name__}.gathering", "slice"),
+    "bernoulli_ext": (f"{__name__}.rarer.written_tensors", "ones_by_chance"),
     "accumulate_n": (f"{__name__}.elementwise", "addn"),
     "AccumulateNV2": (f"{__name__}.class_forms", "AddN"),
     "coalesce": (f"{__name__}.rarer.further_forms", "positions_once"),

@@ -108,6 +108,11 @@ FURTHER = {
         f"Segment{name}": form(f"further_forms:segment_{name.lower()}")
         for name in ("Sum", "Mean", "Prod", "Max", "Min")
     },
+    "SplitV": form("further_forms:parts_of_sizes", size_splits=REQUIRED, split_dim=REQUIRED, num_split=REQUIRED),
+    "ConfusionMatrix": form("further_forms:pairs_of_classes", num_classes=REQUIRED, dtype="int32"),
+    "EuclideanNorm": form("further_forms:length", keep_dims=False),
+    "NuclearNorm": form("further_forms:sum_of_singular_values", dim=None, keepdim=False),
+    "Assert": form("further_forms:demanded", summarize=3),
     # ----- Sparse arrays, boxes -----
     "Coalesce": form("further_forms:positions_once"),
     "SparseSlice": form("further_forms:sparse_part"),

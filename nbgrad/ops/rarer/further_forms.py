@@ -288,6 +288,51 @@ segment_prod = _in_order("segment_prod", lambda x: np.prod(x, 0), 1.0)
 segment_max = _in_order("segment_max", lambda x: np.max(x, 0), 0.0)
 segment_min = _in_order("segment_min", lambda x: np.min(x, 0), 0.0)
 
+
+def parts_of_sizes(input_x: Any, size_splits: Any, split_dim: int, num_split: int) -> tuple[Tensor, ...]:
+    """Parts of these extents along an axis; one extent may be -1, for the rest."""
+    x, sizes = value_of(input_x), list(integers(size_splits, "size_splits"))
+    if len(sizes) != num_split:
+        message = f"SplitV was told num_split={num_split}, but size_splits has {len(sizes)} extents."
+        raise ShapeError(message)
+    if -1 in sizes:
+        sizes[sizes.index(-1)] = x.shape[split_dim] - sum(sizes) - 1
+    return tuple(np.split(x, numpy.cumsum(sizes)[:-1].tolist(), split_dim))
+
+
+def pairs_of_classes(labels: Any, predictions: Any, weights: Any = None, *, num_classes: int, dtype: Any) -> Tensor:
+    """How often each class, which has a row, was taken for each class, which has a column."""
+    found = numpy.zeros((num_classes, num_classes))
+    numpy.add.at(found, (_known(labels), _known(predictions)), 1 if weights is None else _known(weights))
+    return Tensor(found.astype(real_dtype(dtype)))
+
+
+def length(x: Any, axes: Any, keep_dims: bool) -> Tensor:
+    """The root of the sum of squares over axes."""
+    numbers = float_of(x)
+    return np.sqrt(np.sum(numbers * numbers, tuple(integers(axes, "axes")), keepdims=keep_dims))
+
+
+def sum_of_singular_values(x: Any, dim: Any, keepdim: bool) -> Tensor:
+    """The nuclear norm of matrices in two axes."""
+    axes = (0, 1) if dim is None else tuple(integers(dim, "dim"))
+    return np.linalg.norm(float_of(x), "nuc", axes, keepdims=keepdim)
+
+
+def demanded(condition: Any, input_data: Any, summarize: int) -> None:
+    """Raise if a condition is false, with the first numbers of some arrays.
+
+    Raises
+    ------
+    ArgumentError
+        Then.
+    """
+    if not bool(_known(condition)):
+        shown = "; ".join(str(_known(one).reshape(-1)[:summarize].tolist()) for one in input_data)
+        message = f"The condition of Assert is false; the arrays begin with {shown}."
+        raise ArgumentError(message)
+
+
 # ----- Sparse arrays -----
 
 
