@@ -140,3 +140,23 @@ def test_methods_that_draw() -> None:
 def test_messages(call: str, error: str, words: str) -> None:
     with pytest.raises(getattr(nb.errors, error), match=words):
         eval(call, {"T": nb.Tensor, "X": X, "nb": nb, "x": nb.Tensor(X)})
+
+
+def test_hooks_in_functions_that_are_differentiated() -> None:
+    seen: list[Any] = []
+
+    def function(x: Any, y: Any) -> Any:
+        z = x * y
+        z.register_hook(lambda gradient: seen.append(gradient.shape) or gradient * 10.0)
+        x.register_hook(lambda gradient: None)
+        other = z * 2.0
+        other.register_hook(lambda gradient: gradient * 100.0).remove()
+        return (other + z).sum()
+
+    point = nb.Tensor([1.0, 2.0]), nb.Tensor([3.0, 5.0])
+    for grad in (nb.grad(function, (0, 1)), nb.jit(nb.grad(function, (0, 1)))):
+        seen.clear()
+        first, second = grad(*point)
+        assert first.tolist() == [90.0, 150.0]
+        assert second.tolist() == [30.0, 60.0]
+        assert seen == [(2,)]
