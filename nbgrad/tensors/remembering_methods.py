@@ -21,7 +21,7 @@ from ..remembered.leaves import NOTED, become_leaf, detached, is_leaf, leaf_of, 
 
 _numbers = itertools.count()
 RECORDED_HOOKS: list[Callable[[Tensor, Callable[[Tensor], Tensor]], None]] = []
-"""What lets a function see the cotangent of a recorded value; `nbgrad.transforms.custom` puts it here."""
+"""The function that lets hooks see cotangents of recorded values; `nbgrad.transforms.custom` puts it here."""
 
 
 class HookHandle:
