@@ -60,7 +60,7 @@ LAYERS = """
     interop
     bench
     ops ops.rarer
-    nn nn.transformers nn.evaluation
+    nn nn.transformers nn.evaluation nn.rarer
     mint mint.nn
     common
     amp

@@ -471,3 +471,19 @@ def test_assign_refuses_what_does_not_fit(variable: Any, value: Any, error: type
     assert variable.tolist() == before
     with pytest.raises(ShapeError):
         nb.ops.assign_add(nb.Parameter([1.0]), [1.0, 2.0])
+
+
+def test_gradients_of_groups_lose_their_means() -> None:
+    rng = np.random.default_rng(3)
+    w, g = rng.normal(size=(2, 16, 1, 2)), rng.normal(size=(2, 16, 1, 2))
+    weights = [nb.Parameter(nb.Tensor(w), name=name) for name in ("first", "second")]
+    narrow = nb.Parameter(nb.Tensor(w[:, :3]), name="narrow")
+    groups = [
+        {"params": [weights[0], narrow], "weight_decay": 0.5, "grad_centralization": True},
+        {"params": weights[1:]},
+    ]
+    nn.SGD(groups, 0.1)([nb.Tensor(g), nb.Tensor(g[:, :3]), nb.Tensor(g)])
+    decayed = g + 0.5 * w
+    np.testing.assert_allclose(weights[0], w - 0.1 * (decayed - decayed.mean((1, 2, 3), keepdims=True)), rtol=1e-12)
+    np.testing.assert_allclose(narrow, (w - 0.1 * decayed)[:, :3], rtol=1e-12)
+    np.testing.assert_allclose(weights[1], w - 0.1 * g, rtol=1e-12)

@@ -41,6 +41,7 @@ NAMES: dict[str, str] = {
         "Dropout3d Conv2dBnAct DenseBnAct CentralCrop"
     ),
     "image_similarity": "SSIM MSSSIM",
+    "rarer.factored_optimizer": "AdaFactor",
     "adaptive_optimizers": "Adadelta AdaMax ASGD FTRL LARS Lamb LazyAdam ProximalAdagrad Rprop",
     "optimizers": "SGD Momentum Adam AdamWeightDecay AdamW RMSProp Adagrad",
     "schedules": (
@@ -55,12 +56,16 @@ NAMES: dict[str, str] = {
         "ConstantPad1d ConstantPad2d ConstantPad3d ZeroPad1d ZeroPad2d ZeroPad3d ReflectionPad1d ReflectionPad2d "
         "ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d AdaptiveAvgPool3d AdaptiveMaxPool1d "
         "AdaptiveMaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d Upsample PixelShuffle PixelUnshuffle ChannelShuffle LRN "
+        "LPPool1d LPPool2d FractionalMaxPool2d FractionalMaxPool3d Unflatten RReLU Softmax2d Threshold Roll Moments "
+        "MatrixDiag LGamma DiGamma IGamma MatDet MatInverse PoissonNLLLoss "
         "MultiMarginLoss MultilabelMarginLoss MultiLabelSoftMarginLoss HingeEmbeddingLoss GaussianNLLLoss "
         "TripletMarginLoss CTCLoss SparseTensorDenseMatmul"
     ),
     "further_layers": (
         "BiDense EmbeddingLookup ImageGradients LBeta SparseToDense ParameterUpdate TripletMarginWithDistanceLoss"
     ),
+    "rarer.rarer_losses": "FocalLoss MultiClassDiceLoss SampledSoftmaxLoss L1Regularizer",
+    "rarer.wrapped_layers": "TimeDistributed WithGradCell GradAccumulationCell Range Jvp Vjp",
     "evaluation.segmentation_metrics": (
         "ConfusionMatrix Dice MeanSurfaceDistance RootMeanSquareDistance HausdorffDistance CosineSimilarity"
     ),

@@ -145,6 +145,38 @@ PixelUnshuffle = function_layer("PixelUnshuffle", "pixel_unshuffle", downscale_f
 ChannelShuffle = function_layer("ChannelShuffle", "channel_shuffle", groups=REQUIRED)
 LRN = function_layer("LRN", "lrn", depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CHANNELS")
 
+LPPool1d, LPPool2d = (
+    function_layer(
+        f"LPPool{n}d", f"lp_pool{n}d", norm_type=REQUIRED, kernel_size=REQUIRED, stride=None, ceil_mode=False
+    )
+    for n in (1, 2)
+)
+FractionalMaxPool2d, FractionalMaxPool3d = (
+    function_layer(
+        f"FractionalMaxPool{n}d",
+        f"fractional_max_pool{n}d",
+        kernel_size=REQUIRED,
+        output_size=None,
+        output_ratio=None,
+        return_indices=False,
+        _random_samples=None,
+    )
+    for n in (2, 3)
+)
+Unflatten = function_layer(
+    "Unflatten", "unflattened", home="nbgrad.ops.rarer.arranged_values", axis=REQUIRED, unflattened_size=REQUIRED
+)
+Roll = function_layer("Roll", "rolled", home="nbgrad.ops.rarer.arranged_values", shift=REQUIRED, axis=REQUIRED)
+Moments = function_layer(
+    "Moments", "mean_and_variance", home="nbgrad.ops.rarer.arranged_values", axis=None, keep_dims=None
+)
+MatrixDiag = function_layer("MatrixDiag", "matrix_diag")
+LGamma = function_layer("LGamma", "lgamma")
+DiGamma = function_layer("DiGamma", "digamma")
+IGamma = function_layer("IGamma", "igamma")
+MatDet = function_layer("MatDet", "det")
+MatInverse = function_layer("MatInverse", "inverse")
+
 # ----- Losses -----
 
 MultiMarginLoss = function_layer("MultiMarginLoss", "multi_margin_loss", p=1, margin=1.0, reduction="mean", weight=None)
@@ -157,7 +189,32 @@ GaussianNLLLoss = function_layer("GaussianNLLLoss", "gaussian_nll_loss", full=Fa
 TripletMarginLoss = function_layer(
     "TripletMarginLoss", "triplet_margin_loss", p=2, swap=False, eps=1e-6, reduction="mean", margin=1.0
 )
-CTCLoss = function_layer("CTCLoss", "ctc_loss", blank=0, reduction="mean", zero_infinity=False)
+CTCLoss = function_layer(
+    "CTCLoss",
+    "loss_of_sequences",
+    home="nbgrad.ops.rarer.margin_losses",
+    blank=0,
+    reduction="mean",
+    zero_infinity=False,
+)
+
+PoissonNLLLoss = function_layer(
+    "PoissonNLLLoss",
+    "poisson_nll_loss",
+    home="nbgrad.ops.rarer.margin_losses",
+    log_input=True,
+    full=False,
+    eps=1e-8,
+    reduction="mean",
+)
+
+# ----- Activations -----
+
+RReLU = function_layer("RReLU", "rrelu", lower=1 / 8, upper=1 / 3)
+Softmax2d = function_layer("Softmax2d", "softmax_of_channels", home="nbgrad.ops.rarer.arranged_values")
+Threshold = function_layer(
+    "Threshold", "above", home="nbgrad.ops.rarer.arranged_values", threshold=REQUIRED, value=REQUIRED
+)
 
 # ----- Sparse arrays -----
 

@@ -27,10 +27,11 @@ from ..record.tensor import Tensor
 from ..remembered.leaves import forgetting
 from ..tensors.parameter import Parameter, ParameterTuple
 from .cell import Cell
+from .layer_arguments import flag
 from .optimizer_members import MembersOfOptimizers, StepRates, tensors_of
 
 FLOAT32 = np.dtype(np.float32)
-_GROUP_KEYS = ("params", "lr", "weight_decay", "order_params")
+_GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
 
 
 # ----- Arguments -----
@@ -71,6 +72,7 @@ class _Group:
     parameters: list[Any]
     learning_rate: Any = None
     weight_decay: Any = None
+    centralized: bool = False
     chosen: bool = True
     """Whether the user made the group; if not, it is just all Parameters."""
 
@@ -105,15 +107,16 @@ def _groups(parameters: Any) -> tuple[list[_Group], list[Any] | None]:
         unknown = [key for key in entry if key not in _GROUP_KEYS]
         if unknown or ("params" in entry) == ("order_params" in entry):
             message = (
-                f"Group {position} of parameters must have the key 'params' and may have 'lr' and 'weight_decay' (or "
-                f"only 'order_params'), but it has {', '.join(map(repr, entry)) or 'no keys'}."
+                f"Group {position} of parameters must have the key 'params' and may have 'lr', 'weight_decay' and "
+                f"'grad_centralization' (or just 'order_params'), but has {', '.join(map(repr, entry)) or 'no keys'}."
             )
             raise ArgumentError(message)
         if "order_params" in entry:
             order = _listed(entry["order_params"], "order_params")
         else:
             members = _listed(entry["params"], f"params of group {position}")
-            groups.append(_Group(members, entry.get("lr"), entry.get("weight_decay")))
+            centralized = flag(entry.get("grad_centralization", False), "grad_centralization")
+            groups.append(_Group(members, entry.get("lr"), entry.get("weight_decay"), centralized))
     return groups, order
 
 
@@ -147,7 +150,8 @@ class Optimizer(MembersOfOptimizers):
         `CosineDecayLR`.
     parameters : list of Parameter, or list of dict
         Groups are dicts with `params` and, if they differ from the optimizer's, `lr` and `weight_decay`; a dict with
-        only `order_params` gives the order of the gradients.
+        only `order_params` gives the order of the gradients. With `grad_centralization`, gradients lose their means
+        over all axes but the first, as in MindSpore where the second extent is a multiple of 16.
     weight_decay : number or Cell
         Weights are pulled towards zero by it. Where Parameters are not grouped, those with "beta" or "gamma" in their
         names are left out, as in MindSpore (not by `SGD` and `AdamW`).
@@ -222,6 +226,7 @@ class Optimizer(MembersOfOptimizers):
                 each = tuple([getattr(self, names[number]) for _, number in members])
                 object.__setattr__(self, name, each)
         self._group_count = len(groups)
+        self._centralized = tuple([groups[number].centralized for _, number in members])
         if type(self).construct is not Optimizer.construct:  # whose maps tell Tensors from numbers
             for name in {*decay_names, "weight_decay"}:
                 object.__setattr__(self, name, tensors_of(getattr(self, name)))
@@ -401,6 +406,14 @@ class Optimizer(MembersOfOptimizers):
             decayed.append(gradient)
         return tuple(decayed)
 
+    def gradients_centralization(self, gradients: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Gradients of groups with `grad_centralization` without their means over all axes but the first."""
+        found: list[Any] = list(gradients)
+        for k, (chosen, gradient) in enumerate(zip(self._centralized, gradients, strict=True)):
+            if chosen and gradient.ndim > 1 and gradient.shape[1] % 16 == 0:
+                found[k] = gradient - gradient.mean(axis=tuple(range(1, gradient.ndim)), keepdims=True)
+        return tuple(found)
+
     def get_weight_decay(self) -> Any:
         """The weight decay of the next step: a number or a 0-d Tensor, or one for each Parameter."""
         if isinstance(self.weight_decay, tuple):
@@ -416,6 +429,7 @@ class Optimizer(MembersOfOptimizers):
         gradients = [Tensor(g).astype(_working(p)) for p, g in zip(self.parameters, gradients, strict=True)]
         if self.decay_in_gradient:
             gradients = self.decay_weight(gradients)
+        gradients = self.gradients_centralization(gradients)
         rates = {name: self._now(name, self._rate_dtype) for name in self._rate_names}
         for k, (weight, gradient) in enumerate(zip(self.parameters, self.scale_grad(gradients), strict=True)):
             if weight.requires_grad:

@@ -104,10 +104,6 @@ class MembersOfOptimizers(Cell):
         """The gradients themselves, which are not joined here."""
         return gradients
 
-    def gradients_centralization(self, gradients: Any) -> Any:
-        """The gradients themselves: `grad_centralization` of a group is refused."""
-        return gradients
-
     def _grad_sparse_indices_deduplicate(self, gradients: Any) -> Any:
         """The gradients themselves, which are never sparse."""
         return gradients

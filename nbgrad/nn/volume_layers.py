@@ -233,17 +233,36 @@ class MaxPool3d(Cell):
     pad_mode : {"valid", "same", "pad"}
     padding : int or three int
         Only for `pad_mode="pad"`.
+    dilation : int or three int
+        The distance between elements of a window.
+    return_indices : bool
+        Whether the result has the positions of the elements, too.
+    ceil_mode : bool
+        Whether windows may reach beyond the end.
     """
 
-    def __init__(self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0) -> None:
+    def __init__(
+        self,
+        kernel_size: Any = 1,
+        stride: Any = 1,
+        pad_mode: str = "valid",
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
         super().__init__()
         self.kernel_size, self.stride = triple(kernel_size, "kernel_size"), triple(stride, "stride")
         self.pad_mode, self.padding = pad_mode.lower(), padding
-        ends_of(self.pad_mode, padding, (1, 1, 1), self.kernel_size, self.stride, (1, 1, 1))
+        self.dilation = triple(dilation, "dilation")
+        self.return_indices = flag(return_indices, "return_indices")
+        self.ceil_mode = flag(ceil_mode, "ceil_mode")
+        ends_of(self.pad_mode, padding, (1, 1, 1), self.kernel_size, self.stride, self.dilation)
 
-    def construct(self, x: Any) -> Tensor:
+    def construct(self, x: Any) -> Any:
         """The maxima."""
-        return max_pool3d(x, self.kernel_size, self.stride, self.padding, pad_mode=self.pad_mode)
+        sizes = self.kernel_size, self.stride, self.padding, self.dilation
+        return max_pool3d(x, *sizes, self.ceil_mode, self.return_indices, pad_mode=self.pad_mode)
 
 
 class AvgPool3d(Cell):
@@ -253,8 +272,12 @@ class AvgPool3d(Cell):
     ----------
     kernel_size, stride, pad_mode, padding
         As for `MaxPool3d`.
+    ceil_mode : {False}
+        Other values are refused.
     count_include_pad : bool
         Whether padding counts as zeros; never for `pad_mode="same"`.
+    divisor_override : int, optional
+        Divides sums, in place of the number of elements.
     """
 
     def __init__(
@@ -263,9 +286,13 @@ class AvgPool3d(Cell):
         stride: Any = 1,
         pad_mode: str = "valid",
         padding: Any = 0,
+        ceil_mode: bool = False,
         count_include_pad: bool = True,
+        divisor_override: int | None = None,
     ) -> None:
         super().__init__()
+        only("ceil_mode", ceil_mode, False)
+        self.divisor_override = None if divisor_override is None else positive(divisor_override, "divisor_override")
         self.kernel_size, self.stride = triple(kernel_size, "kernel_size"), triple(stride, "stride")
         self.pad_mode, self.padding = pad_mode.lower(), padding
         self.count_include_pad = flag(count_include_pad, "count_include_pad")
@@ -274,4 +301,7 @@ class AvgPool3d(Cell):
     def construct(self, x: Any) -> Tensor:
         """The means."""
         whole = self.count_include_pad and self.pad_mode != "same"
+        if self.divisor_override is not None:
+            means: Any = avg_pool3d(x, self.kernel_size, self.stride, self.padding, True, pad_mode=self.pad_mode)
+            return means * (math.prod(self.kernel_size) / self.divisor_override)
         return avg_pool3d(x, self.kernel_size, self.stride, self.padding, whole, pad_mode=self.pad_mode)

@@ -238,6 +238,9 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     return wrap(choose(elementwise("greater", x, bound), x - bound, below, x))
 
 
+soft_shrink = softshrink
+
+
 # ----- Along an axis -----
 
 

@@ -26,8 +26,9 @@ from . import filled_arrays as creation
 from . import image_forms, linear_algebra
 from . import reduction_functions as reductions
 from . import shape_functions as shapes
-from .class_table import PLAIN, REQUIRED, WITH_OPTIONS, Form
+from .class_table import PLAIN, WITH_OPTIONS
 from .elementwise import add, mul, square, sub
+from .rarer.further_class_table import REQUIRED, Form
 
 # ----- Functions that only exist as class forms -----
 
@@ -78,7 +79,13 @@ def _fori_loop(lower: int, upper: int, loop_func: Any, init_val: Any, unroll: bo
 
 
 def _loop_scan(loop_func: Any, init: Any, xs: Any, length: int | None = None, unroll: bool = True) -> Any:
-    """`nbgrad.scan`; `unroll` has no effect."""
+    """`nbgrad.scan`; `unroll` has no effect. A list is gone through element by element, and its results are a list."""
+    if isinstance(xs, list | tuple):
+        results: list[Any] = []
+        for element in xs[: len(xs) if length is None else length]:
+            init, result = loop_func(init, element)
+            results.append(result)
+        return init, results
     return scan(loop_func, init, xs, length)
 
 

@@ -6,28 +6,11 @@ classes. Nothing of nbgrad is imported, because the names are needed at the star
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from .rarer.further_class_table import FURTHER, REQUIRED, Form
+from .rarer.further_class_table import form as _form
 
-REQUIRED = object()
-"""The default of an option that has none."""
 _WORLD = "mccl_world_group"
 """The name of the group of all processes."""
-
-
-class Form:
-    """A class form: its function in `nbgrad.ops` (with an underscore: in class_forms.py), options with their defaults,
-    and arguments that the function gets from every object."""
-
-    __slots__ = ("fixed", "function", "options")
-
-    def __init__(self, function: str, options: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
-        self.function, self.options, self.fixed = function, options, fixed
-
-
-def _form(function: str, fixed: Mapping[str, Any] | None = None, **options: Any) -> Form:
-    return Form(function, options, fixed or {})
-
 
 PLAIN = """
     Add:add Sub:sub Mul:mul Div:div RealDiv:true_divide FloorDiv:floor_div FloorMod:floor_mod Mod:truncate_mod Pow:pow
@@ -74,7 +57,8 @@ ELEMENTWISE_OF_SPARSE = (
 )
 """Functions that sparse arrays have as `coo_name` and `csr_name`."""
 
-WITH_OPTIONS = {
+WITH_OPTIONS: dict[str, Form] = {
+    **FURTHER,
     # ----- Products -----
     "MatMul": _form("_matmul", transpose_a=False, transpose_b=False),
     "BatchMatMul": _form("_batch_matmul", transpose_a=False, transpose_b=False),

@@ -375,20 +375,20 @@ def interpolate(
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
 ) -> Tensor:
-    """Resample signals or images.
+    """Resample signals, images or volumes.
 
-    input : array-like, shape (N, C, L) or (N, C, H, W)
+    input : array-like, shape (N, C, L), (N, C, H, W) or (N, C, D, H, W)
     size : int or tuple of int, optional
         The extents of the output.
     scale_factor : float or tuple of float, optional
         The output's extents divided by the input's, instead of `size`.
-    mode : {"nearest", "linear", "bilinear"}
-        "linear" is for signals, "bilinear" for images.
+    mode : {"nearest", "linear", "bilinear", "trilinear"}
+        "linear" is for signals, "bilinear" for images, "trilinear" for volumes.
     align_corners : bool, optional
         Whether the first and last elements stay where they are; else elements are areas, and their centres count.
     recompute_scale_factor : bool, optional
         Whether places follow from the sizes instead of from `scale_factor`, where it does not give whole sizes.
-    -> Tensor, shape (N, C, ol) or (N, C, oh, ow)
+    -> Tensor, shape (N, C, ol), (N, C, oh, ow) or (N, C, od, oh, ow)
     ArgumentError, ShapeError : If arguments do not fit.
 
     >>> import numpy as np, nbgrad as nb
@@ -399,7 +399,7 @@ def interpolate(
     array([[[0. , 0.5, 1. ]]])
     """
     x = inexact(as_node(input))
-    needed = {"nearest": (3, 4), "linear": (3,), "bilinear": (4,)}
+    needed = {"nearest": (3, 4, 5), "linear": (3,), "bilinear": (4,), "trilinear": (5,)}
     if mode not in needed:
         message = f"mode must be one of {', '.join(repr(m) for m in needed)}, but is {mode!r}."
         raise ArgumentError(message)
@@ -407,7 +407,7 @@ def interpolate(
         message = f"interpolate with mode={mode!r} needs an input with {needed[mode][-1]} axes, but it has {x.shape}."
         raise ShapeError(message)
     if align_corners and mode == "nearest":
-        message = "align_corners is only used with mode 'linear' and 'bilinear', not with 'nearest'."
+        message = "align_corners is used with straight lines between elements, not with mode 'nearest'."
         raise ArgumentError(message)
     if (size is None) == (scale_factor is None):
         message = "Give interpolate either size or scale_factor."
@@ -416,14 +416,14 @@ def interpolate(
     if 0 in extents:
         message = f"interpolate cannot resample an input of shape {x.shape}, which is empty."
         raise ShapeError(message)
-    counts, steps = _resampled_sizes(extents, size, scale_factor, bool(recompute_scale_factor))
+    counts, steps = resampled_sizes(extents, size, scale_factor, bool(recompute_scale_factor))
     for axis, (count, step) in enumerate(zip(counts, steps, strict=True), 2):
         if count != x.shape[axis] or step != 1:
             x = _resampled(x, axis, count, step, mode, bool(align_corners))
     return wrap(x)
 
 
-def _resampled_sizes(
+def resampled_sizes(
     extents: tuple[int, ...], size: Any, scale_factor: Any, recompute: bool
 ) -> tuple[list[int], list[float]]:
     """The output's extents, and the distance of its elements in the input."""

@@ -263,9 +263,13 @@ def randint_like(
 
 
 @documented
-def randperm(n: int, seed: int | None = None, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+def randperm(
+    n: int, seed: int | None = None, offset: int = 0, *, dtype: Any = None, generator: Generator | None = None
+) -> Tensor:
     """The integers from 0 to n - 1 in random order, each order equally likely.
 
+    offset : int
+        Added to the seed, if that is given.
     dtype : dtype, optional
         int64 by default.
     -> Tensor, shape (n,)
@@ -279,7 +283,8 @@ def randperm(n: int, seed: int | None = None, *, dtype: Any = None, generator: G
     if count < 0:
         message = f"randperm needs a number of elements of at least 0, but got {count}."
         raise ArgumentError(message)
-    result = permutation_node(source_of(seed, generator), count)
+    moved = seed if seed is None or not offset else integer(seed, "seed") + integer(offset, "offset")
+    result = permutation_node(source_of(moved, generator), count)
     return wrap(cast(result, INT64 if dtype is None else real_dtype(dtype)))
 
 

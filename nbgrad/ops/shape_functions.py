@@ -189,9 +189,9 @@ def expand(input_x: Any, size: Any) -> Tensor: ...
 
 
 @spelled
-def expand_as(input: Any, other: Any) -> Tensor:
-    """The array read in the shape of another."""
-    return wrap(shaping.broadcast_node(as_node(input), as_node(other).shape))
+def expand_as(input: Any, other: Any = None, x: Any = None) -> Tensor:
+    """The array read in the shape of another, which may be called `x`."""
+    return wrap(shaping.broadcast_node(as_node(input), as_node(x if other is None else other).shape))
 
 
 @as_numpy(creation.meshgrid, "Coordinates of a grid from its 1-d axes.")
@@ -223,6 +223,7 @@ def stack(tensors: Any, axis: int = 0) -> Tensor: ...
 
 
 hstack, vstack, dstack, column_stack = joining.hstack, joining.vstack, joining.dstack, joining.column_stack
+row_stack = vstack
 
 
 @spelled

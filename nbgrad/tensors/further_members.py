@@ -67,6 +67,17 @@ class FurtherMembers(Tensor):
         """The elements as int16."""
         return self.astype(np.int16)
 
+    def bfloat16(self) -> Tensor:
+        """Refuse: nbgrad has no bfloat16.
+
+        Raises
+        ------
+        DtypeError
+            Always.
+        """
+        message = "nbgrad computes in float16, float32 and float64, not in bfloat16. Use half() or float()."
+        raise DtypeError(message)
+
     def type(self, dtype: Any = None) -> Any:
         """The dtype; with one given, the elements in it."""
         return self.dtype if dtype is None else self.astype(dtype)
@@ -142,6 +153,25 @@ class FurtherMembers(Tensor):
         value: Any = np.take_along_axis(self, at, axis)  # pyright: ignore[reportCallIssue, reportArgumentType]
         return (value, at) if keep_dims else (value.squeeze(axis), place)
 
+    def itemset(self, *args: Any) -> Tensor:
+        """The array with one number written at a position: `itemset((0, 1), 4)`, `itemset(3, 4)` for a flat one, or
+        `itemset(4)` for one element.
+
+        Raises
+        ------
+        ArgumentError
+            For other numbers of arguments.
+        """
+        if len(args) not in (1, 2) or (len(args) == 1 and self.size != 1):
+            message = "itemset takes a position and a number, or a number alone for an array of one element."
+            raise ArgumentError(message)
+        target: Any = self.copy()
+        if len(args) == 2 and isinstance(args[0], tuple):
+            target[args[0]] = args[1]
+        else:
+            target.flat[args[0] if len(args) == 2 else 0] = args[-1]
+        return target
+
     def fill_diagonal(self, fill_value: Any, wrap: bool = False) -> Tensor:
         """The array with a value on its main diagonal; with `wrap` again after each square of a tall matrix."""
         target: Any = self.copy()
@@ -185,9 +215,15 @@ class FurtherMembers(Tensor):
         """The number of axes."""
         return self.ndim
 
+    def ndimension(self) -> int:
+        """The number of axes."""
+        return self.ndim
+
     def numel(self) -> int:
         """The number of elements."""
         return self.size
+
+    nelement = numel
 
     def t(self) -> Tensor:
         """A matrix turned; an array of at most one axis itself.
@@ -206,6 +242,11 @@ class FurtherMembers(Tensor):
     def H(self) -> Tensor:  # noqa: N802
         """A matrix turned and conjugated."""
         return np.conj(self.t())  # pyright: ignore[reportReturnType, reportCallIssue, reportArgumentType]
+
+    @property
+    def mH(self) -> Tensor:  # noqa: N802
+        """The last two axes swapped, and complex numbers conjugated."""
+        return np.conj(self.mT)  # pyright: ignore[reportReturnType, reportCallIssue, reportArgumentType, reportAttributeAccessIssue]
 
     def reshape_as(self, other: Tensor) -> Tensor:
         """The elements in the shape of another array."""
@@ -234,6 +275,25 @@ class FurtherMembers(Tensor):
     def new_ones(self, size: Any, dtype: Any = None) -> Tensor:
         """Ones of a shape, in the dtype of this array by default."""
         return Tensor(np.ones(size, self.dtype if dtype is None else dtype))
+
+    def new_empty(self, size: Any, dtype: Any = None, device: Any = None) -> Tensor:
+        """Zeros of a shape, in the dtype of this array by default; `device` has no effect."""
+        del device
+        return Tensor(np.zeros(size, self.dtype if dtype is None else dtype))
+
+    def new_full(self, size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
+        """One number in a shape, in the dtype of this array by default."""
+        return Tensor(np.full(size, fill_value, self.dtype if dtype is None else dtype))
+
+    @property
+    def is_meta(self) -> bool:
+        """Whether the array has no memory, which no Tensor is without."""
+        return False
+
+    def set_const_arg(self, const_arg: bool = True) -> Tensor:
+        """The Tensor itself; arguments are told apart by `jit`."""
+        del const_arg
+        return self
 
     def is_contiguous(self) -> bool:
         """Whether the elements lie in C order, as those of every Tensor do."""

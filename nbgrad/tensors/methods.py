@@ -90,7 +90,9 @@ class Methods(Tensor):
         return expected.function(apply, (self, new), {"order": order}) if due else apply(self, new, order=order)
 
     def transpose(self, *axes: Any) -> Tensor:
-        """Axes permuted (reversed by default): `transpose(1, 0)` or `transpose((1, 0))`."""
+        """Axes permuted (reversed by default): `transpose(1, 0)` or `transpose((1, 0))`; two of more are swapped."""
+        if len(axes) == 2 and self.ndim > 2 and all(isinstance(axis, int) for axis in axes):
+            return self.swapaxes(*axes)
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
         apply = implementation(np.transpose)
         return expected.function(apply, (self, order), {}) if due else apply(self, order)
@@ -161,3 +163,29 @@ class Methods(Tensor):
 
 for _name in METHODS:
     setattr(Tensor, _name, _method(getattr(np, _name)))
+
+
+def _extremum(name: str) -> Callable[..., Any]:
+    """`max` or `min`: with MindSpore's `dim`, `keepdim` or `return_indices`, the positions too."""
+    plain = _method(getattr(np, name))
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        by_place = len(args) == 2 and isinstance(args[1], bool)
+        asked = by_place or not {"dim", "keepdim", "return_indices"}.isdisjoint(kwargs)
+        axis = args[0] if args else kwargs.get("dim", kwargs.get("axis"))
+        if not asked or axis is None or not kwargs.pop("return_indices", True):
+            return plain(self, *args, **kwargs)
+        names = ("keepdim", "keepdims", "keep_dims")
+        keep = args[1] if len(args) == 2 else any(kwargs.get(one, False) for one in names)
+        found: Any = self
+        return getattr(found, f"arg{name}_with_value")(axis, keep)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = (
+        f"As `numpy.{name}` of this Tensor; with MindSpore's `dim`, `keepdim` or `return_indices`, the positions too."
+    )
+    return method
+
+
+setattr(Tensor, "max", _extremum("max"))  # noqa: B010 - pyright knows the attribute as it was
+setattr(Tensor, "min", _extremum("min"))  # noqa: B010

@@ -66,9 +66,13 @@ class Mutation(Tensor):
         """Write one number to every element."""
         self[...] = value
 
-    def sort(self, axis: int = -1, **options: Any) -> None:
-        """Sort this Tensor, as `ndarray.sort` does; `np.sort(x)` leaves x alone."""
+    def sort(self, axis: int = -1, **options: Any) -> Any:
+        """Sort this Tensor, as `ndarray.sort` does; `np.sort(x)` leaves x alone. With MindSpore's `dim` or `descending`
+        it stays, and the result has sorted elements and their positions."""
+        if not {"dim", "descending"}.isdisjoint(options):
+            return _ordered(self, options.pop("dim", axis), options.pop("descending", False))
         self._replace(implementation(np.sort)(self, axis, **options)._node)
+        return None
 
     def partition(self, kth: Any, axis: int = -1, **options: Any) -> None:
         """Put the k-th smallest element in its place, smaller ones before it; `np.partition(x, k)` leaves x alone."""
@@ -116,6 +120,16 @@ class Mutation(Tensor):
     @flat.setter
     def flat(self, value: Any) -> None:
         Flat(self)[...] = value
+
+
+def _ordered(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
+    """Elements in order along an axis, equal ones in theirs, and their positions as int32."""
+    array: Any = np
+    turned = array.flip(x, axis) if descending else x
+    places = array.argsort(turned, axis, stable=True)
+    if descending:
+        places = x.shape[axis] - 1 - array.flip(places, axis)
+    return array.take_along_axis(x, places, axis), places.astype(np.int32)
 
 
 class Flags:

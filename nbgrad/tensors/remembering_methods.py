@@ -20,6 +20,8 @@ from ..remembered import backward as passes
 from ..remembered.leaves import NOTED, become_leaf, detached, is_leaf, leaf_of, memory_of, remembers, source_of
 
 _numbers = itertools.count()
+RECORDED_HOOKS: list[Callable[[Tensor, Callable[[Tensor], Tensor]], None]] = []
+"""The function that lets hooks see cotangents of recorded values; `nbgrad.transforms.custom` puts it here."""
 
 
 class HookHandle:
@@ -186,6 +188,8 @@ class Remembering(Tensor):
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
         """Let a function see the gradient of this value at each backward pass, and give another one, or None.
 
+        In a function that is differentiated (`nb.grad`), it sees the gradient of all that uses the value after this.
+
         Returns
         -------
         HookHandle
@@ -196,6 +200,11 @@ class Remembering(Tensor):
         AutogradError
             If the value does not remember.
         """
+        if current_trace() is not None and not self.requires_grad and callable(hook):
+            hooks: dict[int, Callable[..., Any]] = {}
+            handle = HookHandle(hooks, hook)
+            RECORDED_HOOKS[0](self, lambda gradient: _seen(gradient, hooks))
+            return handle
         _check_hook(self, hook)
         if not self.is_leaf:
             _note(self)
@@ -251,6 +260,14 @@ def _in_place(function: Callable[[Any, Any], Any], name: str) -> Callable[[Tenso
 
 for _name in ("add", "sub", "mul", "div"):
     setattr(Tensor, f"{_name}_", _in_place(getattr(operator, {"div": "truediv"}.get(_name, _name)), f"{_name}_"))
+
+
+def _seen(gradient: Tensor, hooks: dict[int, Callable[..., Any]]) -> Tensor:
+    """A gradient after hooks, those that are left."""
+    for hook in list(hooks.values()):
+        found = hook(gradient)
+        gradient = gradient if found is None else found
+    return gradient
 
 
 def _note(tensor: Tensor) -> None:

@@ -22,6 +22,7 @@ from ..process.modes import TRACED
 from ..process.named_objects import NamedObject
 from ..record.container_leaves import map_leaves
 from ..record.tensor import Tensor
+from ..tensors.remembering_methods import RECORDED_HOOKS
 from .arguments import flatten, lift, name_of, node_of
 from .lent_arrays import kind_of, lends
 
@@ -243,3 +244,12 @@ class custom_vjp(NamedObject):  # noqa: N801  (used as a decorator, like a funct
 def _as_tensor(leaf: Any) -> Any:
     """Floats and arrays become Tensors too, so that a rule sees one kind of value."""
     return Tensor._of(node_of(leaf)) if kind_of(leaf) in ("float", "array") else leaf
+
+
+def _hook_recorded(tensor: Tensor, seen: Callable[[Tensor], Tensor]) -> None:
+    """Let a recorded Tensor become itself behind a rule, through which the cotangents of its later uses pass."""
+    passed = custom_vjp(lambda x: x * 1, bprop=lambda x, out, cotangent: (seen(cotangent),))(tensor)
+    tensor._node = passed._node
+
+
+RECORDED_HOOKS.append(_hook_recorded)

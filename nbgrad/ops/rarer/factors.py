@@ -11,6 +11,7 @@ import numpy
 
 from ...errors import ShapeError
 from ...functions.linalg.factorisations import inverse
+from ...functions.linalg.triangular_factors import lu_solve as by_factors
 from ...record.tensor import Tensor
 from ..decompositions import eig, eigvals, qr, svd
 from ..docstrings import documented
@@ -30,6 +31,30 @@ def lstsq(input: Any, A: Any) -> Tensor:
     right = float_of(A)
     columns = right[:, None] if right.ndim == 1 else right
     return np.linalg.pinv(float_of(input)) @ columns
+
+
+@documented
+def lu_solve(b: Any, LU_data: Any, LU_pivots: Any = None) -> Tensor:
+    """The solution of equations from both triangular factors in one matrix, and the exchanged rows.
+
+    b : Tensor or ndarray, shape (..., n) or (..., n, k)
+    LU_data : Tensor or ndarray, shape (..., n, n)
+    LU_pivots : Tensor or ndarray of int, shape (..., n)
+        The row that each row was exchanged with, from 1.
+
+    Notes
+    -----
+    SciPy's order, `lu_solve(lu_factor(a), b)`, is taken too.
+
+    >>> import numpy as np, nbgrad as nb
+    >>> both, rows = nb.Tensor([[4.0, 2.0], [0.5, 1.0]]), nb.Tensor([1, 2])
+    >>> print(nb.ops.lu_solve(nb.Tensor([[6.0], [4.0]]), both, rows))
+    [[1.]
+     [1.]]
+    """
+    if isinstance(b, tuple | list):
+        return by_factors(b, LU_data, 0 if LU_pivots is None else LU_pivots)
+    return by_factors((value_of(LU_data), value_of(LU_pivots) - 1), float_of(b))
 
 
 @documented

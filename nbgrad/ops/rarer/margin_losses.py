@@ -159,6 +159,28 @@ def gaussian_nll_loss(
     return _reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 
+def poisson_nll_loss(x: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: str) -> Tensor:
+    """Minus the logarithm of a Poisson probability, up to the target's own part; with `full` that too, by Stirling.
+
+    Parameters
+    ----------
+    x, target : Tensor or ndarray
+        Logarithms of expected counts, or with `log_input=False` the counts; and the counts seen.
+    log_input, full : bool
+    eps : float
+        Added to counts before their logarithm.
+    reduction : {"none", "mean", "sum"}
+    """
+    rate = float_of(x)
+    seen = value_of(target).astype(np.dtype(rate.dtype.name))
+    loss = np.exp(rate) - seen * rate if log_input else rate - seen * np.log(rate + eps)
+    if full:
+        count = np.maximum(seen, 1)
+        stirling = (count + 0.5) * np.log(count) - count + 0.5 * math.log(2 * math.pi)
+        loss = loss + np.where(seen > 1, stirling, 0)
+    return _reduced(loss, reduction)
+
+
 # ----- Sequences -----
 
 _NEVER = -1e30
@@ -174,7 +196,7 @@ def ctc_loss(
     blank: int = 0,
     reduction: str = "mean",
     zero_infinity: bool = False,
-) -> Tensor:
+) -> tuple[Tensor, Tensor]:
     """Minus the logarithm of the probability of sequences, over all alignments (Graves et al. 2006).
 
     log_probs : Tensor or ndarray, shape (T, N, C) or (T, C)
@@ -187,18 +209,41 @@ def ctc_loss(
         "mean" divides by the lengths of the targets first.
     zero_infinity : bool
         Whether impossible sequences count 0.
+    -> tuple of two Tensors
+        The loss, and the logarithms of the probabilities of all alignments so far, (N, T, 2 * S + 1) or (T, 2 * S + 1).
     ShapeError : If the lengths do not belong to the rows.
     """
-    x, lengths, sizes = float_of(log_probs), np.asarray(input_lengths), np.asarray(target_lengths)
+    only("reduction", reduction, "none", "mean", "sum")
+    x, sizes = float_of(log_probs), np.atleast_1d(np.asarray(target_lengths)).astype(int)
+    batch = x[:, None] if x.ndim == 2 else x
+    losses, paths = alignments(batch, targets, input_lengths, sizes, blank, zero_infinity)
     if x.ndim == 2:
-        one = ctc_loss(x[:, None], targets, lengths, sizes, blank, "none", zero_infinity)
-        return one[0] if reduction != "mean" else np.mean(one / np.maximum(sizes, 1))
+        paths = paths[0]
+        losses = losses[0] if reduction != "mean" else losses
+    return (np.mean(losses / np.maximum(sizes, 1)) if reduction == "mean" else _reduced(losses, reduction)), paths
+
+
+def loss_of_sequences(
+    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int, reduction: str,
+    zero_infinity: bool,
+) -> Tensor:  # fmt: skip
+    """`ctc_loss` without the alignments."""
+    return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)[0]
+
+
+def alignments(
+    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int, zero_infinity: bool
+) -> tuple[Any, Any]:
+    """The losses of `ctc_loss` for each row, and the logarithms of the probabilities of alignments."""
+    x, lengths, sizes = float_of(log_probs), np.asarray(input_lengths), np.asarray(target_lengths)
     lengths, sizes = np.atleast_1d(lengths).astype(int), np.atleast_1d(sizes).astype(int)
     if x.ndim != 3 or lengths.shape != (x.shape[1],) or sizes.shape != (x.shape[1],):
         message = f"ctc_loss needs log_probs (T, N, C) and one length for each of N rows, but got {x.shape}."
         raise ShapeError(message)
     labels = _labels(np.asarray(value_of(targets)), sizes)
     count = labels.shape[1]
+    labels = np.where(np.arange(count) < sizes[:, None], labels, blank)
+    beyond = np.arange(2 * count + 1) > 2 * sizes[:, None]
     states = np.full((labels.shape[0], 2 * count + 1), blank)
     states[:, 1::2] = labels
     jump = np.zeros(states.shape, bool)
@@ -206,22 +251,24 @@ def ctc_loss(
     rows = np.arange(states.shape[0])
     first = np.arange(states.shape[1]) < 2
     alpha = np.where(first, x[0][rows[:, None], states], _NEVER)
+    steps = [alpha]
     for step in range(1, x.shape[0]):
         one = np.pad(alpha[:, :-1], ((0, 0), (1, 0)), constant_values=_NEVER)
         two = np.where(jump, np.pad(alpha[:, :-2], ((0, 0), (2, 0)), constant_values=_NEVER), _NEVER)
         new = np.logaddexp(np.logaddexp(alpha, one), two) + x[step][rows[:, None], states]
         alpha = np.where((step < lengths)[:, None], new, alpha)
+        steps.append(alpha)
     end = alpha[rows, 2 * sizes]
     total = np.where(sizes > 0, np.logaddexp(end, alpha[rows, np.maximum(2 * sizes - 1, 0)]), end)
-    impossible = total < _NEVER / 2
-    loss = np.where(impossible, 0.0 if zero_infinity else np.inf, -total)
-    return np.mean(loss / np.maximum(sizes, 1)) if reduction == "mean" else _reduced(loss, reduction)
+    paths = np.stack(steps, 1)
+    losses = np.where(total < _NEVER / 2, 0.0 if zero_infinity else np.inf, -total)
+    return losses, np.where((paths < _NEVER / 2) | beyond[:, None], -np.inf, paths)
 
 
 def _labels(targets: numpy.ndarray, sizes: numpy.ndarray) -> numpy.ndarray:
     """The targets of each row, as one matrix."""
     if targets.ndim == 2:
-        return targets[:, : max(int(sizes.max(initial=0)), 0)]
+        return targets
     matrix = np.zeros((sizes.size, int(sizes.max(initial=0))), targets.dtype)
     for row, (stop, size) in enumerate(zip(np.cumsum(sizes), sizes, strict=True)):
         matrix[row, :size] = targets[stop - size : stop]
@@ -245,9 +292,7 @@ def losses_of_sequences(
     labels = np.asarray(value_of(labels_values))
 
     def losses(logits: Any) -> Any:
-        return ctc_loss(
-            log_softmax(logits), labels, sequence_length, sizes, logits.shape[2] - 1, "none",
-            ignore_longer_outputs_than_inputs,
-        )  # fmt: skip
+        log_probs, blank = log_softmax(logits), logits.shape[2] - 1
+        return alignments(log_probs, labels, sequence_length, sizes, blank, ignore_longer_outputs_than_inputs)[0]
 
     return losses(logits), grad(lambda logits: np.sum(losses(logits)))(logits)

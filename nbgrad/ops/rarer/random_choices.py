@@ -15,8 +15,9 @@ from ...errors import ArgumentError, DtypeError
 from ...record.axes_and_dtypes import integer, integers, real_dtype
 from ...record.tensor import Tensor
 from ...tensors.generator import Generator
+from ..choices import multinomial
 from ..docstrings import documented
-from ..random_tensors import randint, shuffle, uniform
+from ..random_tensors import rand, randint, randn, shuffle, uniform
 from .special_values import value_of
 
 np: Any = numpy
@@ -267,3 +268,124 @@ def likely(x: Any, p: Any, seed: int, offset: int) -> Tensor:
     chances = np.broadcast_to(_known(p), array.shape)
     drawn = _source(None if seed == -1 else seed + offset).random(array.shape) < chances
     return Tensor(drawn.astype(np.dtype(array.dtype.name)))
+
+
+def drawn_classes(x: Any, num_samples: Any, seed: int, seed2: int, dtype: Any) -> Tensor:
+    """`multinomial` by the options of its class form."""
+    number = seed + seed2 or None
+    return multinomial(x, int(_known(num_samples)), True, number).astype(real_dtype(dtype))
+
+
+def cauchy_numbers(size: Any, median: float, sigma: float) -> Tensor:
+    """Random numbers with density proportional to `1 / (1 + ((x - median) / sigma) ** 2)`."""
+    return Tensor((_source(None).standard_cauchy(_shape(size)) * sigma + median).astype(np.float32))
+
+
+def lognormal_numbers(x: Any, mean: float, std: float) -> Tensor:
+    """Random numbers whose logarithms are normal, in the shape and dtype of an array."""
+    array = value_of(x)
+    return Tensor(_source(None).lognormal(mean, std, array.shape).astype(np.dtype(array.dtype.name)))
+
+
+@documented
+def log_uniform_candidate_sampler(
+    true_classes: Any, num_true: int = 1, num_sampled: int = 5, unique: bool = True, range_max: int = 5, seed: int = 0
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Random classes, low numbers more often, and how often true and drawn classes are to be expected.
+
+    true_classes : Tensor or ndarray of int, shape (batch, num_true)
+    num_true, num_sampled, range_max : int
+    unique : bool
+        Whether a class is drawn at most once.
+    seed : int
+    -> tuple of three Tensors
+        As of `uniform_candidate_sampler`.
+    ArgumentError : If there are not enough classes.
+
+    Notes
+    -----
+    Class k has the probability `log((k + 2) / (k + 1)) / log(range_max + 1)`.
+    """
+    del num_true
+    true = _known(true_classes)
+    if unique and num_sampled > range_max:
+        message = f"There are only {range_max} classes to draw {num_sampled} different ones from."
+        raise ArgumentError(message)
+    source, drawn, turns = _source(seed), list[int](), 0
+    while len(drawn) < num_sampled:
+        turns += 1
+        found = min(int(np.exp(source.random() * np.log(range_max + 1))) - 1, range_max - 1)
+        if not unique or found not in drawn:
+            drawn.append(found)
+
+    def expected(classes: numpy.ndarray) -> Tensor:
+        chance = np.log((classes + 2) / (classes + 1)) / np.log(range_max + 1)
+        times = -np.expm1(turns * np.log1p(-chance)) if unique else chance * num_sampled
+        return Tensor(times.astype(np.float32))
+
+    classes = np.array(drawn, true.dtype)
+    return Tensor(classes), expected(true), expected(classes)
+
+
+def rank_candidates(
+    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`log_uniform_candidate_sampler` by the options of its class form."""
+    return log_uniform_candidate_sampler(true_classes, num_true, num_sampled, unique, range_max, seed)
+
+
+# ----- Numbers written to Tensors -----
+
+
+@documented
+def normal_(input: Any, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
+    """Write normal random numbers to a Tensor, which is given back.
+
+    input : Tensor
+    mean, std : float
+    """
+    input[...] = (randn(*input.shape, generator=generator) * std + mean).astype(input.dtype)
+    return input
+
+
+@documented
+def exponential_(input: Any, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
+    """Write random numbers with density `lambd * exp(-lambd * x)` to a Tensor, which is given back.
+
+    input : Tensor
+    lambd : float
+    """
+    input[...] = (-np.log1p(-rand(*input.shape, generator=generator)) / lambd).astype(input.dtype)
+    return input
+
+
+@documented
+def bernoulli_(input: Any, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Write 1 with a probability, else 0, to a Tensor, which is given back.
+
+    input : Tensor
+    p : float or Tensor
+    """
+    chances = np.broadcast_to(value_of(p), input.shape)
+    input[...] = (rand(*input.shape, generator=generator) < chances).astype(input.dtype)
+    return input
+
+
+@documented
+def cauchy(input: Any, median: float = 0.0, sigma: float = 1.0) -> Tensor:
+    """Random numbers of Cauchy's distribution in the shape and dtype of a Tensor.
+
+    input : Tensor
+    median, sigma : float
+    """
+    return cauchy_numbers(input.shape, median, sigma).astype(input.dtype)
+
+
+@documented
+def log_normal(input: Any, mean: float = 1.0, std: float = 2.0) -> Tensor:
+    """Random numbers whose logarithms are normal, in the shape and dtype of a Tensor.
+
+    input : Tensor
+    mean, std : float
+    """
+    return lognormal_numbers(input, mean, std)

@@ -381,6 +381,47 @@ def csr_mm(a: CSRTensor, b: Any) -> Tensor:
     return a.mm(b)
 
 
+def csr_mv(csr_tensor: CSRTensor, dense: Any) -> Tensor:
+    """The product of a sparse matrix with a vector, which has a second axis of extent 1."""
+    return csr_tensor.mv(dense)
+
+
+def csr_mul(x: CSRTensor, y: Any) -> Tensor:
+    """The elements of a sparse matrix times those of an array that broadcasts to it."""
+    return (x * y).values
+
+
+def csr_div(x: CSRTensor, y: Any) -> Tensor:
+    """The elements of a sparse matrix divided by those of an array that broadcasts to it."""
+    whole = np.broadcast_to(value_of(y), x.shape)
+    return x.values / whole[x._rows, x.indices]
+
+
+def csr_reduce_sum(csr_tensor: CSRTensor, axis: int) -> Tensor:
+    """The sums of a sparse matrix along an axis, which stays with extent 1."""
+    return csr_tensor.sum(axis)
+
+
+def csr_gather(indptr: Any, indices: Any, dense: Any, sparse_shape: Any) -> Tensor:
+    """The elements of an array at the places of a sparse matrix."""
+    pointers = np.asarray(value_of(indptr))
+    rows = np.repeat(np.arange(pointers.size - 1), np.diff(pointers))
+    del sparse_shape
+    return value_of(dense)[rows, value_of(indices)]
+
+
+def coo2csr(row_indices: Any, height: int) -> Tensor:
+    """The first element of each row, from the rows of all elements, in order."""
+    rows = np.asarray(value_of(row_indices))
+    return Tensor(np.append(0, np.cumsum(np.bincount(rows, minlength=height))).astype(rows.dtype))
+
+
+def csr2coo(indptr: Any, nnz: int) -> Tensor:
+    """The rows of all elements, from the first element of each row."""
+    pointers = np.asarray(value_of(indptr))
+    return Tensor(np.repeat(np.arange(pointers.size - 1), np.diff(pointers))[:nnz].astype(pointers.dtype))
+
+
 def dense_to_sparse_coo(tensor: Any) -> COOTensor:
     """The elements that are not zero, which must be known, by coordinates."""
     x = value_of(tensor)

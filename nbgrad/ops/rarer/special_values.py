@@ -69,6 +69,7 @@ bessel_i0e, bessel_i1e, bessel_k0e, bessel_k1e = (
     for kind in "ik"
     for order in "01"
 )
+i0 = bessel_i0
 erfinv = _of_scipy("erfinv", "The inverse of the error function", "erfinv")
 
 
@@ -152,7 +153,9 @@ def product_or_zero(x: Any, y: Any) -> Tensor:
 @documented
 def float_power(input: Any, exponent: Any) -> Tensor:
     """`input ** exponent` in double precision, elementwise."""
-    return np.float_power(value_of(input), value_of(exponent))
+    first, second = value_of(input), value_of(exponent)
+    wide = np.complex128 if "c" in (first.dtype.kind, second.dtype.kind) else np.float64
+    return first.astype(wide) ** second.astype(wide)
 
 
 # ----- Integers -----
