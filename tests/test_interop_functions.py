@@ -209,6 +209,11 @@ def test_layouts_and_writes_in_functions_of_torch():
         nb.interop.torch_function(written)(x)
     with pytest.raises(DtypeError, match="bfloat16"):
         nb.interop.torch_function(np.sin)(torch.ones(2).bfloat16())
+    scaled = nb.interop.torch_function(lambda x, factor, shift: x * factor + shift)
+    for factor in (2.0, 3.0):
+        found = scaled(x, factor, np.ones(2, "f"))
+        np.testing.assert_array_equal(found.detach(), [factor + 1] * 2)
+        assert found.dtype == torch.float32
     with pytest.raises(DtypeError, match="neither a tensor nor hashable"):
         nb.interop.torch_function(lambda x, n: x)(x, [1])
 

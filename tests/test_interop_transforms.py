@@ -147,3 +147,18 @@ def test_graphs_that_torch_traces_hold_the_call():
             return function(x, w)
 
     torch.testing.assert_close(torch.export.export(Module(), (x, w), strict=False).module()(w, x), expected)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning", "ignore::DeprecationWarning")
+def test_derivatives_inside_of_torchs_compiler():
+    torch = pytest.importorskip("torch")
+    function = nb.interop.torch_function(lambda x: np.sum(np.sin(x)))
+    x = torch.as_tensor(X)
+    programs = {
+        "jvp": lambda x: torch.func.jvp(lambda x: function(x), (x,), (x,))[1],
+        "jacfwd": lambda x: torch.func.jacfwd(lambda x: function(x))(x),
+        "grad": lambda x: torch.func.grad(lambda x: function(x))(x),
+    }
+    expected = {"jvp": (x * torch.cos(x)).sum(), "jacfwd": torch.cos(x), "grad": torch.cos(x)}
+    for name, program in programs.items():
+        torch.testing.assert_close(torch.compile(program, backend="aot_eager")(x), expected[name])

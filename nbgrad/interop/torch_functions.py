@@ -22,6 +22,9 @@ from ..transforms.vmap import vmap
 from .derivative_rules import floats_of, pullback, pushforward
 from .torch_operators import Operated
 
+_MOST_VALUES = 256
+"""Combinations of arguments that are no tensors, for which a function is compiled and kept."""
+
 
 def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A function of PyTorch's tensors that computes, and differentiates, by nbgrad.
@@ -29,13 +32,13 @@ def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
     Parameters
     ----------
     fn : callable
-        Takes arrays, and other values that are the same in each call or hashable; returns an array or a tuple of them.
+        Takes arrays, and other hashable values, for which it is compiled anew; returns an array or a tuple of them.
 
     Returns
     -------
     callable
-        Takes tensors in place of arrays, by position; gives tensors. Differentiable to any order, in both modes, and
-        mapped by `torch.func.vmap`.
+        Takes tensors, ndarrays and floats in place of arrays, by position; gives tensors. Differentiable to any order,
+        in both modes, and mapped by `torch.func.vmap`.
 
     Raises
     ------
@@ -141,10 +144,11 @@ def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
             raise DtypeError(message)
         return torch.as_tensor(value)
 
-    def run(*tensors: Any) -> Any:
+    def computed(*tensors: Any) -> Any:
         found = compiled(*[_array(value) for value in tensors])
         return tuple([_tensor(one, name) for one in found]) if isinstance(found, tuple) else _tensor(found, name)
 
+    run: Any = torch.compiler.disable(computed)
     operated = Operated(fn, run, lambda count, wanted: rule_of(count, wanted).operated)
     with_values: dict[Any, Callable[..., Any]] = {}
 
@@ -164,14 +168,32 @@ def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
                 given = iter(tensors)
                 return fn(*[others[k] if k in others else next(given) for k in range(len(args))])
 
+            if len(with_values) >= _MOST_VALUES:
+                with_values.clear()
             found = with_values[key] = torch_function(filled)
         return found
+
+    def as_tensors(args: tuple[Any, ...]) -> list[Any]:
+        """Arguments with tensors for arrays, and for floats, which take the dtype of the others."""
+        given = [torch.as_tensor(one) if isinstance(one, np.ndarray | np.generic) else one for one in args]
+        kinds = [one.dtype for one in given if isinstance(one, torch.Tensor) and _is_differentiable(one)]
+        kind = functools.reduce(torch.promote_types, kinds) if kinds else torch.float64
+        return [torch.tensor(one, dtype=kind) if type(one) is float else one for one in given]
+
+    def with_others(args: tuple[Any, ...]) -> Any:
+        """A call with arguments that are no tensors, which PyTorch's compiler does not look into."""
+        given = as_tensors(args)
+        tensors = [one for one in given if isinstance(one, torch.Tensor)]
+        return (function if len(tensors) == len(given) else of_tensors(tuple(given)))(*tensors)
+
+    apart: Any = torch.compiler.disable(with_others)
 
     @functools.wraps(fn, updated=())
     def function(*args: Any) -> Any:
         if not all(isinstance(one, torch.Tensor) for one in args):
-            return of_tensors(args)(*[one for one in args if isinstance(one, torch.Tensor)])
+            return apart(args)
         return operated(*args) if torch.compiler.is_compiling() and args else Called.apply(*args)
 
+    operated.function = torch.compiler.disable(Called.apply)
     function.operated = operated  # pyright: ignore[reportAttributeAccessIssue]
     return function

@@ -55,6 +55,8 @@ class Operated:
         self.fn, self.run, self.pulled = fn, run, pulled
         self.number = str(next(_numbers))  # a text, which PyTorch's compiler takes as it is
         self.operator = operator()
+        self.function: Callable[..., Any] | None = None
+        """The function in PyTorch's own graph, once there is one; it has a forward mode, which operators have not."""
         self.known: dict[Any, Layouts] = {}
         _operated[self.number] = self
 
@@ -80,6 +82,8 @@ def operator() -> Any:
     """The operator: tensors and the number of a function, and out come its results; behind those that came as a tuple
     stands one more, which is empty."""
     import torch  # pyright: ignore[reportMissingImports]
+    from torch._library.autograd import make_autograd_impl  # pyright: ignore[reportMissingImports]
+    from torch.autograd import forward_ad  # pyright: ignore[reportMissingImports]
 
     def call(tensors: list[torch.Tensor], number: str) -> list[torch.Tensor]:
         found = _operated[number].run(*tensors)
@@ -116,4 +120,19 @@ def operator() -> Any:
 
     made.register_fake(shapes)
     made.register_autograd(backward, setup_context=remember)
+    # PyTorch drops the tangents of an operator's arguments without a word.
+    usual = make_autograd_impl(made._opoverload, made)
+
+    def with_tangents(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        tensors, number = args
+        moving = forward_ad._current_level >= 0 and any(
+            forward_ad.unpack_dual(one).tangent is not None for one in tensors
+        )
+        function = _operated[number].function
+        if not moving or function is None:
+            return usual(keyset, *args, **kwargs)
+        found = function(*tensors)
+        return [*found, tensors[0].new_empty(0)] if isinstance(found, tuple) else [found]
+
+    made._lib.impl(made._name, with_tangents, "Autograd", with_keyset=True)
     return made
