@@ -234,6 +234,16 @@ def test_eager_functions_of_jax_are_forgotten():
     assert found() is None
 
 
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_functions_of_others_called_with_tensors_name_the_way_in(library):
+    module = pytest.importorskip(library)
+    m = module if library == "torch" else module.numpy
+    for function in (lambda x: m.sum(m.sin(x)), lambda x: m.stack([x, x])):
+        for transform in (nb.grad, nb.jit):
+            with pytest.raises(DtypeError, match=rf"nb\.interop\.from_{library}\(f\)"):
+                transform(function)(X)
+
+
 def check_beside(function, own, x, w, rtol):
     """First and second derivatives of a function, beside those of one that nbgrad records."""
     for transform in (lambda f: f, nb.jit):

@@ -6,6 +6,7 @@ of the recorder; threads and async tasks each have their own. (`CELLS` only says
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import config
-from ..errors import NbgradError, shorten, users_frame
+from ..errors import DtypeError, NbgradError, shorten, users_frame
 from ..process.gc_pause import RareCollection
 from ..process.modes import TRACED
 from .ir import RECORDED, Node, due, next_serial
@@ -431,6 +432,16 @@ def note_refusal(error: NbgradError) -> None:
         trace.refused = error, frame, frame.f_lasti
 
 
+_OTHER_LIBRARIES = {
+    "PyTorch": ("from_torch", r"must be Tensor, not Tensor$|expected Tensor .*but got Tensor$"),
+    "JAX": (
+        "from_jax",
+        r"nbgrad\.record\.tensor.* is not a valid JAX|requires ndarray or scalar .*nbgrad\.record\.tensor",
+    ),
+}
+"""By library: the way in for its functions, and the words in which it refuses a Tensor of nbgrad's."""
+
+
 def _hidden_behind(error: BaseException, trace: Trace) -> NbgradError | None:
     """The error that another one hides.
 
@@ -439,6 +450,15 @@ def _hidden_behind(error: BaseException, trace: Trace) -> NbgradError | None:
     """
     if isinstance(error, ValueError) and isinstance(error.__cause__, NbgradError):
         return error.__cause__
+    if isinstance(error, TypeError):
+        text = str(error)
+        for library, (door, words) in _OTHER_LIBRARIES.items():
+            if re.search(words, text):
+                message = (
+                    f"The function calls {library} with nbgrad's Tensor, which it does not know ({text.rstrip('.')}). "
+                    f"Write it with NumPy's functions, or call nb.interop.{door}(f)."
+                )
+                return DtypeError(message)
     if trace.refused is not None and not isinstance(error, NbgradError):
         refused, frame, position = trace.refused
         entry = error.__traceback__
