@@ -436,7 +436,7 @@ _OTHER_LIBRARIES = {
     "PyTorch": ("from_torch", r"must be Tensor, not Tensor$|expected Tensor .*but got Tensor$"),
     "JAX": (
         "from_jax",
-        r"nbgrad\.record\.tensor.* is not a valid JAX|requires ndarray or scalar .*nbgrad\.record\.tensor",
+        r"nbgrad\.record.* is not a valid JAX|requires ndarray or scalar .*nbgrad\.record",
     ),
 }
 """By library: the way in for its functions, and the words in which it refuses a Tensor of nbgrad's."""
