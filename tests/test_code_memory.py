@@ -153,7 +153,7 @@ print((resident() - before) / {count})
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads Linux's /proc")
-@pytest.mark.parametrize("count", [20, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [60, pytest.param(500, marks=pytest.mark.slow)])
 def test_memory_of_programs_that_nothing_holds(count: int) -> None:
     """About 15 kB of LLVM's tables stay for a kernel that is compiled; each took 170 kB before."""
     done = subprocess.run(

@@ -153,7 +153,9 @@ UNARY_TRUTHS = "isnan isinf isfinite signbit logical_not".split()
 SIGNED_ZEROS = (
     "sqrt cbrt sin tan arcsin arctan sinh tanh arcsinh arctanh erf expm1 log1p floor ceil trunc rint negative".split()
 )
-NO_TEXT = {"sinc_derivative", "nextafter", "random_bits", "i0", "i1", "i0e", "i1e"}
+NO_TEXT = {
+    *"sinc_derivative nextafter random_bits i0 i1 i0e i1e gcd lcm bit_count frexp_fraction frexp_exponent".split()
+}
 ONLY_INTEGERS = "invert bitwise_and bitwise_or bitwise_xor left_shift right_shift".split()
 
 
@@ -229,7 +231,7 @@ def test_select_and_casts() -> None:
 
 @pytest.mark.parametrize("name", sorted(NO_TEXT))
 def test_a_primitive_without_a_text_is_named(name: str) -> None:
-    dtype = np.dtype(np.uint64 if name == "random_bits" else np.float64)
+    dtype = np.dtype(np.uint64 if name in ("random_bits", "gcd", "lcm", "bit_count") else np.float64)
     x, y = placeholder((), dtype), placeholder((), dtype)
     with pytest.raises(DtypeError, match=f"cannot have {name} of {dtype}"):
         printed("f", [("x", x), ("y", y)], [elementwise(name, x, y)], name)

@@ -124,6 +124,9 @@ SCALARS: dict[str, Scalar] = {
         name: Scalar(getattr(np, name), (ANYWHERE,), step="real")
         for name in "absolute sign floor ceil rint trunc invert".split()
     },
+    "bit_count": Scalar(lambda x: np.bitwise_count(x).astype(x.dtype), (ANYWHERE,), step="real"),
+    "frexp_fraction": Scalar(lambda x: np.frexp(x)[0], (ANYWHERE,), step="real"),
+    "frexp_exponent": Scalar(lambda x: np.frexp(x)[1].astype(x.dtype), (ANYWHERE,), step="real"),
     **{name: Scalar(getattr(np, name), (ANYWHERE, ANYWHERE)) for name in "add subtract multiply".split()},
     "divide": Scalar(np.divide, (ANYWHERE, POSITIVE)),
     "power": Scalar(np.power, (POSITIVE, ANYWHERE)),
@@ -144,7 +147,7 @@ SCALARS: dict[str, Scalar] = {
     "sinc_derivative": Scalar(_mp(_sinc_derivative), ((0, 4), ANYWHERE), None, "mpmath", (0,), 128),
     **{
         name: Scalar(getattr(np, name), (ANYWHERE, ANYWHERE), step="real")
-        for name in "bitwise_and bitwise_or bitwise_xor left_shift right_shift".split()
+        for name in "bitwise_and bitwise_or bitwise_xor left_shift right_shift gcd lcm".split()
     },
     **{name: Scalar(getattr(np, name), (ANYWHERE,) * getattr(np, name).nin, step="real") for name in COMPARISON},
     "random_bits": Scalar(np.vectorize(philox, otypes=[np.uint64]), (ANYWHERE, ANYWHERE), step="real"),
@@ -152,7 +155,9 @@ SCALARS: dict[str, Scalar] = {
     "alias": Scalar(np.positive, (ANYWHERE,)),
     "stop_gradient": Scalar(np.positive, (ANYWHERE,), lambda x: x.real),
 }
-INTEGERS_ONLY = frozenset("invert bitwise_and bitwise_or bitwise_xor left_shift right_shift random_bits".split())
+INTEGERS_ONLY = frozenset(
+    "invert bitwise_and bitwise_or bitwise_xor left_shift right_shift random_bits gcd lcm bit_count".split()
+)
 
 
 def operands(name: str, shape: Sequence[int], dtype: str = "float64", seed: int = 0) -> list[Array]:

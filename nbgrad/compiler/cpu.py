@@ -145,8 +145,11 @@ def _load_object(data: bytes, symbol: str) -> Code:
     """
     global _linker
     if _linker is None:
-        _target_machine()
-        _linker = llvm.create_lljit_compiler(_new_machine(), use_jit_link=True)
+        # Any machine of this architecture: it links, and code that came with the package needs no name of a CPU.
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic", codemodel="small")
+        _linker = llvm.create_lljit_compiler(machine, use_jit_link=True)
     object_code = llvm.JITLibraryBuilder().add_object_img(data).add_current_process().export_symbol(symbol)
     # The library's name has no meaning, but must be new: the same code may be loaded again.
     loaded = object_code.link(_linker, f"{symbol} {next(_numbers)}")

@@ -131,7 +131,7 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: C
         if position in wanted.fixed:
             lifted.append(lift(item, callers))
             continue
-        kind = kind_of(item)
+        kind = "tensor" if item.__class__ is Tensor else kind_of(item)
         if kind == "other":
             what = f"Argument {which!r}{_path(treespec, position)} of {name_of(fn)}()"
             instead = advice(item)
