@@ -134,7 +134,11 @@ def host_library(value: Any) -> str | None:
     """The library, one of `HOST_LIBRARIES`, whose array on the CPU a value is; None for anything else."""
     library = type(value).__module__.partition(".")[0]
     library = "jax" if library == "jaxlib" else library
-    return library if library in HOST_LIBRARIES and _dlpack_kind(value) == 1 else None
+    if library not in HOST_LIBRARIES:
+        return None
+    # PyTorch takes microseconds to say it in DLPack's words.
+    here = getattr(value, "is_cpu", False) is True if library == "torch" else _dlpack_kind(value) == 1
+    return library if here else None
 
 
 def on_cuda(value: Any) -> bool:

@@ -12,6 +12,7 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -45,6 +46,8 @@ class HostGiver(NamedTuple):
 
     def given(self, result: Any) -> Any:
         """A result of any structure, with the library's arrays for NumPy's arrays and numbers."""
+        if type(result) is np.ndarray:
+            return self.give(result)
         return map_leaves(lambda leaf: self.give(leaf) if isinstance(leaf, np.ndarray | np.generic) else leaf, result)
 
 
@@ -98,16 +101,13 @@ def _of_torch(value: Any) -> np.ndarray:
     ArgumentError
         If PyTorch differentiates or records what happens to it: its graph would be cut, and hold this call's numbers.
     """
-    import torch  # pyright: ignore[reportMissingImports]
-    from torch.autograd import forward_ad  # pyright: ignore[reportMissingImports]
-    from torch.utils._python_dispatch import is_in_torch_dispatch_mode  # pyright: ignore[reportMissingImports]
-
+    torch, forward_ad, is_recording = _torch()
     reason = ""
     if value.requires_grad:
         reason = "requires a gradient, which would be lost"
     elif forward_ad._current_level >= 0 and forward_ad.unpack_dual(value).tangent is not None:
         reason = "has a tangent, which would be lost"
-    elif is_in_torch_dispatch_mode() or torch._C._is_tracing() or type(value) not in (torch.Tensor, torch.nn.Parameter):
+    elif is_recording() or torch._C._is_tracing() or type(value) not in (torch.Tensor, torch.nn.Parameter):
         reason = "is recorded by PyTorch, or of a class of its own"
     if reason:
         message = (
@@ -116,10 +116,24 @@ def _of_torch(value: Any) -> np.ndarray:
         )
         raise ArgumentError(message)
     plain = value.resolve_conj().resolve_neg()
-    array = memory_of(plain)
+    try:
+        array = plain.numpy()
+    except (TypeError, RuntimeError) as error:
+        message = f"The memory of this {full_name(value)} cannot be shared: {str(error).rstrip('.')}."
+        raise ArgumentError(message) from error
     if plain is not value:
         array.flags.writeable = False
     return array
+
+
+@cache
+def _torch() -> tuple[Any, Any, Any]:
+    """PyTorch, its forward mode, and whether one of its modes records."""
+    import torch  # pyright: ignore[reportMissingImports]
+    from torch.autograd import forward_ad  # pyright: ignore[reportMissingImports]
+    from torch.utils._python_dispatch import is_in_torch_dispatch_mode  # pyright: ignore[reportMissingImports]
+
+    return torch, forward_ad, is_in_torch_dispatch_mode
 
 
 def is_lent(value: Any) -> bool:
