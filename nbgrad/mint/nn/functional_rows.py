@@ -16,8 +16,9 @@ from ...functions.elementwise.special_functions import softmax as plain_softmax
 from ...ops import activations, convolution, gathering, losses, pooling, random_tensors, shape_functions, volumes
 from ...ops.declarations import as_numpy
 from ...ops.docstrings import documented
+from ...ops.rarer.arranged_values import embedding as embedding
 from ...record.as_node import as_node, wrap
-from ...record.axes_and_dtypes import integer, integers, only
+from ...record.axes_and_dtypes import integer, only
 from ...record.tensor import Tensor
 
 np: Any = numpy
@@ -391,39 +392,6 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
         message = f"one_hot has {count} classes, but the classes go from {known.min()} to {most - 1}."
         raise ArgumentError(message)
     return gathering.one_hot(classes, most if count == -1 else count, 1, 0)
-
-
-@documented
-def embedding(
-    input: Any,
-    weight: Any,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-) -> Tensor:
-    """Rows of a table.
-
-    input : Tensor or ndarray of int
-        The positions of the rows.
-    weight : Tensor or ndarray, shape (rows, n)
-    padding_idx : int, optional
-        A row that takes no derivative.
-    max_norm, scale_grad_by_freq : {None, False}
-        Other values are refused.
-    norm_type : float
-        Has no effect.
-    """
-    only("max_norm", max_norm, None)
-    only("scale_grad_by_freq", scale_grad_by_freq, False)
-    del norm_type
-    rows = gathering.gather(weight, input, 0)
-    if padding_idx is None:
-        return rows
-    from ...transforms.custom import stop_gradient
-
-    fixed = integers(padding_idx, "padding_idx")[0] % _value(weight).shape[0]
-    return np.where((_value(input) == fixed)[..., None], stop_gradient(rows), rows)
 
 
 # ----- Losses -----

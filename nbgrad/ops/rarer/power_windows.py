@@ -173,7 +173,7 @@ def _fractional(
     values, places = fractional_maxima(batch, drawn, kernel, wanted, axes, order)
     if x.ndim == axes + 1:
         values, places = values[0], places[0]
-    return (values, places) if with_places else values
+    return (values, places.astype(np.int64)) if with_places else values
 
 
 @documented
@@ -198,8 +198,7 @@ def fractional_max_pool2d(
         Numbers between 0 and 1 for width and height; drawn by default.
     -> Tensor, or a tuple of two
     """
-    found = _fractional(input, kernel_size, output_size, output_ratio, return_indices, _random_samples, 2, (1, 0))
-    return (found[0], found[1].astype(np.int64)) if return_indices else found
+    return _fractional(input, kernel_size, output_size, output_ratio, return_indices, _random_samples, 2, (1, 0))
 
 
 @documented
@@ -221,8 +220,7 @@ def fractional_max_pool3d(
         Numbers between 0 and 1 for depth, height and width; drawn by default.
     -> Tensor, or a tuple of two
     """
-    found = _fractional(input, kernel_size, output_size, output_ratio, return_indices, _random_samples, 3, (0, 1, 2))
-    return (found[0], found[1].astype(np.int64)) if return_indices else found
+    return _fractional(input, kernel_size, output_size, output_ratio, return_indices, _random_samples, 3, (0, 1, 2))
 
 
 def fractional_maxima_2d(x: Any, samples: Any, ksize: Any, output_shape: Any, data_format: str) -> Any:
