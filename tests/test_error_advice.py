@@ -15,6 +15,7 @@ import numba
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.linalg.lapack
 import scipy.optimize
 import scipy.signal
 import scipy.spatial.transform
@@ -52,6 +53,10 @@ def filtered(a: Any) -> Any:
 
 def turned(a: Any) -> Any:
     return scipy.spatial.transform.Rotation.from_rotvec(a * X).as_matrix().sum()
+
+
+def solved(a: Any) -> Any:
+    return scipy.linalg.lapack.dgtsv(np.ones(2), a * X, np.ones(2), X)[3].sum()
 
 
 def written(a: Any) -> Any:
@@ -110,6 +115,7 @@ PLACES: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     "a filter in C": (filtered, "scipy", r"sepfir2d\(\) is compiled code.*nb\.primitive"),
     "Python code of SciPy": (valley, None, r"nb\.differentiable_source\(f\) runs it"),
     "an object of SciPy's without a form": (turned, (), r"nb\.primitive"),
+    "Fortran code of SciPy": (solved, None, r"dgtsv\(\) is compiled code of SciPy.*nb\.differentiable_source\(f\)"),
     "an array made elsewhere": (written, (), r"from elsewhere.*nbgrad\.numpy\.zeros"),
     "out= made elsewhere": (written_by_ufunc, (), r"from elsewhere.*nbgrad\.numpy\.zeros"),
     "a plain array": (written, None, r"import nbgrad\.numpy as np.*nb\.differentiable_source\(f\)"),

@@ -12,6 +12,7 @@ import builtins
 import dis
 import linecache
 import re
+import sys
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -65,6 +66,11 @@ def way_out(of_number: bool) -> str:
         return (
             "The array that it is written into is a plain ndarray from elsewhere, or its copy: make that one by "
             f"nbgrad.numpy.zeros, or copy it by np.copy(a) instead of a.copy().{also}"
+        )
+    if not written and frame not in converted and _is_scipys(function):
+        return (
+            f"{called}() is compiled code of SciPy: nb.differentiable_source(f) runs it if docs/scipy.md lists it; else "
+            "give it a derivative by nb.primitive."
         )
     if not written and (frame in converted or _is_compiled(function)):
         what = f"{called}()" if called else "The function that is called there"
@@ -161,6 +167,14 @@ def _is_compiled(function: Any) -> bool:
         return False
     module = getattr(function, "__module__", None) or ""
     return not hasattr(function, "__code__") and module.partition(".")[0] not in _PLAIN_MODULES
+
+
+def _is_scipys(function: Any) -> bool:
+    """Whether something is a compiled function that a module of SciPy holds: Fortran's functions name no module."""
+    if not _is_compiled(function):
+        return False
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("scipy.")]
+    return any(function is held for module in modules for held in list(vars(module).values()))
 
 
 # ----- Numba -----
