@@ -54,6 +54,41 @@ eval_legendre eval_chebyt eval_chebyu eval_laguerre eval_hermite eval_hermitenor
 eval_gegenbauer eval_genlaguerre: f(K, 0.7, U) | by the argument; by the parameters NaN
 eval_jacobi: f(K, 0.7, 0.3, U) | by the argument; by the parameters NaN
 lambertw: np.real(f(W))
+ellipj: f(V, U)
+elliprc: f(W, R)
+elliprd elliprf elliprg: f(W, R, U)
+elliprj: f(W, R, U, W + 0.1)
+eval_chebyc eval_chebys eval_sh_chebyt eval_sh_chebyu eval_sh_legendre: f(K, U)
+eval_sh_jacobi: f(K, 2.7, 1.3, U) | by the argument; by the parameters NaN
+airye iti0k0 itj0y0 it2i0k0 it2j0y0 itstruve0 it2struve0 itmodstruve0 kolmogorov: f(W)
+itairy: f(W)[2]
+kolmogi: f(U)
+besselpoly: f(W, 1.3, 0.7) | by the first argument; by the others NaN
+hankel1e hankel2e: np.abs(f(1.5, W))
+lpmv: f(1, 2.3, U) | by the argument; by the degree NaN
+wright_bessel log_wright_bessel: f(0.5, 1.2, W) | by the argument; by the parameters NaN
+pbdv pbvv pbwa: f(0.7, W) | by the argument; by the order NaN
+mathieu_a mathieu_b: f(2, W)
+mathieu_cem mathieu_sem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2: f(2, 1.5, W) | by the
+  argument; by the parameter NaN
+chndtr: f(W, 1.5, R) | by the degrees of freedom NaN
+chndtrix: f(U, 1.5, R) | by the degrees of freedom NaN
+chndtrinc: f(W + 5.0, 1.5, U * 0.8) | by the degrees of freedom NaN
+tklmbda: f(V * 0.3, W)
+bdtri nbdtri: f(K, 5, U)
+bdtrik nbdtrik: f(U, 7.0, 0.4)
+bdtrin nbdtrin: f(2.0, U, 0.4)
+pdtri: f(K, U)
+pdtrik: f(U, W + 3.0)
+btdtria: f(U, R, 0.4)
+btdtrib: f(R, U, 0.4)
+gdtria: f(U, R, W)
+gdtrib: f(R, U, W)
+stdtridf: f(U * 0.1 + 0.75, W + 1.0)
+chdtriv: f(U, W)
+fdtridfd: f(3.0, U * 0.1 + 0.6, 1.7)
+nrdtrimn: f(U, R, W)
+nrdtrisd: f(R, U * 0.3 + 0.6, W + 3.0)
 """
 SPECIAL["source"] = """
 logsumexp: f(A); f(A, axis=1, b=P); f(A, b=A, return_sign=True, keepdims=True)
@@ -66,6 +101,10 @@ factorial: f(W)
 diric: f(V, 3)
 sinc softplus: f(V)
 jvp yvp ivp kvp: f(1.5, W)
+legendre_p: f(K, U) | without `diff_n`
+assoc_legendre_p: f(K, 1, U); f(4, -2, U, norm=True) | real numbers between -1 and 1, without `diff_n`
+sph_legendre_p: f(4, K, W) | without `diff_n`
+sph_harm_y: np.real(f(4, K, W, V)); np.imag(f(4, K, 0.0, V)) | without `diff_n`
 h1vp h2vp: np.abs(f(1.5, W))
 """
 SPECIAL["constant"] = """
@@ -80,18 +119,14 @@ roots_sh_legendre chebyc chebys chebyt chebyu gegenbauer genlaguerre hermite her
 sh_chebyt sh_chebyu sh_jacobi sh_legendre
 """
 SPECIAL["no"] = """
-airye bdtri bdtrik bdtrin besselpoly btdtria btdtrib chdtriv chndtr chndtridf chndtrinc chndtrix elliprc elliprd
-  elliprf elliprg elliprj ellipj eval_chebyc eval_chebys eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi
-  eval_sh_legendre fdtridfd gdtria gdtrib hankel1e hankel2e it2i0k0 it2j0y0 it2struve0 itairy iti0k0 itj0y0
-  itmodstruve0 itstruve0 kelvin kolmogi kolmogorov log_wright_bessel lpmv mathieu_a mathieu_b mathieu_cem
-  mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 mathieu_sem modfresnelm modfresnelp nbdtri nbdtrik
-  nbdtrin ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit nrdtrimn nrdtrisd
-  obl_ang1 obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pbdv pbvv pbwa pdtri pdtrik pro_ang1
-  pro_ang1_cv pro_cv pro_rad1 pro_rad1_cv pro_rad2 pro_rad2_cv smirnov smirnovi stdtridf tklmbda wright_bessel
-  zetac: a ufunc without a rule of differentiation here
-assoc_legendre_p assoc_legendre_p_all legendre_p legendre_p_all sph_harm_y sph_harm_y_all sph_legendre_p
-  sph_legendre_p_all: compiled functions that are no ufuncs of NumPy's; eval_legendre is one
-assoc_laguerre ellip_harm ellip_harm_2 ellip_normal lmbda lqmn lqn mathieu_even_coef mathieu_odd_coef obl_cv_seq
+kelvin modfresnelm modfresnelp: complex results of real arguments; ber, bei, ker, kei and fresnel are real
+mathieu_even_coef mathieu_odd_coef: coefficients of series
+ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit smirnov smirnovi zetac
+  chndtridf obl_ang1 obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pro_ang1 pro_ang1_cv pro_cv pro_rad1
+  pro_rad1_cv pro_rad2 pro_rad2_cv: a ufunc without a rule of differentiation here
+assoc_legendre_p_all legendre_p_all sph_harm_y_all sph_legendre_p_all: all degrees and orders at once; the functions of
+  single ones take arrays of them
+assoc_laguerre ellip_harm ellip_harm_2 ellip_normal lmbda lqmn lqn obl_cv_seq
   pbdn_seq pbdv_seq pbvv_seq pro_cv_seq riccati_jn riccati_yn: compiled code that gives plain numbers
 """
 

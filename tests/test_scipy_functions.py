@@ -241,6 +241,48 @@ def test_logarithms_of_tails(name: str, method: str, x: float, shapes: tuple[flo
     np.testing.assert_allclose(slope, want, rtol=1e-5)
 
 
+def jacobi(kind: str) -> Any:
+    return lambda u, m: mpmath.ellipfun(kind, u, m=m)
+
+
+ELLIPTIC: list[tuple[str, Any, Any, tuple[float, ...]]] = [
+    # Equal arguments, of which differences would be 0 / 0, and arguments of very different sizes.
+    *[("elliprc", sp.elliprc, mpmath.elliprc, at) for at in [(0.7, 0.7), (0.0, 0.5), (1.3, -0.4), (1e-9, 3e4)]],
+    *[("elliprf", sp.elliprf, mpmath.elliprf, at) for at in [(0.7, 0.7, 0.7), (1e-9, 2.0, 3e5), (1e-150, 1.0, 1e150)]],
+    *[("elliprd", sp.elliprd, mpmath.elliprd, at) for at in [(0.7, 0.7, 0.7), (2.0, 1e-9, 3e5), (0.7, 2.0, 0.7)]],
+    *[("elliprg", sp.elliprg, mpmath.elliprg, at) for at in [(0.7, 0.7, 0.7), (2.0, 1e-9, 3e5)]],
+    *[("elliprj", sp.elliprj, mpmath.elliprj, at) for at in [(0.7, 0.7, 0.7, 0.7), (2.0, 1e-9, 3e5, 0.1)]],
+    # No parameter, a small one, and more than a half period.
+    *[("ellipkinc", sp.ellipkinc, mpmath.ellipf, at) for at in [(0.7, 0.0), (5.3, 1e-9), (-2.0, -3.0), (1.5, 0.999)]],
+    *[("ellipeinc", sp.ellipeinc, mpmath.ellipe, at) for at in [(0.7, 0.0), (5.3, 1e-9), (-2.0, -3.0), (1.5, 0.999)]],
+    *[
+        (kind, lambda u, m, k=k: sp.ellipj(u, m)[k], jacobi(kind), at)
+        for k, kind in enumerate(["sn", "cn", "dn"])
+        for at in [(0.7, 0.0), (5.3, 1e-9), (-2.0, 0.3), (1.5, 0.999)]
+    ],
+]
+
+
+@pytest.mark.parametrize(("name", "function", "exact", "at"), ELLIPTIC)
+def test_slopes_of_elliptic_functions(name: str, function: Any, exact: Any, at: tuple[float, ...]) -> None:
+    """First and second derivatives; those by an argument that is 0 are one-sided or infinite, and are left out."""
+    with mpmath.workdps(50):
+        for k, value in enumerate(at):
+            if value == 0 and name.startswith("ellipr"):
+                continue
+
+            def along(x: Any, k: int = k) -> Any:
+                return exact(*at[:k], x, *at[k + 1 :])
+
+            wanted: Any = lambda order, value=value, along=along: float(  # noqa: E731
+                mpmath.re(mpmath.diff(along, mpmath.mpf(value), order, h=mpmath.mpf(10) ** -15 * (abs(value) or 1)))
+            )
+            slope = nb.grad(function, k)
+            np.testing.assert_allclose(slope(*at), wanted(1), rtol=3e-12, atol=1e-300)
+            curved = nb.grad(lambda x, slope=slope, k=k: slope(*at[:k], x, *at[k + 1 :]))(value)
+            np.testing.assert_allclose(curved, wanted(2), rtol=3e-10, atol=1e-300)
+
+
 POLYNOMIALS = {
     # Values by hypergeometric functions, which mpmath has for any degree.
     "eval_legendre": (mpmath.legendre, ()),

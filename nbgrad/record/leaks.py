@@ -69,7 +69,7 @@ def way_out(of_number: bool) -> str:
         )
     if not written and frame not in converted and _is_scipys(function):
         return (
-            f"{called}() is compiled code of SciPy: nb.differentiable_source(f) runs it if docs/scipy.md lists it; else "
+            f"{called}() is compiled code of SciPy: nb.differentiable_source(f) runs what docs/scipy.md lists. Else "
             "give it a derivative by nb.primitive."
         )
     if not written and (frame in converted or _is_compiled(function)):

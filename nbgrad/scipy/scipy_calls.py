@@ -56,6 +56,8 @@ def _dispatching(name: str, original: Function, entry: Entry) -> Function:
     try:
         signature = inspect.signature(original)
     except ValueError:  # compiled code
+        signature = None
+    if signature is None or [*signature.parameters] == ["args", "kwargs"]:
         signature = inspect.signature(_of(entry))
 
     def dispatch(*args: Any, **kwargs: Any) -> Any:

@@ -50,6 +50,7 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
     "scipy.linalg.lapack": _all("scipy.structured_matrices", "dgtsv dptsv"),
     "scipy.special": {
         **_all("scipy.special_sums", "logsumexp softmax log_softmax multigammaln"),
+        **_all("functions.elementwise.spherical_harmonics", "legendre_p assoc_legendre_p sph_legendre_p sph_harm_y"),
     },
     "scipy.integrate": _all("numpy", "trapezoid", "y x dx axis"),
     "scipy.fft": {

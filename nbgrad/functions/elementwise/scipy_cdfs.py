@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...graph.builders import cast
 from ...graph.formulas import choose
 from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, elementwise, make
@@ -173,6 +174,35 @@ def _inverse(*partials: Partial) -> tuple[Partial, ...]:
     return (*[by(partial) for partial in by_parameters], lambda v, *o: 1 / density(v, *o[:-1], v))
 
 
+def of_parameter(partials: tuple[Partial, ...], place: int, *order: int | None) -> tuple[Partial, ...]:
+    """The partial derivatives of the operand of a distribution function for which it has a probability.
+
+    `order` has the operands of the distribution function by their numbers among those of the inverse; None: its value.
+    The operand number `place` of the inverse is the probability.
+    """
+    count = len(order)
+
+    def at(value: Node, operands: tuple[Node, ...]) -> list[Node]:
+        return [value if k is None else operands[k] for k in order]
+
+    def steep(value: Node, operands: tuple[Node, ...]) -> Node:
+        found = partials[order.index(None)](value, *at(value, operands))
+        assert found is not None
+        return found
+
+    def by(k: int) -> Partial:
+        if k == place:
+            return lambda value, *operands: 1 / steep(value, operands)
+
+        def slope(value: Node, *operands: Node) -> Node | None:
+            found = partials[order.index(k)](value, *at(value, operands))
+            return None if found is None else -found / steep(value, operands)
+
+        return slope
+
+    return tuple([by(k) for k in range(count)])
+
+
 def _half(partial: Partial, *operands: Node) -> Node:
     found = partial(None, *operands)
     assert found is not None
@@ -261,7 +291,10 @@ def _floor(k: Node) -> Node:
     return elementwise("floor", k) if k.dtype.kind == "f" else k
 
 
-_POISSON: tuple[Partial, ...] = (zero, lambda v, k, m: -_gamma_x(None, _floor(k) + 1, m))  # type: ignore[operator]
+_POISSON: tuple[Partial, ...] = (
+    zero,
+    lambda v, k, m: -_gamma_x(None, cast(_floor(k), m.dtype) + 1, m),  # type: ignore[operator]
+)
 
 
 def _binomial(value: Node | None, k: Node, n: Node, p: Node) -> Node:
@@ -272,6 +305,49 @@ def _binomial(value: Node | None, k: Node, n: Node, p: Node) -> Node:
 def _negative_binomial(value: Node | None, k: Node, n: Node, p: Node) -> Node | None:
     return _beta_x(None, n * (p * 0 + 1), (_floor(k) + 1) * (p * 0 + 1), p)
 
+
+def _of_beta(sign: int, which: int) -> Partial:
+    """betainc(n, k + 1, p) by k, n or p: the negative binomial distribution for any real k."""
+    place = (1, 0, 2)[which]
+    return lambda v, k, n, p: _BETA[place](None, n, k + 1, p) * sign  # type: ignore[operator]
+
+
+def _of_rest(which: int) -> Partial:
+    """betainc(n - k, k + 1, 1 - p) by k, n or p: the binomial distribution for any real k."""
+
+    def slope(value: Node, k: Node, n: Node, p: Node) -> Node:
+        a, b, x = [partial(None, n - k, k + 1, 1 - p) for partial in _BETA]
+        assert a is not None and b is not None and x is not None
+        return (b - a, a, -x)[which]
+
+    return slope
+
+
+_REAL_POISSON: tuple[Partial, ...] = (
+    lambda v, k, m: -_gamma_a(None, k + 1, m),  # type: ignore[operator]
+    lambda v, k, m: -_gamma_x(None, k + 1, m),  # type: ignore[operator]
+)
+_REAL_BINOMIAL = tuple([_of_rest(which) for which in range(3)])
+_REAL_NEGATIVE_BINOMIAL = tuple([_of_beta(1, which) for which in range(3)])
+
+
+def _quantile_slope(z: Node) -> Node:
+    """The derivative of the normal quantile z by its probability."""
+    return exp(z * z * 0.5) * math.sqrt(2 * math.pi)
+
+
+_NORMAL_MEAN: tuple[Partial, ...] = (
+    lambda v, p, s, x: -s * _quantile_slope((x - v) / s),
+    lambda v, p, s, x: (v - x) / s,
+    lambda v, p, s, x: x * 0 + 1,
+)
+"""x - s z."""
+_NORMAL_DEVIATION: tuple[Partial, ...] = (
+    lambda v, m, p, x: v / (m - x),
+    lambda v, m, p, x: v * v / (m - x) * _quantile_slope((x - m) / v),
+    lambda v, m, p, x: v / (x - m),
+)
+"""(x - m) / z."""
 
 CDFS: dict[str, tuple[Partial, ...]] = {
     "betainc": _BETA,
@@ -297,5 +373,23 @@ CDFS: dict[str, tuple[Partial, ...]] = {
     "bdtrc": (zero, unknown, *_negative(_binomial)),
     "nbdtr": (zero, unknown, _negative_binomial),
     "nbdtrc": (zero, unknown, *_negative(_negative_binomial)),
+    # ----- Parameters for which a probability is reached -----
+    "bdtri": of_parameter((zero, unknown, _binomial), 2, 0, 1, None),
+    "bdtrik": of_parameter(_REAL_BINOMIAL, 0, None, 1, 2),
+    "bdtrin": of_parameter(_REAL_BINOMIAL, 1, 0, None, 2),
+    "nbdtri": of_parameter((zero, unknown, _negative_binomial), 2, 0, 1, None),
+    "nbdtrik": of_parameter(_REAL_NEGATIVE_BINOMIAL, 0, None, 1, 2),
+    "nbdtrin": of_parameter(_REAL_NEGATIVE_BINOMIAL, 1, 0, None, 2),
+    "pdtri": of_parameter(_POISSON, 1, 0, None),
+    "pdtrik": of_parameter(_REAL_POISSON, 0, None, 1),
+    "btdtria": of_parameter(_BETA, 0, None, 1, 2),
+    "btdtrib": of_parameter(_BETA, 1, 0, None, 2),
+    "gdtria": of_parameter(_GAMMA_OF_RATE, 0, None, 1, 2),
+    "gdtrib": of_parameter(_GAMMA_OF_RATE, 1, 0, None, 2),
+    "stdtridf": of_parameter(_STUDENT, 0, None, 1),
+    "chdtriv": of_parameter(_CHI, 0, None, 1),
+    "fdtridfd": of_parameter(_FISHER, 1, 0, None, 2),
+    "nrdtrimn": _NORMAL_MEAN,
+    "nrdtrisd": _NORMAL_DEVIATION,
 }
 """By the ufunc's name: its partial derivatives, from the value and the operands."""

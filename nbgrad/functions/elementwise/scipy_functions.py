@@ -371,7 +371,8 @@ SEVERAL: dict[str, tuple[tuple[Partial, ...], ...]] = {
 """Functions with several results: a row for each of them."""
 
 
-def _several(name: str, *operands: Node) -> tuple[Node, ...]:
+def several(name: str, *operands: Node) -> tuple[Node, ...]:
+    """All results of a function."""
     return tuple([apply(name, *operands, output=k) for k in range(len(SEVERAL[name]))])
 
 
@@ -381,7 +382,7 @@ _PRIMITIVES = frozenset("psi erf erfc".split())
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "_zeta": partial(apply, "zeta"),
     **{name: partial(apply, name) for name in PARTIALS if name not in _PRIMITIVES},
-    **{name: partial(_several, name) for name in SEVERAL},
+    **{name: partial(several, name) for name in SEVERAL},
 }
 """By the ufunc's `__name__`."""
 
@@ -390,9 +391,9 @@ COMPLEX_FUNCTIONS: dict[str, Callable[..., Any]] = {
         name: partial(apply, name)
         for name in (
             "gamma loggamma rgamma psi erf erfc erfcx erfi wofz dawsn log_ndtr expi exp1 spence jv yv iv kv kve hyp1f1 "
-            "hyp2f1 hyp0f1 hankel1 hankel2 wrightomega"
+            "hyp2f1 hyp0f1 hankel1 hankel2 hankel1e hankel2e wrightomega"
         ).split()
     },
-    **{name: partial(_several, name) for name in SEVERAL},
+    **{name: partial(several, name) for name in SEVERAL},
 }
 """Functions of complex operands, by the ufunc's `__name__`."""

@@ -17,7 +17,7 @@ from ...graph.formulas import choose
 from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, broadcast, elementwise, make
 from ...graph.shapes import joint_shape
-from .scipy_functions import Partial, PartialsRule, apply, cos, exp, log, log1p, number, power, sin, unknown, zero
+from .scipy_functions import Partial, PartialsRule, apply, exp, log, log1p, number, power, sin, unknown, zero
 
 _DEGREE = math.pi / 180
 
@@ -98,17 +98,6 @@ _elliptic_e = _elliptic(lambda m: apply("ellipe", m) - apply("ellipk", m), -math
 def _elliptic_k_near_1(value: Node, p: Node) -> Node:
     """Of ellipk(1 - p) by p."""
     return (value - apply("ellipe", 1 - p) / p) / ((1 - p) * 2)
-
-
-def _root(phi: Node, m: Node) -> Node:
-    sine = sin(phi)
-    return elementwise("sqrt", 1 - m * sine * sine)
-
-
-def _incomplete_k_by_m(value: Node, phi: Node, m: Node) -> Node:
-    """[19.4.5]"""
-    e = apply("ellipeinc", phi, m)
-    return e / (m * (1 - m) * 2) - value / (m * 2) - sin(phi) * cos(phi) / ((1 - m) * 2 * _root(phi, m))
 
 
 def _wright_omega(value: Node, z: Node) -> Node:
@@ -209,11 +198,40 @@ def lambert(z: Node, k: Node, tolerance: Node) -> Node:
     return make("custom", (host(LAMBERT, nodes), *nodes), (rule, 0))
 
 
+def _at(row: tuple[Partial, ...], scale: float, shift: float, factor: float = 1) -> tuple[Partial, ...]:
+    """A polynomial of a row at scale x + shift, times a factor."""
+    inner = row[-1]
+
+    def slope(value: Node, n: Node, x: Node) -> Node:
+        found = inner(value, n, x * scale + shift)
+        assert found is not None
+        return found * (scale * factor)
+
+    return (unknown, slope)
+
+
+def _shifted_jacobi(value: Node, n: Node, p: Node, q: Node, x: Node) -> Node:
+    """G_n(p, q, x) is P_n^(p-q, q-1)(2x-1) over binom(2n+p-1, n) [18.1.2]."""
+    none = elementwise("equal", n, 0)
+    whole = cast(n, x.dtype)
+    lower = apply("eval_jacobi", choose(none, 0, n - 1, n), p - q + 1, q, x * 2 - 1)
+    return elementwise("select", none, x * 0, lower * (whole + p) / apply("binom", whole * 2 + p - 1, whole))
+
+
+_LEGENDRE, _CHEBYSHEV_U = _as_gegenbauer(1.5, 1, -1, 1), _as_gegenbauer(2.0, 2, -2, -1)
+_CHEBYSHEV_T: tuple[Partial, ...] = (unknown, lambda v, n, x: apply("eval_chebyu", n - 1, x) * cast(n, x.dtype))
+
 MORE: dict[str, tuple[Partial, ...]] = {
     # ----- Orthogonal polynomials [18.9] -----
-    "eval_legendre": _as_gegenbauer(1.5, 1, -1, 1),
-    "eval_chebyt": (unknown, lambda v, n, x: apply("eval_chebyu", n - 1, x) * cast(n, x.dtype)),
-    "eval_chebyu": _as_gegenbauer(2.0, 2, -2, -1),
+    "eval_legendre": _LEGENDRE,
+    "eval_chebyt": _CHEBYSHEV_T,
+    "eval_chebyu": _CHEBYSHEV_U,
+    "eval_chebyc": _at(_CHEBYSHEV_T, 0.5, 0, 2),
+    "eval_chebys": _at(_CHEBYSHEV_U, 0.5, 0),
+    "eval_sh_legendre": _at(_LEGENDRE, 2, -1),
+    "eval_sh_chebyt": _at(_CHEBYSHEV_T, 2, -1),
+    "eval_sh_chebyu": _at(_CHEBYSHEV_U, 2, -1),
+    "eval_sh_jacobi": (unknown, _parameter(0), _parameter(1), _shifted_jacobi),
     "eval_gegenbauer": _lower("eval_gegenbauer", lambda n, a: a * 2, 1),
     "eval_jacobi": _lower("eval_jacobi", lambda n, a, b: (n + a + b + 1) * 0.5, 1, 1),
     "eval_genlaguerre": _lower("eval_genlaguerre", lambda n, a: -1, 1),
@@ -232,8 +250,6 @@ MORE: dict[str, tuple[Partial, ...]] = {
     "ellipk": (_elliptic_k,),
     "ellipe": (_elliptic_e,),
     "ellipkm1": (_elliptic_k_near_1,),
-    "ellipkinc": (lambda v, phi, m: 1 / _root(phi, m), _incomplete_k_by_m),
-    "ellipeinc": (lambda v, phi, m: _root(phi, m), lambda v, phi, m: (v - apply("ellipkinc", phi, m)) / (m * 2)),
     # ----- Bessel functions and their relatives -----
     "yn": (zero, lambda v, n, x: (apply("yn", n - 1, x) - apply("yn", n + 1, x)) * 0.5),
     "kn": (zero, lambda v, n, x: (apply("kn", n - 1, x) + apply("kn", n + 1, x)) * -0.5),

@@ -12,12 +12,16 @@ from functools import partial
 
 from ...graph.formulas import choose
 from ...graph.ir import Node, elementwise, literal
+from .elliptic_functions import ELLIPTIC, JACOBI
 from .scipy_cdfs import CDFS
-from .scipy_functions import COMPLEX_FUNCTIONS, FUNCTIONS, PARTIALS, apply
+from .scipy_functions import COMPLEX_FUNCTIONS, FUNCTIONS, PARTIALS, SEVERAL, apply, several
+from .scipy_integrals import INTEGRALS, SOLUTIONS
 from .scipy_polynomials import MORE, lambert
 
-PARTIALS.update(CDFS)
-PARTIALS.update(MORE)
+_ONE_RESULT = {**CDFS, **MORE, **ELLIPTIC, **INTEGRALS}
+_SEVERAL_RESULTS = {**SOLUTIONS, "ellipj": JACOBI}
+PARTIALS.update(_ONE_RESULT)
+SEVERAL.update(_SEVERAL_RESULTS)
 
 
 def _xlog1py(x: Node, y: Node) -> Node:
@@ -83,7 +87,8 @@ SCIPY_RULES = {
     "huber": _huber,
     "pseudo_huber": _pseudo_huber,
     **FUNCTIONS,
-    **{name: partial(apply, name) for name in (*CDFS, *MORE)},
+    **{name: partial(apply, name) for name in _ONE_RESULT},
+    **{name: partial(several, name) for name in _SEVERAL_RESULTS},
 }
 """By the ufunc's `__name__`."""
 
