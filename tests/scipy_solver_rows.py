@@ -38,15 +38,22 @@ KroghInterpolator: f(R, V)(U)
 barycentric_interpolate krogh_interpolate: f(R, V, U)
 lagrange: f(R[:3], V[:3])(U)
 pade: f(W, 2)[0](U)
-griddata: f(np.arange(5.0), V, np.array([0.3, 2.4]))
+RBFInterpolator: f(L.reshape(8, 2), np.append(V, W[:3]))(D2 * 0.3); f(L.reshape(8, 2), np.append(V, W[:3]), 6,
+  kernel="gaussian", epsilon=W[0], smoothing=W[1])(D2 * 0.3) | at the points themselves, second derivatives of
+  "linear" and "thin_plate_spline", which are infinite there, are given as 0
+LinearNDInterpolator: f(L.reshape(8, 2), np.append(V, W[:3]), 0.0)(D2 * 0.1); f(L.reshape(8, 2), np.append(V, W[:3]),
+  0.0, True)(U * 0.1, V * 0.1)
+NearestNDInterpolator: f(L.reshape(8, 2), np.append(V, W[:3]))(D2)
+griddata: f(np.arange(5.0), V, np.array([0.3, 2.4])); f(L.reshape(8, 2), np.append(V, W[:3]), D2 * 0.1, "linear", 0.0);
+  f(L.reshape(8, 2), np.append(V, W[:3]), (U, V), "nearest") | "cubic" in one dimension
 """
 INTERPOLATE["constant"] = """
 generate_knots insert approximate_taylor_polynomial
 """
 INTERPOLATE["no"] = """
-AAA FloaterHormannInterpolator NdBSpline NdPPoly RBFInterpolator Rbf make_smoothing_spline
+AAA FloaterHormannInterpolator NdBSpline NdPPoly Rbf make_smoothing_spline
   make_splprep make_splrep: compiled code, or the choice of knots
-CloughTocher2DInterpolator LinearNDInterpolator NearestNDInterpolator: triangulations in compiled code
+CloughTocher2DInterpolator: slopes by an iteration in compiled code; take RBFInterpolator
 BivariateSpline LSQBivariateSpline LSQSphereBivariateSpline LSQUnivariateSpline
   RectSphereBivariateSpline SmoothBivariateSpline SmoothSphereBivariateSpline bisplev bisplrep spalde
   splprep sproot: FITPACK, compiled; make_interp_spline and splrep
@@ -92,6 +99,38 @@ minimize: f(lambda z: np.sum((z - W) ** 2 * R), np.zeros(5), jac=lambda z: 2 * (
   `nb.solvers.minimize`
 least_squares: f(lambda z: z - W, np.zeros(5)).x | as `nb.solvers.least_squares`
 curve_fit: f(lambda t, a: a * t, R, W[0] * R, p0=[1.0])[0] | as `nb.solvers.curve_fit`
+minimize_scalar: f(lambda z: np.cosh(z - W[0]) + 0.1 * z * W[1], tol=1e-12).x; f(lambda z, a: (z - a) ** 2,
+  bounds=(W[1] - 5.0, 5.0), args=(W[0],), options={"xatol": 1e-12}).x | as `nb.solvers.minimize_scalar`
+fminbound: f(lambda z: (z - W[0]) ** 2, -3.0, 3.0, xtol=1e-12) | by `minimize_scalar`
+brent golden: f(lambda z: (z - W[0]) ** 2 + z**4, tol=1e-10) | by `minimize_scalar`
+fmin: f(lambda z: np.sum((z - W[:2]) ** 2 * R[:2]), np.zeros(2), xtol=1e-9, ftol=1e-16, disp=False) | by `minimize`
+fmin_powell: f(lambda z: np.sum((z - W[:2]) ** 2 * R[:2]), np.zeros(2), xtol=1e-9, ftol=1e-16, disp=False) | by
+  `minimize`
+fmin_bfgs fmin_cg: f(lambda z: np.sum((z - W) ** 2 * R), np.zeros(5), lambda z: 2 * (z - W) * R, gtol=1e-11,
+  disp=False) | by `minimize`
+fmin_ncg: f(lambda z: np.sum((z - W) ** 2 * R), np.zeros(5), lambda z: 2 * (z - W) * R, fhess=lambda z: np.diag(2 * R),
+  avextol=1e-14,
+  disp=False) | by `minimize`
+fmin_l_bfgs_b: f(lambda z: (np.sum((z - W) ** 2 * R), 2 * (z - W) * R), np.zeros(5), pgtol=1e-12, factr=0.0)[0] | by
+  `minimize`
+fmin_tnc: f(lambda z: (np.sum((z - W) ** 2 * R), 2 * (z - W) * R), np.zeros(5), messages=0, ftol=1e-30,
+  xtol=1e-30, pgtol=1e-12, maxfun=500)[0] | by `minimize`
+fmin_slsqp: f(lambda z: np.sum((z - W) ** 2 * R), np.zeros(5), fprime=lambda z: 2 * (z - W) * R, acc=1e-25, iprint=0) |
+  by `minimize`, without constraints
+basinhopping: f(lambda z: np.sum((z - W) ** 2 * R), np.zeros(5), niter=2, rng=1).x | the minimum that it finds
+differential_evolution: f(lambda z: np.sum((z - W[:2]) ** 2), [(-3.0, 3.0)] * 2, rng=1, tol=1e-9).x | the minimum
+  that it finds
+dual_annealing: f(lambda z: np.sum((z - W[:2]) ** 2), [(-3.0, 3.0)] * 2, rng=1, maxiter=30).x | the minimum
+  that it finds
+shgo: f(lambda z: np.sum((z - W[:2]) ** 2), [(-3.0, 3.0)] * 2).x | the minimum that it finds
+leastsq: f(lambda z: z - W * R, np.zeros(5))[0] | by `least_squares`
+nnls: f(M, Z[:3] - 1.0)[0]
+lsq_linear: f(M, Z[:3], bounds=(-0.1, 0.4)).x; f(A.T, V[:4]).x
+broyden1 broyden2 anderson: f(lambda z: z * R * 0.5 - W, W, f_tol=1e-12) | by `root`
+newton_krylov: f(lambda z: z * z - W, np.ones(5), f_tol=1e-12) | by `root`
+linearmixing: f(lambda z: W - z * 0.5, W, alpha=1.5, f_tol=1e-12) | by `root`
+diagbroyden: f(lambda z: W - z * 0.5, W, alpha=2.0, f_tol=1e-12) | by `root`
+excitingmixing: f(lambda z: W - z * 0.5, W, alpha=1.0, f_tol=1e-12) | by `root`
 rosen rosen_der: f(W)
 rosen_hess: f(W)
 rosen_hess_prod: f(W, V)
@@ -100,12 +139,9 @@ OPTIMIZE["constant"] = """
 OptimizeResult RootResults show_options linprog_verbose_callback Bounds LinearConstraint NonlinearConstraint
 """
 OPTIMIZE["no"] = """
-broyden1 broyden2 anderson diagbroyden excitingmixing linearmixing newton_krylov: roots; take `root`
-fmin fmin_bfgs fmin_cg fmin_cobyla fmin_l_bfgs_b fmin_ncg fmin_powell fmin_slsqp fmin_tnc: minima; take `minimize`
-fminbound minimize_scalar brent golden bracket line_search basinhopping brute differential_evolution direct
-  dual_annealing shgo: minima of other kinds, which need the implicit function theorem
-leastsq: fits; take `least_squares`
-lsq_linear nnls isotonic_regression: fits with bounds
+fmin_cobyla: with constraints; take `minimize` with SLSQP
+bracket line_search brute direct: they stop away from a minimum
+isotonic_regression: a fit with ties
 linprog milp linear_sum_assignment quadratic_assignment: solutions that jump
 approx_fprime check_grad: differences; nbgrad.check_grads has derivatives
 BFGS SR1 HessianUpdateStrategy BroydenFirst InverseJacobian KrylovJacobian LbfgsInvHessProduct: parts of solvers

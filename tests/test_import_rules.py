@@ -45,7 +45,7 @@ LAYERS = """
     control
     compiled
     numpy
-    scipy
+    scipy scipy.interpolation
     solvers
     optim
     blockwise

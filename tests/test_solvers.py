@@ -171,6 +171,37 @@ def test_active_bounds_move_the_minimiser() -> None:
     np.testing.assert_allclose(nb.jacrev(nearest)(0.8), [1.0, -0.5], atol=1e-6)
 
 
+@pytest.mark.parametrize("method", ["brent", "golden"])
+def test_minima_of_one_number(method: str) -> None:
+    # exp(a x) - x is lowest at -log(a) / a.
+    def lowest(a: Any) -> Any:
+        return solvers.minimize_scalar(lambda x: np.exp(a * x) - x, method=method).x
+
+    a, slope = 0.7, (np.log(0.7) - 1) / 0.7**2
+    for function in (nb.grad(lowest), nb.jit(nb.grad(lowest)), lambda a: nb.jvp(lowest, (a,), (1.0,))[1]):
+        np.testing.assert_allclose(function(a), slope, rtol=1e-6)
+    np.testing.assert_allclose(nb.grad(nb.grad(lowest))(a), (3 - 2 * np.log(a)) / a**3, rtol=1e-6)
+
+
+def test_a_bound_of_one_number() -> None:
+    def nearest(a: Any, low: Any) -> Any:
+        return solvers.minimize_scalar(lambda x: (x - a) ** 2, bounds=(low, 5.0)).x
+
+    assert nb.value_and_grad(nearest, (0, 1))(1.0, 2.0) == (2.0, (0.0, 1.0))
+    np.testing.assert_allclose(nb.grad(nearest, (0, 1))(3.0, 2.0), (1.0, 0.0), atol=1e-9)
+
+
+def test_fits_that_stay_positive() -> None:
+    """With the active element at 0, the rest is the fit without it (Lawson and Hanson 1974, chapter 23)."""
+    rng = np.random.default_rng(3)
+    a = rng.normal(size=(6, 3))
+    b = a @ [1.0, 0.5, -1.0]
+    fit = nb.differentiable_source(lambda b: scipy.optimize.nnls(a, b)[0])
+    np.testing.assert_allclose(fit(b)[2], 0.0)
+    np.testing.assert_allclose(nb.jacrev(fit)(b)[:2], np.linalg.pinv(a[:, :2]), atol=1e-12)
+    np.testing.assert_allclose(nb.jacrev(fit)(b)[2], 0.0)
+
+
 def test_residuals_that_stay() -> None:
     t = np.linspace(0.0, 1.0, 6)
     data = 2 * np.exp(-3 * t) + 0.1 * np.sin(40 * t)
@@ -456,6 +487,13 @@ FAILURES: list[tuple[type[Exception], str, Callable[[], Any]]] = [
         ShapeError,
         r"returned \(\)",
         lambda: solvers.linear_solve(lambda v: v, np.ones(2), preconditioner=lambda v: v.sum()),
+    ),
+    (ArgumentError, "pair of numbers, but got 3", lambda: solvers.minimize_scalar(lambda x: x, bounds=(1, 2, 3))),
+    (ArgumentError, "exceeds the upper", lambda: solvers.minimize_scalar(lambda x: x * x, bounds=(3.0, 1.0))),
+    (
+        ConvergenceError,
+        "not converged",
+        lambda: nb.grad(lambda a: solvers.minimize_scalar(lambda x: -a * x * x).x)(1.0),
     ),
     (ArgumentError, "must be a dict", lambda: solvers.minimize(np.sum, [1.0], constraints=[np.sum])),
     (ArgumentError, "loss of least_squares.* 'cauchy'", lambda: solvers.least_squares(lambda x: x, [1.0], loss="l1")),

@@ -87,8 +87,9 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
         ),
     },
     "scipy.interpolate": {
-        **_all("scipy.spline_bases", "make_interp_spline make_lsq_spline splev splint splrep"),
-        **_all("scipy.grids", "interpn"),
+        **_all("scipy.interpolation.spline_bases", "make_interp_spline make_lsq_spline splev splint splrep"),
+        **_all("scipy.interpolation.grids", "interpn"),
+        **_all("scipy.interpolation.scattered_points", "griddata"),
     },
     "scipy.stats": _all("scipy.power_transforms", "yeojohnson yeojohnson_llf boxcox_llf"),
     "scipy.spatial.distance": _all("scipy.distances", "cdist pdist squareform"),
@@ -107,13 +108,20 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
 
 CLASSES: dict[str, dict[str, Entry]] = {
     "scipy.interpolate": {
-        **_all("scipy.piecewise", "PPoly CubicHermiteSpline CubicSpline PchipInterpolator Akima1DInterpolator"),
-        **_all("scipy.bernstein_polynomials", "BPoly"),
-        **_all("scipy.spline_bases", "BSpline"),
-        **_all("scipy.line_interpolation", "interp1d"),
-        **_all("scipy.interpolating_polynomials", "BarycentricInterpolator"),
-        **_all("scipy.fitpack_splines", "UnivariateSpline InterpolatedUnivariateSpline RectBivariateSpline"),
-        **_all("scipy.grids", "RegularGridInterpolator"),
+        **_all(
+            "scipy.interpolation.piecewise",
+            "PPoly CubicHermiteSpline CubicSpline PchipInterpolator Akima1DInterpolator",
+        ),
+        **_all("scipy.interpolation.bernstein_polynomials", "BPoly"),
+        **_all("scipy.interpolation.spline_bases", "BSpline"),
+        **_all("scipy.interpolation.line_interpolation", "interp1d"),
+        **_all("scipy.interpolation.interpolating_polynomials", "BarycentricInterpolator"),
+        **_all(
+            "scipy.interpolation.fitpack_splines", "UnivariateSpline InterpolatedUnivariateSpline RectBivariateSpline"
+        ),
+        **_all("scipy.interpolation.grids", "RegularGridInterpolator"),
+        **_all("scipy.interpolation.radial_bases", "RBFInterpolator"),
+        **_all("scipy.interpolation.scattered_points", "LinearNDInterpolator NearestNDInterpolator"),
     },
     "scipy.sparse": {
         f"{format}_{kind}": Entry("scipy.sparse_values", f"{format.capitalize()}{kind.capitalize()}")

@@ -13,6 +13,7 @@ from .implicit import custom_root as custom_root
 from .matrix_free import linear_solve as linear_solve
 from .minimisers import least_squares as least_squares
 from .minimisers import minimize as minimize
+from .other_minimisers import minimize_scalar as minimize_scalar
 from .quadrature import quad as quad
 from .root_finders import fixed_point as fixed_point
 from .root_finders import root as root
@@ -28,6 +29,7 @@ __all__ = [
     "least_squares",
     "linear_solve",
     "minimize",
+    "minimize_scalar",
     "newton",
     "odeint",
     "quad",

@@ -21,6 +21,7 @@ from ..graph.trace import current_trace
 from ..record.tensor import Tensor
 from ..solvers import iterated_integrals
 from .scipy_doors import plain, recorded
+from .scipy_minimisers import MINIMISERS
 
 Function = Callable[..., Any]
 
@@ -85,6 +86,7 @@ TABLE: dict[str, dict[str, Function]] = {
         "minimize": solvers.minimize,
         "least_squares": solvers.least_squares,
         "curve_fit": solvers.curve_fit,
+        **MINIMISERS,
     },
     "scipy.integrate": {
         "solve_ivp": solvers.solve_ivp,
@@ -103,10 +105,8 @@ REFUSED: dict[str, tuple[str, str]] = {
     "scipy.optimize": (
         "it finds its result by comparisons. Use the root, minimize or least_squares of nb.solvers, or nb.custom_root.",
         (
-            "anderson broyden1 broyden2 diagbroyden excitingmixing linearmixing newton_krylov fmin fmin_bfgs fmin_cg "
-            "fmin_cobyla fmin_l_bfgs_b fmin_ncg fmin_powell fmin_slsqp fmin_tnc fminbound minimize_scalar brent golden "
-            "bracket line_search basinhopping brute differential_evolution direct dual_annealing shgo leastsq "
-            "lsq_linear nnls isotonic_regression linprog milp linear_sum_assignment quadratic_assignment"
+            "fmin_cobyla bracket line_search brute direct isotonic_regression linprog milp linear_sum_assignment "
+            "quadratic_assignment"
         ),
     ),
     "scipy.interpolate": (

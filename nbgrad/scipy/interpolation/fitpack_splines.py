@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy
 
-from .. import numpy as np
-from ..errors import ArgumentError
+from ... import numpy as np
+from ...errors import ArgumentError
+from ..scipy_objects import ScipyObject
 from .line_data import rising
-from .scipy_objects import ScipyObject
 from .spline_bases import BSpline, make_interp_spline, splev
 
 

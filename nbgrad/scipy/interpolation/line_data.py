@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import numpy as np
-from ..errors import ShapeError
-from ..record.as_node import as_node
-from ..record.axes_and_dtypes import only
-from ..runtime.evaluate import require
+from ... import numpy as np
+from ...errors import ShapeError
+from ...record.as_node import as_node
+from ...record.axes_and_dtypes import only
+from ...runtime.evaluate import require
 
 
 def points_in(x: Any, low: Any, high: Any, extrapolate: Any) -> tuple[Any, Any]:

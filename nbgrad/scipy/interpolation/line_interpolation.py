@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy
 
-from .. import numpy as np
-from ..record.as_node import as_node, holds_tensors
-from ..record.axes_and_dtypes import only
-from ..runtime.evaluate import require
+from ... import numpy as np
+from ...record.as_node import as_node, holds_tensors
+from ...record.axes_and_dtypes import only
+from ...runtime.evaluate import require
+from ..scipy_objects import ScipyObject
 from .line_data import data, laid_out
-from .scipy_objects import ScipyObject
 from .spline_bases import make_interp_spline
 
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy
 
-from .. import numpy as np
-from ..errors import ArgumentError, ShapeError
-from ..record.as_node import as_node
-from ..record.axes_and_dtypes import only
-from ..runtime.evaluate import require
+from ... import numpy as np
+from ...errors import ArgumentError, ShapeError
+from ...record.as_node import as_node
+from ...record.axes_and_dtypes import only
+from ...runtime.evaluate import require
+from ..scipy_objects import ScipyObject
 from .line_data import rising
 from .piecewise import PchipInterpolator
-from .scipy_objects import ScipyObject
 from .spline_bases import bases_at, derived, knots_of, make_interp_spline
 
 DEGREES = {"slinear": 1, "cubic": 3, "quintic": 5}

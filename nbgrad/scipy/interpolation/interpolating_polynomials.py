@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import numpy as np
-from ..errors import ArgumentError
-from ..record.as_node import as_node
-from ..runtime.evaluate import require
-from ..transforms.jacobians import jvp
+from ... import numpy as np
+from ...errors import ArgumentError
+from ...record.as_node import as_node
+from ...runtime.evaluate import require
+from ...transforms.jacobians import jvp
+from ..scipy_objects import ScipyObject
 from .line_data import data, laid_out
-from .scipy_objects import ScipyObject
 
 
 class BarycentricInterpolator(ScipyObject):

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy
 
-from .. import numpy as np
-from ..errors import ArgumentError, DtypeError, ShapeError
-from ..functions.linalg.banded import solve_banded
-from ..record.as_node import as_node
-from ..record.axes_and_dtypes import only
-from ..runtime.evaluate import concrete, require
+from ... import numpy as np
+from ...errors import ArgumentError, DtypeError, ShapeError
+from ...functions.linalg.banded import solve_banded
+from ...record.as_node import as_node
+from ...record.axes_and_dtypes import only
+from ...runtime.evaluate import concrete, require
+from ..scipy_objects import ScipyObject
 from .line_data import between, column, data, finite, laid_out, points_in, rising
-from .scipy_objects import ScipyObject
 from .spline_bases import BSpline
 
 linalg: Any = np.linalg

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy
 
-from .. import numpy as np
-from ..errors import ArgumentError, ShapeError
-from ..record.as_node import as_node
-from ..record.axes_and_dtypes import only
-from ..runtime.evaluate import require
+from ... import numpy as np
+from ...errors import ArgumentError, ShapeError
+from ...record.as_node import as_node
+from ...record.axes_and_dtypes import only
+from ...runtime.evaluate import require
+from ..scipy_objects import ScipyObject
 from .line_data import between, column, data, finite, laid_out, points_in, rising
-from .scipy_objects import ScipyObject
 
 linalg: Any = np.linalg
 

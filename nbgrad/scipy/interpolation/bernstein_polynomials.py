@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy
 
-from .. import numpy as np
-from ..errors import ArgumentError, DtypeError, ShapeError
+from ... import numpy as np
+from ...errors import ArgumentError, DtypeError, ShapeError
 from .line_data import between, laid_out, points_in, rising
 from .piecewise import Pieces, PPoly
 

@@ -1,0 +1,1 @@
+"""The classes and functions of `scipy.interpolate` for recorded values."""

@@ -1,0 +1,185 @@
+"""`scipy.interpolate.LinearNDInterpolator`, `NearestNDInterpolator` and `griddata` for recorded values.
+
+In: scattered points, values, places. Out: callable objects that give Tensors, with derivatives by values, points and
+places. Called by code that `differentiable_source` runs, by scipy_table.py. The triangles are Qhull's, found when the
+program runs; they have no derivative, and the values inside of one are linear in its corners' values.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy
+
+from ... import numpy as np
+from ...errors import ShapeError
+from ...graph.host_functions import HostFunction, host
+from ...graph.ir import INT64
+from ...record.as_node import as_node, wrap
+from ...record.axes_and_dtypes import only
+from ..scipy_objects import ScipyObject
+from .line_interpolation import interp1d
+
+KEPT = 8
+"""Triangulations and trees that are kept, by the bytes of their points."""
+
+
+@lru_cache(KEPT)
+def _triangulation(points: bytes, shape: tuple[int, int]) -> Any:
+    import scipy.spatial
+
+    return scipy.spatial.Delaunay(numpy.frombuffer(points).reshape(shape))
+
+
+@lru_cache(KEPT)
+def _tree(points: bytes, shape: tuple[int, int]) -> Any:
+    import scipy.spatial
+
+    return scipy.spatial.cKDTree(numpy.frombuffer(points).reshape(shape))
+
+
+def _corners_run(points: numpy.ndarray, places: numpy.ndarray) -> numpy.ndarray:
+    """The points at the corners of the simplex around each place, by number; -1 outside of all."""
+    wide = numpy.ascontiguousarray(points, numpy.float64)
+    found = _triangulation(wide.tobytes(), wide.shape)
+    index = found.find_simplex(numpy.asarray(places, numpy.float64))
+    return numpy.where(index[:, None] < 0, -1, found.simplices[index]).astype(INT64)
+
+
+def _nearest_run(points: numpy.ndarray, places: numpy.ndarray) -> numpy.ndarray:
+    """The nearest point of each place, by number; -1 for a place that is NaN."""
+    wide = numpy.ascontiguousarray(points, numpy.float64)
+    at = numpy.asarray(places, numpy.float64)
+    good = numpy.isfinite(at).all(axis=1)
+    found = numpy.full(len(at), -1, INT64)
+    found[good] = _tree(wide.tobytes(), wide.shape).query(at[good])[1]
+    return found
+
+
+CORNERS = HostFunction(
+    "corners of simplices", lambda i, params: ((i[1].shape[0], i[1].shape[1] + 1), numpy.dtype(INT64)), _corners_run
+)
+NEAREST = HostFunction("nearest points", lambda i, params: ((i[1].shape[0],), numpy.dtype(INT64)), _nearest_run)
+
+
+def _points(given: Any, size: int | None = None) -> Any:
+    """An array (..., dimensions) of points, or of arrays of coordinates that broadcast."""
+    if isinstance(given, tuple) and len(given) == 1:
+        given = given[0]
+    if isinstance(given, tuple):
+        return np.stack(np.broadcast_arrays(*[np.asarray(one) * 1.0 for one in given]), axis=-1)
+    found = np.asarray(given) * 1.0
+    return found[:, None] if found.ndim == 1 and size in (None, 1) else found
+
+
+class _Scattered(ScipyObject):
+    """Values at scattered points, which may be scaled to a unit box."""
+
+    def __init__(self, points: Any, values: Any, fill_value: Any, rescale: bool) -> None:
+        self._given, self.values = _points(points), np.asarray(values)
+        if self._given.ndim != 2 or self.values.ndim < 1 or self._given.shape[0] != self.values.shape[0]:
+            message = (
+                f"{type(self).__name__} needs points of shape (n, dimensions) and n values, but the shapes are "
+                f"{self._given.shape} and {self.values.shape}."
+            )
+            raise ShapeError(message)
+        self.fill_value, self._rescale = fill_value, bool(rescale)
+        self._offset, self._scale = 0.0, 1.0
+        if rescale:
+            apart = np.ptp(self._given, axis=0)
+            self._offset, self._scale = np.mean(self._given, axis=0), np.where(apart > 0, apart, 1.0)
+        self.points = (self._given - self._offset) / self._scale
+
+    def _places(self, args: tuple[Any, ...]) -> Any:
+        size = self.points.shape[1]
+        found = _points(args, size)
+        if found.shape[-1] != size:
+            message = f"{type(self).__name__} takes places with {size} coordinates, but got shape {found.shape}."
+            raise ShapeError(message)
+        return (found - self._offset) / self._scale
+
+    @classmethod
+    def _from(cls, original: Any, *more: Any) -> Any:
+        points = original.points
+        rescale = original.scale is not None
+        if rescale:
+            points = points * original.scale + original.offset
+        values = original.values
+        if values.ndim == 1 or values.shape[1:] != getattr(original, "values_shape", values.shape[1:]):
+            values = values.reshape((len(values), *getattr(original, "values_shape", ())))
+        return cls(points, values, *more, rescale=rescale)
+
+
+class LinearNDInterpolator(_Scattered):
+    """Linear in each simplex of Delaunay's triangulation."""
+
+    def __init__(self, points: Any, values: Any, fill_value: Any = numpy.nan, rescale: bool = False) -> None:
+        super().__init__(points, values, fill_value, rescale)
+
+    @classmethod
+    def of(cls, original: Any) -> Any:
+        """SciPy's object as one of ours."""
+        return cls._from(original, original.fill_value)
+
+    def __call__(self, *args: Any) -> Any:
+        """The values at places."""
+        places = self._places(args)
+        flat = np.reshape(places, (-1, places.shape[-1]))
+        corners = wrap(host(CORNERS, (as_node(self.points), as_node(flat))))
+        outside = corners[:, 0] < 0
+        inside = np.where(outside[:, None], np.arange(corners.shape[1]), corners)
+        around = self.points[inside]
+        edges = np.swapaxes(around[:, :-1] - around[:, -1:], 1, 2)
+        size = flat.shape[1]
+        edges = np.where(outside[:, None, None], np.eye(size), edges)
+        shares = np.linalg.solve(edges, (flat - around[:, -1])[..., None])[..., 0]
+        shares = np.concatenate([shares, 1.0 - np.sum(shares, axis=1, keepdims=True)], axis=1)
+        values = self.values[inside]
+        shares = np.reshape(shares, shares.shape + (1,) * (values.ndim - 2))
+        found = np.sum(shares * values, axis=1)
+        found = np.where(np.reshape(outside, outside.shape + (1,) * (found.ndim - 1)), self.fill_value, found)
+        return np.reshape(found, (*places.shape[:-1], *self.values.shape[1:]))
+
+
+class NearestNDInterpolator(_Scattered):
+    """The value of the nearest point."""
+
+    def __init__(self, x: Any, y: Any, rescale: bool = False, tree_options: Any = None) -> None:
+        del tree_options
+        super().__init__(x, y, numpy.nan, rescale)
+
+    @classmethod
+    def of(cls, original: Any) -> Any:
+        """SciPy's object as one of ours."""
+        return cls._from(original)
+
+    def __call__(self, *args: Any) -> Any:
+        """The values at places."""
+        places = self._places(args)
+        flat = np.reshape(places, (-1, places.shape[-1]))
+        nearest = wrap(host(NEAREST, (as_node(self.points), as_node(flat))))
+        lost = nearest < 0
+        found = self.values[np.where(lost, 0, nearest)] * 1.0
+        found = np.where(np.reshape(lost, lost.shape + (1,) * (found.ndim - 1)), numpy.nan, found)
+        return np.reshape(found, (*places.shape[:-1], *self.values.shape[1:]))
+
+
+def griddata(
+    points: Any, values: Any, xi: Any, method: str = "linear", fill_value: Any = numpy.nan, rescale: bool = False
+) -> Any:
+    """Values at places, between scattered points."""
+    at = _points(points)
+    if at.shape[-1] == 1:
+        only("method", method, "nearest", "linear", "cubic")
+        x = np.reshape(at, (-1,))
+        order = np.argsort(x)
+        fill_value = "extrapolate" if method == "nearest" else fill_value
+        found = interp1d(
+            x[order], np.asarray(values)[order], kind=method, axis=0, bounds_error=False, fill_value=fill_value
+        )
+        return found(xi[0] if isinstance(xi, tuple) else xi)
+    only("method", method, "nearest", "linear")
+    if method == "nearest":
+        return NearestNDInterpolator(at, values, rescale)(_points(xi))
+    return LinearNDInterpolator(at, values, fill_value, rescale)(_points(xi))
