@@ -153,15 +153,15 @@ print((resident() - before) / {count})
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads Linux's /proc")
-@pytest.mark.parametrize("count", [60, pytest.param(500, marks=pytest.mark.slow)])
-def test_memory_of_programs_that_nothing_holds(count: int) -> None:
+@pytest.mark.parametrize(("count", "optimize"), [(60, "0"), pytest.param(500, "1", marks=pytest.mark.slow)])
+def test_memory_of_programs_that_nothing_holds(count: int, optimize: str) -> None:
     """About 15 kB of LLVM's tables stay for a kernel that is compiled; each took 170 kB before."""
     done = subprocess.run(
         [sys.executable, "-c", MANY.format(count=count)],
         capture_output=True,
         text=True,
         timeout=60 + 3 * count,
-        env={**os.environ, "NBGRAD_KEPT_PROGRAMS": "4", "NBGRAD_CACHE_DIR": os.devnull},
+        env={**os.environ, "NBGRAD_KEPT_PROGRAMS": "4", "NBGRAD_CACHE_DIR": os.devnull, "NBGRAD_OPTIMIZE": optimize},
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]

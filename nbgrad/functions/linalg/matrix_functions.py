@@ -82,8 +82,22 @@ def _sqrtm(a: np.ndarray) -> np.ndarray:
     return _of_each(lambda x: _in_same_numbers("sqrt", sqrtm(x), x), a)
 
 
+SMALL = 16
+"""Rows of matrices up to which the exponentials of all block matrices at once are fastest."""
+
+
 def _expm_frechet(a: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    from scipy.linalg import expm_frechet
+    from scipy.linalg import expm, expm_frechet
+
+    n = a.shape[-1]
+    if 0 < n <= SMALL and direction.size:
+        x, e = [one.astype(np.result_type(one.dtype, np.float64), copy=False) for one in (a, direction)]
+        # The direction is scaled to the matrix, or else it would decide how far the exponential is scaled.
+        size = np.linalg.norm(e, axis=(-2, -1), keepdims=True)
+        scale = np.maximum(np.linalg.norm(x, axis=(-2, -1), keepdims=True), 1.0) / np.where(size == 0, 1.0, size)
+        whole = np.zeros((*e.shape[:-2], 2 * n, 2 * n), np.result_type(x, e))
+        whole[..., :n, :n], whole[..., n:, n:], whole[..., :n, n:] = x, x, scale * e
+        return (expm(whole)[..., :n, n:] / scale).astype(direction.dtype)
 
     def one(x: np.ndarray, e: np.ndarray) -> Any:
         return expm_frechet(x, e, compute_expm=False)
