@@ -36,31 +36,49 @@ def _triangulation(points: bytes, shape: tuple[int, int]) -> Any:
 def _tree(points: bytes, shape: tuple[int, int]) -> Any:
     import scipy.spatial
 
-    return scipy.spatial.cKDTree(numpy.frombuffer(points).reshape(shape))
+    return scipy.spatial.KDTree(numpy.frombuffer(points).reshape(shape))
 
 
-def _corners_run(points: numpy.ndarray, places: numpy.ndarray) -> numpy.ndarray:
-    """The points at the corners of the simplex around each place, by number; -1 outside of all."""
-    wide = numpy.ascontiguousarray(points, numpy.float64)
-    found = _triangulation(wide.tobytes(), wide.shape)
-    index = found.find_simplex(numpy.asarray(places, numpy.float64))
-    return numpy.where(index[:, None] < 0, -1, found.simplices[index]).astype(INT64)
+def _each(points: numpy.ndarray, places: numpy.ndarray, find: Any, *tail: int) -> numpy.ndarray:
+    """The numbers of points that a search finds, for each pair of a batch of points (..., n, k) and places (..., m, k).
+
+    `tail` has the numbers of each place.
+    """
+    batch = numpy.broadcast_shapes(points.shape[:-2], places.shape[:-2])
+    all_points = numpy.broadcast_to(numpy.asarray(points, numpy.float64), (*batch, *points.shape[-2:]))
+    all_places = numpy.broadcast_to(numpy.asarray(places, numpy.float64), (*batch, *places.shape[-2:]))
+    found = numpy.full((*batch, places.shape[-2], *tail), -1, INT64)
+    if found.size:
+        for at in numpy.ndindex(batch):
+            found[at] = find(all_points[at].tobytes(), points.shape[-2:], all_places[at])
+    return found
 
 
-def _nearest_run(points: numpy.ndarray, places: numpy.ndarray) -> numpy.ndarray:
-    """The nearest point of each place, by number; -1 for a place that is NaN."""
-    wide = numpy.ascontiguousarray(points, numpy.float64)
-    at = numpy.asarray(places, numpy.float64)
-    good = numpy.isfinite(at).all(axis=1)
-    found = numpy.full(len(at), -1, INT64)
-    found[good] = _tree(wide.tobytes(), wide.shape).query(at[good])[1]
+def _corners(points: bytes, shape: tuple[int, int], places: numpy.ndarray) -> numpy.ndarray:
+    found = _triangulation(points, shape)
+    index = found.find_simplex(places)
+    return numpy.where(index[:, None] < 0, -1, found.simplices[index])
+
+
+def _nearest(points: bytes, shape: tuple[int, int], places: numpy.ndarray) -> numpy.ndarray:
+    good = numpy.isfinite(places).all(axis=1)
+    found = numpy.full(len(places), -1)
+    found[good] = _tree(points, shape).query(places[good])[1]
     return found
 
 
 CORNERS = HostFunction(
-    "corners of simplices", lambda i, params: ((i[1].shape[0], i[1].shape[1] + 1), numpy.dtype(INT64)), _corners_run
+    "corners of simplices",
+    lambda i, params: ((*i[1].shape[:-1], i[1].shape[-1] + 1), numpy.dtype(INT64)),
+    lambda points, places: _each(points, places, _corners, places.shape[-1] + 1),
 )
-NEAREST = HostFunction("nearest points", lambda i, params: ((i[1].shape[0],), numpy.dtype(INT64)), _nearest_run)
+"""The points at the corners of the simplex around each place, by number; -1 outside of all."""
+NEAREST = HostFunction(
+    "nearest points",
+    lambda i, params: (i[1].shape[:-1], numpy.dtype(INT64)),
+    lambda points, places: _each(points, places, _nearest),
+)
+"""The nearest point of each place, by number; -1 for a place that is not finite."""
 
 
 def _points(given: Any, size: int | None = None) -> Any:
