@@ -171,7 +171,9 @@ LaplacianNd LinearOperator SuperLU aslinearoperator is_sptriangular spbandwidth 
 """
 SPARSE_LINALG["source"] = """
 cg: f(S @ S + np.eye(3), V3, rtol=1e-13)[0] | by `nb.solvers.linear_solve`
-gmres bicgstab: f(np.array([[4.0, 1.0, 0.0], [0.5, 3.0, 1.0], [0.0, 0.2, 5.0]]), V3, rtol=1e-13)[0] | by
+minres: f(S + S.T, V3, rtol=1e-15)[0] | by `nb.solvers.linear_solve`
+gmres bicgstab cgs tfqmr lgmres gcrotmk: f(np.array([[4.0, 1.0, 0.0], [0.5, 3.0, 1.0], [0.0, 0.2, 5.0]]), V3,
+  rtol=1e-13)[0] | by
   `nb.solvers.linear_solve`
 spsolve: f(M, V3); f(M, N) | by SuperLU, whose factors the derivative uses again
 splu: f(M).solve(V3); f(M).solve(N, "T")
@@ -181,8 +183,8 @@ norm: f(sparse.csr_array(M)); f(sparse.csr_array(A), 1); f(sparse.csr_array(A), 
 spsolve_triangular: f(np.tril(M), V3); f(np.triu(M), V3, lower=False)
 """
 SPARSE_LINALG["no"] = """
-bicg cgs gcrotmk lgmres lsmr lsqr minres qmr tfqmr inv: linear systems, which need the adjoint system; take `cg`,
-  `gmres`, `bicgstab` or `spsolve`
+bicg qmr inv: linear systems; take `gmres`, `bicgstab` or `spsolve`
+lsmr lsqr: fits; take `spsolve` of the normal equations
 eigs lobpcg svds: ARPACK and LOBPCG, compiled
 expm expm_multiply funm_multiply_krylov matrix_power onenormest: functions of sparse matrices; a product of a
   sparse matrix with a Tensor works

@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import numpy as np
 from ..errors import ArgumentError
+from ..record.axes_and_dtypes import only
 
 linalg: Any = np.linalg
 
@@ -18,14 +19,50 @@ def eig(a: Any) -> Any:
     return tuple(linalg.eig(a))
 
 
-def eigh(a: Any, lower: bool = True) -> Any:
-    """Eigenvalues and eigenvectors of a Hermitian matrix, of which one triangle is read."""
-    return tuple(linalg.eigh(a, "L" if lower else "U"))
+def eigh(
+    a: Any,
+    b: Any = None,
+    *,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    type: int = 1,
+    subset_by_index: Any = None,
+) -> Any:
+    """Eigenvalues and eigenvectors of a Hermitian matrix, of which one triangle is read; of a pair of them, by the
+    Cholesky factor of the second one (Golub and Van Loan, Matrix Computations, 8.7.2)."""
+    chosen = slice(None) if subset_by_index is None else slice(int(subset_by_index[0]), int(subset_by_index[1]) + 1)
+    uplo = "L" if lower else "U"
+    if b is None:
+        if eigvals_only:
+            return linalg.eigvalsh(a, uplo)[..., chosen]
+        values, vectors = linalg.eigh(a, uplo)
+        return values[..., chosen], vectors[..., chosen]
+    only("type", type, 1, 2, 3)
+    whole, factor = _hermitian(a, lower), linalg.cholesky(_hermitian(b, lower))
+    turned = np.conj(np.swapaxes(factor, -1, -2))
+    if type == 1:
+        half = np.solve_triangular(factor, whole, lower=True)
+        standard = np.solve_triangular(factor, np.conj(np.swapaxes(half, -1, -2)), lower=True)
+    else:
+        standard = turned @ whole @ factor
+    if eigvals_only:
+        return linalg.eigvalsh(standard)[..., chosen]
+    values, vectors = linalg.eigh(standard)
+    vectors = factor @ vectors if type == 3 else np.solve_triangular(turned, vectors, lower=False)
+    return values[..., chosen], vectors[..., chosen]
 
 
-def eigvalsh(a: Any, lower: bool = True) -> Any:
-    """Eigenvalues of a Hermitian matrix, of which one triangle is read."""
-    return linalg.eigvalsh(a, "L" if lower else "U")
+def _hermitian(a: Any, lower: bool) -> Any:
+    """The matrix whose triangle is given."""
+    a = np.asarray(a)
+    strict = np.tril(a, -1) if lower else np.triu(a, 1)
+    diagonal = np.eye(a.shape[-1]) * np.real(np.diagonal(a, axis1=-2, axis2=-1))[..., None, :]
+    return strict + np.conj(np.swapaxes(strict, -1, -2)) + diagonal
+
+
+def eigvalsh(a: Any, b: Any = None, *, lower: bool = True, type: int = 1, subset_by_index: Any = None) -> Any:
+    """Eigenvalues of a Hermitian matrix, or of a pair of them."""
+    return eigh(a, b, lower=lower, eigvals_only=True, type=type, subset_by_index=subset_by_index)
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:

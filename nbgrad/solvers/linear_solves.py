@@ -25,7 +25,7 @@ from .host_solves import ConvergenceError, HostSolve, check_converged
 from .krylov import gmres
 
 EPS = float(np.finfo(np.float64).eps)
-METHODS = ("cg", "bicgstab", "gmres", "dense")
+METHODS = ("cg", "bicgstab", "gmres", "dense", "minres", "cgs", "tfqmr", "lgmres", "gcrotmk")
 Product = Callable[[np.ndarray], np.ndarray]
 
 
@@ -180,9 +180,15 @@ class Iteration:
         more: dict[str, Any] = {}
         if inverse is not None:
             more["M"] = routines.LinearOperator((b.size, b.size), matvec=inverse, dtype=b.dtype)
-        found, info = getattr(routines, self.method)(
-            operator, b, x0=start, rtol=self.rtol, atol=self.atol, maxiter=self.maxiter, **more
-        )
+        rtol = self.rtol
+        if self.method == "minres":
+            # It has a relative tolerance alone.
+            size = float(np.linalg.norm(b))
+            rtol = max(rtol, self.atol / size) if size else rtol
+        else:
+            more["atol"] = self.atol
+        given = {**more, **({} if self.maxiter is None else {"maxiter": self.maxiter})}
+        found, info = getattr(routines, self.method)(operator, b, x0=start, rtol=rtol, **given)
         return found, info
 
 

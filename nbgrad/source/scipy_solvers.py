@@ -96,7 +96,9 @@ TABLE: dict[str, dict[str, Function]] = {
         "tplquad": iterated_integrals.tplquad,
         "nquad": iterated_integrals.nquad,
     },
-    "scipy.sparse.linalg": {name: _iterative(name) for name in ("cg", "gmres", "bicgstab")},
+    "scipy.sparse.linalg": {
+        name: _iterative(name) for name in "cg gmres bicgstab minres cgs tfqmr lgmres gcrotmk".split()
+    },
 }
 """By module and name: the function that does the same with derivatives."""
 

@@ -244,8 +244,8 @@ def rule_of(ufunc: np.ufunc, kind: str) -> Rule:
         raise DtypeError(message)
     if rule is None:
         message = (
-            f"The ufunc {name} has no derivative here and does not work on Tensors. Apply it to x.asnumpy() if its "
-            "result is a constant of the computation."
+            f"The ufunc {name} has no derivative here. Give it one by nb.callback({name}, vjp=...), or apply it to "
+            "x.asnumpy() if its result is a constant of the computation."
         )
         raise DtypeError(message)
     # Both parts are computed apart, in orders that may differ.
