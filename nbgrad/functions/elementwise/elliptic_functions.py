@@ -81,16 +81,27 @@ def _carlson(scale: float, *exponents: int) -> tuple[Partial, ...]:
 
 
 def _degenerate(which: int) -> Partial:
-    """R_C(x, y), for y < 0 a principal value: there by its differential equation, y - x being far from 0 [19.6.15]."""
-    inside = _carlson(0.5, 1, 2)[which]
+    """R_C(x, y) = R_F(x, y, y) [19.2.20], for y < 0 a principal value: there by its differential equation, y - x being
+    far from 0 [19.6.15]."""
 
     def slope(value: Node, x: Node, y: Node) -> Node:
         negative = elementwise("less", y, 0)
         by_x = (value - power(x, -0.5)) / ((choose(negative, y, -1, y) - x) * 2)
         outside = by_x if which == 0 else -(value * 0.5 + x * by_x) / choose(negative, y, -1, y)
-        usual = inside(value, x, choose(negative, 1, y, y))
-        assert usual is not None
-        return elementwise("select", negative, outside, usual)
+        safe = choose(negative, 1, y, y)
+        inside = (
+            apply("elliprd", safe, safe, x) * (-1 / 6) if which == 0 else apply("elliprd", x, safe, safe) * (-1 / 3)
+        )
+        return elementwise("select", negative, outside, inside)
+
+    return slope
+
+
+def _first_kind(which: int) -> Partial:
+    """R_F [19.18.1]"""
+
+    def slope(value: Node, *x: Node) -> Node:
+        return apply("elliprd", *[x[k] for k in range(3) if k != which], x[which]) * (-1 / 6)
 
     return slope
 
@@ -160,7 +171,7 @@ def _root(phi: Node, m: Node) -> Node:
 ELLIPTIC: dict[str, tuple[Partial, ...]] = {
     "elliprc": (_degenerate(0), _degenerate(1)),
     "elliprd": _carlson(1.5, 1, 1, 3),
-    "elliprf": _carlson(0.5, 1, 1, 1),
+    "elliprf": tuple([_first_kind(k) for k in range(3)]),
     "elliprg": tuple([_third_kind(k) for k in range(3)]),
     "elliprj": _carlson(1.5, 1, 1, 1, 2),
     "ellipkinc": (lambda v, phi, m: 1 / _root(phi, m), lambda v, phi, m: _legendre(1, 3, phi, m) * 0.5),
