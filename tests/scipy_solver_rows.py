@@ -69,6 +69,8 @@ fixed_quad: f(lambda t: np.sin(W * t[:, None]).sum(1), 0.0, U[0])[0]
 solve_ivp: f(lambda t, y: -W[0] * y, (0.0, 0.5), [1.0], rtol=1e-9, atol=1e-9).y[:, -1] | as `nb.solvers.solve_ivp`
 odeint: f(lambda y, t: -W[0] * y, np.ones(1), np.array([0.0, 0.5]), rtol=1e-10, atol=1e-10)[-1] | as `nb.solvers.odeint`
 quad: np.asarray(f(lambda t: np.sin(W[0] * t), 0.0, 1.0)[0]) | as `nb.solvers.quad`
+quad_vec: f(lambda t: np.sin(W * t), 0.0, U[0])[0]; f(lambda t: np.exp(-W[0] * t) * M, 0.0, np.inf, norm="max")[0] | as
+  `nb.solvers.quad_vec`
 dblquad: np.asarray(f(lambda y, x: np.sin(W[0] * x * y), 0.0, U[0], 0.0, lambda x: W[1] * x)[0]) | by `nb.solvers.quad`
 tplquad: np.asarray(f(lambda z, y, x: W[0] * np.sin(x * y + z), 0.0, 1.0, 0.0, 1.0, 0.0, 1.0)[0]) | by
   `nb.solvers.quad`
@@ -78,7 +80,7 @@ INTEGRATE["constant"] = """
 lebedev_rule newton_cotes
 """
 INTEGRATE["no"] = """
-quad_vec cubature tanhsinh nsum qmc_quad: adaptive rules in compiled code, or with a
+cubature tanhsinh nsum qmc_quad: adaptive rules in compiled code, or with a
   choice of points by values
 ode complex_ode LSODA: compiled solvers
 BDF DOP853 RK23 RK45 Radau OdeSolver DenseOutput OdeSolution: solvers' classes, which solve_ivp uses

@@ -15,6 +15,7 @@ from .minimisers import least_squares as least_squares
 from .minimisers import minimize as minimize
 from .other_minimisers import minimize_scalar as minimize_scalar
 from .quadrature import quad as quad
+from .quadrature import quad_vec as quad_vec
 from .root_finders import fixed_point as fixed_point
 from .root_finders import root as root
 from .scalar_roots import brentq as brentq
@@ -33,6 +34,7 @@ __all__ = [
     "newton",
     "odeint",
     "quad",
+    "quad_vec",
     "root",
     "root_scalar",
     "solve_dae",

@@ -1,4 +1,4 @@
-"""Integrals over an interval by SciPy's adaptive quadrature, with derivatives: `quad`.
+"""Integrals over an interval by SciPy's adaptive quadrature, with derivatives: `quad` and, of arrays, `quad_vec`.
 
 In: a function of a number, which may close over recorded values, and the ends. Out: its integral, differentiated by all
 that the function closes over and by the ends. Called by users.
@@ -19,6 +19,7 @@ from ..errors import ArgumentError
 from ..graph.builders import concatenate, reduce, reshape, slice_axes
 from ..graph.differentiate import jvp, vjp
 from ..graph.ir import Node, broadcast, make, placeholder, zeros
+from ..record.axes_and_dtypes import only
 from ..record.tensor import Tensor
 from ..runtime.evaluate import computed
 from ..transforms.argument_positions import check_function
@@ -32,11 +33,16 @@ TITLE = "quad"
 
 @dataclass(frozen=True)
 class Tolerances:
-    """The error that an integral may have, and the number of intervals."""
+    """The error that an integral may have, in a norm of `quad_vec`'s, and the number of intervals.
+
+    Without a norm, integrals of one number are QUADPACK's.
+    """
 
     epsabs: float
     epsrel: float
     limit: int
+    norm: str | None = None
+    title: str = TITLE
 
 
 @dataclass(frozen=True)
@@ -69,13 +75,11 @@ class Integral:
                 return call(as_float(x), *values)[0]
 
             ends = float(first), float(last)
-            if self.size == 1:
-                found, error = as_scipy(TITLE, host.place, lambda: _quadpack(vector, ends, given))
-            else:
-                found, error = as_scipy(TITLE, host.place, lambda: _quad_vec(vector, ends, given))
+            routine = _quadpack if self.size == 1 and given.norm is None else _quad_vec
+            found, error = as_scipy(given.title, host.place, lambda: routine(vector, ends, given))
             return found, {"error": error}
 
-        host = HostSolve(TITLE, self, [node.ndim for node in inputs], (self.size,), ["error"], run)
+        host = HostSolve(self.tolerances.title, self, [node.ndim for node in inputs], (self.size,), ["error"], run)
         return host
 
     def cotangents(self, g: Node, node: Node) -> list[Node | None]:
@@ -160,12 +164,13 @@ def _quad_vec(vector: Callable[[float], np.ndarray], ends: tuple[float, float], 
         *ends,
         epsabs=given.epsabs,
         epsrel=given.epsrel,
-        norm="max",
-        limit=max(given.limit, 1000),
+        norm=given.norm or "max",
+        limit=max(given.limit, 1000) if given.norm is None else given.limit,
         full_output=True,
     )
     if not info.success:
-        message = f"The derivative of quad() has not converged (an estimated error of {error:.1e})."
+        what = "The derivative of quad()" if given.norm is None else "quad_vec(), or its derivative,"
+        message = f"{what} has not converged (an estimated error of {error:.1e})."
         raise ConvergenceError(message)
     return found, error
 
@@ -227,23 +232,105 @@ def quad(
     np.float64(-0.25)
     """
     check_function(func, TITLE)
-    ends = [float_node(end, "An end of quad()") for end in (a, b)]
+    value, error = _integrated(
+        func, a, b, args, Tolerances(epsabs, epsrel, limit), one_output(name_of(func), TITLE, ())
+    )
+    if isinstance(value, Tensor):
+        return value.reshape(()), error
+    return float(value[0]), error
+
+
+def quad_vec(
+    f: Callable[..., Any],
+    a: Any,
+    b: Any,
+    epsabs: float = 1e-200,
+    epsrel: float = 1e-8,
+    norm: str = "2",
+    limit: int = 10000,
+    *,
+    args: Any = (),
+) -> Any:
+    """The integral of a function whose values are arrays, by `scipy.integrate.quad_vec`, with derivatives.
+
+    Parameters
+    ----------
+    f : callable
+        `f(x, *args)` gives an array of real numbers, of any shape. It may close over recorded values.
+    a, b : float
+        The ends, which may be infinite. They may be recorded values.
+    epsabs, epsrel : float
+        The absolute and the relative error of the norm.
+    norm : {"2", "max"}
+        The norm of the error.
+    limit : int
+        The most intervals.
+    args : tuple
+        Further arguments of `f`.
+
+    Returns
+    -------
+    pair of an array of the shape of the values and a float
+        The integral, and SciPy's estimate of its error.
+
+    Raises
+    ------
+    ConvergenceError, ShapeError, DtypeError, TracedValueError, ArgumentError
+        As `quad`.
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> rates = np.array([1.0, 2.0])
+    >>> def masses(rates):
+    ...     return nb.solvers.quad_vec(lambda x: np.exp(-rates * x), 0.0, np.inf)[0]
+    >>> nb.jacrev(masses)(rates).round(8) + 0.0
+    array([[-1.  ,  0.  ],
+           [ 0.  , -0.25]])
+    """
+    title = "quad_vec"
+    check_function(f, title)
+    only("norm", norm, "2", "max")
+    shapes: list[tuple[int, ...]] = []
+    flat = one_output(name_of(f), title, None)
+
+    def whole(nodes: Sequence[Node]) -> Sequence[Node]:
+        found = flat(nodes)
+        shapes.append(nodes[0].shape)
+        return found
+
+    value, error = _integrated(f, a, b, args, Tolerances(epsabs, epsrel, limit, norm, title), whole)
+    return value.reshape(shapes[-1])[()], error
+
+
+def _integrated(
+    func: Callable[..., Any],
+    a: Any,
+    b: Any,
+    args: Any,
+    tolerances: Tolerances,
+    check: Callable[[Sequence[Node]], Sequence[Node]],
+) -> tuple[Any, Any]:
+    """The integral of a function's elements along one axis, and the estimate of its error."""
+    title = tolerances.title
+    ends = [float_node(end, f"An end of {title}()") for end in (a, b)]
     for end in ends:
         if end.size != 1:
-            message = f"The ends of quad() must be numbers, but one has shape {end.shape}."
+            message = f"The ends of {title}() must be numbers, but one has shape {end.shape}."
             raise ArgumentError(message)
     first, last = (reshape(end, ()) for end in ends)
-    integrand, captured = recorded(bound(func, args), [first], TITLE, one_output(name_of(func), TITLE, ()))
+    integrand, captured = recorded(bound(func, args), [first], title, check)
+    size = integrand.outputs[0].size
     vector = integrand.made(
         "as a vector",
         lambda: ClosedFunction(
-            integrand.variables, integrand.captured, [reshape(integrand.outputs[0], (1,))], integrand.checks
+            integrand.variables, integrand.captured, [reshape(integrand.outputs[0], (size,))], integrand.checks
         ),
     )
-    integral = Integral(vector, Tolerances(epsabs, epsrel, limit))
+    integral = Integral(vector, tolerances)
     inputs = [first, last, *captured]
     if is_plain([a, b], inputs):
         row = integral.host(inputs).row(*[np.asarray(computed(node)) for node in inputs])
-        return float(row[0]), float(row[1])
+        return row[:-1], float(row[-1])
     value, error = integral.node(first, last, captured)
-    return Tensor._of(reshape(value, ())), Tensor._of(make("stop_gradient", (error,)))
+    return Tensor._of(value), Tensor._of(make("stop_gradient", (error,)))

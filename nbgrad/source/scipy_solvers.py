@@ -92,6 +92,7 @@ TABLE: dict[str, dict[str, Function]] = {
         "solve_ivp": solvers.solve_ivp,
         "odeint": solvers.odeint,
         "quad": solvers.quad,
+        "quad_vec": solvers.quad_vec,
         "dblquad": iterated_integrals.dblquad,
         "tplquad": iterated_integrals.tplquad,
         "nquad": iterated_integrals.nquad,
