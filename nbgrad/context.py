@@ -24,7 +24,9 @@ __all__ = [
     "reset_auto_parallel_context",
     "set_auto_parallel_context",
     "set_context",
+    "set_deterministic",
     "set_device",
+    "set_recursion_limit",
 ]
 
 GRAPH_MODE = 0
@@ -114,3 +116,29 @@ def get_context(attr_key: str) -> Any:
         message = f"set_context has no option {attr_key!r}."
         raise ArgumentError(message)
     return _options.get(attr_key)
+
+
+def set_deterministic(deterministic: bool) -> None:
+    """Accept the option: results never depend on the order in which threads finish.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no bool.
+    """
+    if not isinstance(deterministic, bool):
+        message = f"set_deterministic takes True or False, but got {deterministic!r}."
+        raise ArgumentError(message)
+
+
+def set_recursion_limit(recursion_limit: int = 1000) -> None:
+    """Accept the option: functions are run, and Python's own limit holds (`sys.setrecursionlimit`).
+
+    Raises
+    ------
+    ArgumentError
+        If it is no positive integer.
+    """
+    if not isinstance(recursion_limit, int) or isinstance(recursion_limit, bool) or recursion_limit < 1:
+        message = f"set_recursion_limit takes a positive integer, but got {recursion_limit!r}."
+        raise ArgumentError(message)

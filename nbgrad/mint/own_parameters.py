@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from ..errors import ArgumentError, ShapeError
-from ..functions.arrays import joining, shaping
+from ..functions.arrays import shaping
 from ..functions.linalg.factorisations import solve_triangular
 from ..functions.linalg.matrix_products import vdot as numpy_vdot
 from ..ops import choices, elementwise, filled_arrays, gathering, linear_algebra, random_tensors, ranking
@@ -35,6 +35,15 @@ def _value(x: Any) -> Any:
 def _wide(pair: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     """Values, and positions as int64."""
     return pair[0], pair[1].astype("int64")
+
+
+@documented
+def argmin(input: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Position of the first least element along an axis (of the flat array, if None), as int64.
+
+    dim : int, optional
+    """
+    return reductions.argmin(input, dim, keepdim).astype("int64")
 
 
 # ----- Comparisons -----
@@ -266,22 +275,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         The order of the first two axes; None for "ij".
     """
     return shapes.meshgrid(*tensors, indexing=indexing or "ij")
-
-
-@as_numpy(joining.repeat, "Each element repeated along an axis (of the flat array, if None).")
-def _repeated(input: Any, repeats: Any, dim: int | None = None) -> Tensor: ...
-
-
-@documented
-def repeat_interleave(input: Any, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
-    """Each element repeated along an axis (of the flat array, if None).
-
-    dim : int, optional
-    output_size : int, optional
-        Has no effect: the extent follows from `repeats`.
-    """
-    del output_size
-    return _repeated(input, repeats, dim)
 
 
 @documented

@@ -51,9 +51,18 @@ class FurtherMembers(Tensor):
             raise ArgumentError(message)
         return self
 
-    def assign_value(self, data: Any, slice_shape: bool = False) -> Any:
+    def flush_from_cache(self) -> None:
+        """Nothing: values are in no cache."""
+
+    def set_dtype(self, dtype: Any) -> Any:
+        """Take the elements in another dtype, in place of them; gives the dtype."""
+        self._replace(self.astype(dtype)._node)
+        return self.dtype
+
+    def assign_value(self, value: Any, slice_shape: bool = False) -> Any:
         """Take the value, shape and dtype of another Tensor; gives the Tensor itself. `slice_shape` has no effect."""
         del slice_shape
+        data = value
         self._replace(data._node if isinstance(data, Tensor) else Tensor(data)._node)
         return self
 

@@ -34,6 +34,8 @@ _CLASSES = {
     "cosine_similarity": "CosineSimilarity",
     "perplexity": "Perplexity",
     "confusion_matrix": "ConfusionMatrix",
+    "confusion_matrix_metric": "ConfusionMatrixMetric",
+    "auc": "auc",
     "hausdorff_distance": "HausdorffDistance",
     "mean_surface_distance": "MeanSurfaceDistance",
     "root_mean_square_distance": "RootMeanSquareDistance",
