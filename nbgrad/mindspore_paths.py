@@ -29,6 +29,10 @@ _FUNCTIONS = """
     function.nn_func function.parameter_func function.random_func auto_generate auto_generate.gen_ops_def
     auto_generate.gen_ops_prim
 """
+_OPTIM = """
+    . optim optim.optimizer optim.adadelta optim.adagrad optim.adam optim.adamax optim.adamw optim.asgd optim.nadam
+    optim.radam optim.rmsprop optim.rprop optim.sgd
+"""
 _ROWS = {
     "nn": (("nn", _NN),),
     "ops": (("ops", _OPS), ("ops mint.inner_names", _FUNCTIONS), ("mint ops", "functional_overload")),
@@ -49,6 +53,7 @@ _ROWS = {
         ("nn", "metrics metrics.metric"),
         ("amp", "amp"),
     ),
+    "experimental": (("nn.rarer.torch_optimizers", _OPTIM), ("nn.rarer.rate_schedulers", "optim.lr_scheduler")),
     "communication": (("communication", "management _comm_helper"),),
     "parallel": (("communication.parallel_context", ". _utils _auto_parallel_context"),),
     "mindrecord": (("dataset.record_files", "."),),

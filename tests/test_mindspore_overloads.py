@@ -14,75 +14,79 @@ import pytest
 
 import nbgrad as nb
 from nbgrad import mint, ops
-from nbgrad.errors import ArgumentError, ShapeError
+from nbgrad.errors import ArgumentError, DtypeError, NoSamplesError, ShapeError
 
 pytestmark = pytest.mark.unoptimized
 
 M = [[1.0, 2.0], [3.0, 4.0]]
 V = np.arange(216.0, dtype=np.float32).reshape(1, 1, 6, 6, 6)
-I32 = np.int32
+F32: Any = np.float32
+F64: Any = np.float64
+I32: Any = np.int32
+I64: Any = np.int64
+U8: Any = np.uint8
 CALLS: dict[str, Any] = {
     # ----- Methods of Tensor -----
-    "T(M).index_add(0, T([1]), T([[1.0, 1.0]]))": np.float32([[1, 2], [4, 5]]),
-    "T(M).index_add(T([1]), T([[1.0, 1.0]]), 0)": np.float32([[1, 2], [4, 5]]),
-    "T(M).index_add(dim=0, index=T([1]), source=T([[1.0, 1.0]]), alpha=2)": np.float32([[1, 2], [5, 6]]),
-    "T(M).scatter_add(T([[0, 0], [1, 1]]), T([1.0, 2.0]))": np.float32([[2, 2], [3, 6]]),
-    "T(M).scatter_add(indices=T([[0, 0], [1, 1]]), updates=T([1.0, 2.0]))": np.float32([[2, 2], [3, 6]]),
-    "T(M).scatter_(0, T([[1, 0]]), 7.0, reduce='add')": np.float32([[1, 9], [10, 4]]),  # no kernel
-    "T(M).scatter_(0, T([[1, 0]]), T([[7.0, 8.0]]), reduce='multiply')": np.float32([[1, 16], [21, 4]]),  # no kernel
-    "T(M).scatter_(0, T([[1, 0]]), value=7.0)": np.float32([[1, 7], [7, 4]]),  # no kernel
-    "T(M).tile(2, 1)": np.float32([[1, 2], [3, 4], [1, 2], [3, 4]]),
-    "T(M).tile(reps=(2, 1))": np.float32([[1, 2], [3, 4], [1, 2], [3, 4]]),
-    "T([1.0, 2.0]).expand(2, -1)": np.float32([[1, 2], [1, 2]]),
-    "T(M).std(0, 1)": np.float32([1.41421354, 1.41421354]),
-    "T(M).var(0, 1, True)": np.float32([[2, 2]]),
-    "T(M).var(1, False)": np.float32([0.25, 0.25]),
-    "T([5, 6]).remainder(divisor=T([3, 4]))": np.int64([2, 2]),
-    "T([5, 6]).sub(y=T([3, 4]))": np.int64([2, 2]),
-    "T([5.0]).float_power(other=2)": np.float64([25]),
-    "T([5.0]).copysign(other=T([-2.0]))": np.float32([-5]),
-    "T([[3.0, 0.0], [0.0, 2.0]]).nonzero(as_tuple=False)": np.int64([[0, 0], [1, 1]]),
-    "T([3.0, 1.0]).repeat_interleave(repeats=2, dim=0, output_size=None)": np.float32([3, 3, 1, 1]),
-    "T([[3.0, 1.0, 2.0]]).top_k(2, True)": (np.float32([[3, 2]]), I32([[0, 2]])),
+    "T(M).index_add(0, T([1]), T([[1.0, 1.0]]))": F32([[1, 2], [4, 5]]),
+    "T(M).index_add(T([1]), T([[1.0, 1.0]]), 0)": F32([[1, 2], [4, 5]]),
+    "T(M).index_add(dim=0, index=T([1]), source=T([[1.0, 1.0]]), alpha=2)": F32([[1, 2], [5, 6]]),
+    "T(M).scatter_add(T([[0, 0], [1, 1]]), T([1.0, 2.0]))": F32([[2, 2], [3, 6]]),
+    "T(M).scatter_add(indices=T([[0, 0], [1, 1]]), updates=T([1.0, 2.0]))": F32([[2, 2], [3, 6]]),
+    "T(M).scatter_(0, T([[1, 0]]), 7.0, reduce='add')": F32([[1, 9], [10, 4]]),  # no kernel
+    "T(M).scatter_(0, T([[1, 0]]), T([[7.0, 8.0]]), reduce='multiply')": F32([[1, 16], [21, 4]]),  # no kernel
+    "T(M).scatter_(0, T([[1, 0]]), value=7.0)": F32([[1, 7], [7, 4]]),  # no kernel
+    "T(M).tile(2, 1)": F32([[1, 2], [3, 4], [1, 2], [3, 4]]),
+    "T(M).tile(reps=(2, 1))": F32([[1, 2], [3, 4], [1, 2], [3, 4]]),
+    "T([1.0, 2.0]).expand(2, -1)": F32([[1, 2], [1, 2]]),
+    "T(M).std(0, 1)": F32([1.41421354, 1.41421354]),
+    "T(M).var(0, 1, True)": F32([[2, 2]]),
+    "T(M).var(1, False)": F32([0.25, 0.25]),
+    "T([5, 6]).remainder(divisor=T([3, 4]))": I64([2, 2]),
+    "T([5, 6]).sub(y=T([3, 4]))": I64([2, 2]),
+    "T([5.0]).float_power(other=2)": F64([25]),
+    "T([5.0]).copysign(other=T([-2.0]))": F32([-5]),
+    "T([[3.0, 0.0], [0.0, 2.0]]).nonzero(as_tuple=False)": I64([[0, 0], [1, 1]]),
+    "T([3.0, 1.0]).repeat_interleave(repeats=2, dim=0, output_size=None)": F32([3, 3, 1, 1]),
+    "T([[3.0, 1.0, 2.0]]).top_k(2, True)": (F32([[3, 2]]), I32([[0, 2]])),
     "T(M).to(other=T([1], ms.int32), non_blocking=True)": I32([[1, 2], [3, 4]]),
     "T([[1.0, 2.0], [3.0, 4.0], [1.0, 1.0]]).qr(some=False)[0].shape": (3, 3),
     # ----- Functions -----
     "ops.argmin(T([3.0, 1.0]))": I32(1),
-    "mint.argmin(T([[3.0, 1.0]]), 1, True)": np.int64([[1]]),
-    "ops.top_k(T([[3.0, 1.0, 2.0]]), 2, True)": (np.float32([[3, 2]]), I32([[0, 2]])),
-    "ops.hstack(tensors=(T([1.0]), T([2.0])))": np.float32([1, 2]),
-    "ops.vstack(inputs=(T([1.0]), T([2.0])))": np.float32([[1], [2]]),
-    "ops.atleast_2d(inputs=T([1.0]))": np.float32([[1]]),
-    "ops.tile(T([1.0]), dims=(2,))": np.float32([1, 1]),
-    "ops.transpose(T(M), dims=(1, 0))": np.float32([[1, 3], [2, 4]]),
-    "ops.mv(mat=T(M), vec=T([1.0, 2.0]))": np.float32([5, 11]),
-    "ops.fliplr(input=T(M))": np.float32([[2, 1], [4, 3]]),
-    "ops.true_divide(dividend=T([3]), divisor=T([2]))": np.float32([1.5]),
-    "ops.binary_cross_entropy_with_logits(input=T([0.0, 1.0]), target=T([1.0, 0.0]))": np.float32(1.0032045),
-    "ops.avg_pool3d(T(V[..., :5]), 4, 3, 1, True, False)[0, 0, 1, 1]": np.float32([148, 150]),
-    "ops.avg_pool3d(T(V), 3, 2, 1, True, True)[0, 0, 3, 3, 3]": np.float32(215.0 / 8),
-    "ops.avg_pool3d(T(V), 2, 2, 0, False, True, 3)[0, 0, 0, 0]": np.float32([172 / 3, 188 / 3, 68]),
+    "mint.argmin(T([[3.0, 1.0]]), 1, True)": I64([[1]]),
+    "ops.top_k(T([[3.0, 1.0, 2.0]]), 2, True)": (F32([[3, 2]]), I32([[0, 2]])),
+    "ops.hstack(tensors=(T([1.0]), T([2.0])))": F32([1, 2]),
+    "ops.vstack(inputs=(T([1.0]), T([2.0])))": F32([[1], [2]]),
+    "ops.atleast_2d(inputs=T([1.0]))": F32([[1]]),
+    "ops.tile(T([1.0]), dims=(2,))": F32([1, 1]),
+    "ops.transpose(T(M), dims=(1, 0))": F32([[1, 3], [2, 4]]),
+    "ops.mv(mat=T(M), vec=T([1.0, 2.0]))": F32([5, 11]),
+    "ops.fliplr(input=T(M))": F32([[2, 1], [4, 3]]),
+    "ops.true_divide(dividend=T([3]), divisor=T([2]))": F32([1.5]),
+    "ops.binary_cross_entropy_with_logits(input=T([0.0, 1.0]), target=T([1.0, 0.0]))": F32(1.0032045),
+    "ops.avg_pool3d(T(V[..., :5]), 4, 3, 1, True, False)[0, 0, 1, 1]": F32([148, 150]),
+    "ops.avg_pool3d(T(V), 3, 2, 1, True, True)[0, 0, 3, 3, 3]": F32(215.0 / 8),
+    "ops.avg_pool3d(T(V), 2, 2, 0, False, True, 3)[0, 0, 0, 0]": F32([172 / 3, 188 / 3, 68]),
     "mint.any(T([False, True]))": np.bool_(True),
-    "ops.function.math_func.amax_ext(T(M), dim=1, keepdim=True)": np.float32([[2], [4]]),
-    "ops.auto_generate.narrow_view(T(M), 0, 1, 1)": np.float32([[3, 4]]),
-    "ops.auto_generate.transpose_ext_view(T(M), 0, 1)": np.float32([[1, 3], [2, 4]]),
-    "ops.function.nn_func.glu_ext(T([[1.0, 0.0]]))": np.float32([[0.5]]),
+    "ops.function.math_func.amax_ext(T(M), dim=1, keepdim=True)": F32([[2], [4]]),
+    "ops.auto_generate.narrow_view(T(M), 0, 1, 1)": F32([[3, 4]]),
+    "ops.auto_generate.transpose_ext_view(T(M), 0, 1)": F32([[1, 3], [2, 4]]),
+    "ops.function.nn_func.glu_ext(T([[1.0, 0.0]]))": F32([[0.5]]),
     "ops.functional_overload.any(T([False, True]))": np.bool_(True),
-    "nn.layer.activation.PReLUExt()(T([-1.0]))": np.float32([-0.25]),
-    "ms.jit(function=lambda x: x * 2)(T([1.0]))": np.float32([2]),
+    "nn.layer.activation.PReLUExt()(T([-1.0]))": F32([-0.25]),
+    "ms.jit(function=lambda x: x * 2)(T([1.0]))": F32([2]),
     # ----- Class forms -----
-    "ops.MapUniform()(T(np.arange(8)), 4, 2)": np.int64([0, 4, 1, 5, 2, 6, 3, 7]),
-    "ops.DataFormatVecPermute()(T([1, 2, 3, 4]))": np.int64([1, 4, 2, 3]),
-    "ops.DataFormatVecPermute('NCHW', 'NHWC')(T([[1, 2], [3, 4], [5, 6], [7, 8]]))[:, 0]": np.int64([1, 5, 7, 3]),
-    "ops.ResizeArea()(T(V[0, 0, 0, :4, :4, None][None]), [3, 3])[0, 0, :, 0]": np.float32([1.75, 3.0, 4.25]),
+    "ops.MapUniform()(T(np.arange(8)), 4, 2)": I64([0, 4, 1, 5, 2, 6, 3, 7]),
+    "ops.DataFormatVecPermute()(T([1, 2, 3, 4]))": I64([1, 4, 2, 3]),
+    "ops.DataFormatVecPermute('NCHW', 'NHWC')(T([[1, 2], [3, 4], [5, 6], [7, 8]]))[:, 0]": I64([1, 5, 7, 3]),
+    "ops.ResizeArea()(T(V[0, 0, 0, :4, :4, None][None]), [3, 3])[0, 0, :, 0]": F32([1.75, 3.0, 4.25]),
     "ops.ResizeArea(True)(T(V[0, 0, 0, :4, :4, None][None]), [6, 1])[0, :, 0, 0].shape": (6,),
     # ----- Names that NumPy had before -----
-    "mnp.trapz(T([1.0, 2.0, 3.0]))": np.float32(4),
+    "mnp.trapz(T([1.0, 2.0, 3.0]))": F32(4),
     "mnp.in1d(T([[0, 1], [2, 5]]), T([0, 2]), True)": np.array([False, True, False, True]),
-    "mnp.asfarray([1, 2, 3])": np.float32([1, 2, 3]),
+    "mnp.asfarray([1, 2, 3])": F32([1, 2, 3]),
     "mnp.sometrue(T([[True, False], [False, False]]), 1)": np.array([True, False]),
     # ----- Values -----
-    "ms.frombuffer(bytearray([1, 2, 3, 4]), ms.uint8, 2, 1)": np.uint8([2, 3]),
+    "ms.frombuffer(bytearray([1, 2, 3, 4]), ms.uint8, 2, 1)": U8([2, 3]),
     "ms.manual_seed(14).initial_seed()": 14,
     "ms.dtype_to_pytype(ms.bool_)": bool,
     "ms.dtype_to_pytype(ms.float32)": float,
@@ -112,6 +116,8 @@ def test_set_dtype_changes_the_tensor_itself() -> None:
     assert x.set_dtype(nb.int32) == nb.int32
     assert x.dtype == nb.int32 and x.tolist() == [1, 2]
     assert x.flush_from_cache() is None
+    x.set_init_flag(True)
+    assert not x.is_init()
 
 
 def test_forms_of_calls_that_do_not_exist() -> None:
@@ -130,7 +136,7 @@ def test_forms_of_calls_that_do_not_exist() -> None:
 
 # ----- Steps of optimizers -----
 
-ROWS = np.float32([[[0.1, 0.1]], [[0.2, 0.1]], [[0.3, 0.1]]])
+ROWS = F32([[[0.1, 0.1]], [[0.2, 0.1]], [[0.3, 0.1]]])
 STEPS: dict[str, list[Any]] = {
     "ops.FusedSparseLazyAdam()(*p, 0.9, 0.999, 0.001, 0.9, 0.999, 1e-8, ROWS, [0, 1, 0])": [
         [[0.99970287, 0.9997091], [0.9997091, 0.99971217], [1, 1]],
@@ -150,7 +156,7 @@ def test_steps_of_rows(step: str) -> None:
     p = [nb.Parameter(nb.Tensor(np.ones((3, 1, 2), np.float32)), name=name) for name in "wmv"]
     eval(step, {"ops": ops, "p": p, "ROWS": nb.Tensor(ROWS)})
     for one, expected in zip(p, STEPS[step], strict=True):
-        np.testing.assert_allclose(one.asnumpy()[:, 0], np.float32(expected), 1e-6)
+        np.testing.assert_allclose(one.asnumpy()[:, 0], F32(expected), 1e-6)
 
 
 def test_rows_without_a_gradient_stay() -> None:
@@ -212,10 +218,9 @@ def test_options_of_checkpoints(tmp_path: Any) -> None:
     nb.save_checkpoint(values, file, True, False, {"epoch": 3}, crc_check=True, format="safetensors")
     assert nb.load_checkpoint(file, specify_prefix="a", dec_mode="AES-CBC").keys() == {"a.w"}
     assert nb.load_checkpoint(file, None, False, ["a"], remove_redundancy=True).keys() == {"b.w", "epoch"}
-    for call in (
-        lambda: nb.save_checkpoint(values, file, enc_key=b"0123456789ABCDEF"),
-        lambda: nb.load_checkpoint(file, dec_key=b"0123456789ABCDEF"),
-    ):
+    key: Any = b"0123456789ABCDEF"
+    calls = (lambda: nb.save_checkpoint(values, file, enc_key=key), lambda: nb.load_checkpoint(file, dec_key=key))
+    for call in calls:
         with pytest.raises(ArgumentError, match="not encrypted"):
             call()
 
@@ -250,3 +255,62 @@ def test_scales_of_users() -> None:
     scaled = _grad_scale_map(scale, inputs)
     assert [one.tolist() for one in scaled] == [[2.0], [12.0]] and scaled[1].dtype == nb.float16
     assert [one.tolist() for one in _grad_unscale_map(scale, scaled)] == [[0.5], [3.0]]
+
+
+# ----- Networks and files -----
+
+
+class Scores(nb.nn.Cell):
+    """Three scores of an image."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        weight = np.random.default_rng(2).normal(size=(3, n)).astype(np.float32)
+        self.flat, self.dense = nb.nn.Flatten(), nb.nn.Dense(n, 3, nb.Tensor(weight))
+
+    def construct(self, x: Any) -> Any:
+        return self.dense(self.flat(x))
+
+
+OCCLUDED: dict[str, Any] = {
+    "(1, 4), dict()": [0.749, 0.6129, 0.1735, -3.4995],
+    "(1, 4), dict(margin=1)": [3.6731, 0.749, -3.0602, -0.5754],
+    "(1, 2, 3, 3), dict(margin=1, b_box=[0, 1, 0, 1, 1, 2])": [
+        [[2.5392, 2.6322], [2.2828, 2.394]],
+        [[-3.2958, 2.7723], [-3.8749, 1.3104]],
+    ],
+    "(1, 1, 3, 4), dict(margin=2, b_box=[0, 0, 1, 2, 0, 3], n_batch=3)": [[1.1342, 1.1429, 1.2614, 2.9074]] * 2,
+}
+
+
+@pytest.mark.parametrize("case", OCCLUDED)
+def test_sensitivity_to_what_is_covered(case: str) -> None:
+    shape, options = eval(case)
+    metric = nb.train.get_metric_fn("occlusion_sensitivity", **options)
+    with pytest.raises(NoSamplesError):
+        metric.eval()
+    image = np.random.default_rng(3).normal(size=shape).astype(np.float32)
+    metric.update(Scores(int(np.prod(shape))), image, np.array(1, np.int32))
+    np.testing.assert_allclose(metric.eval(), OCCLUDED[case], atol=6e-5)
+
+
+def test_what_a_sensitivity_cannot_take() -> None:
+    metric, image = nb.train.OcclusionSensitivity(margin=[1, 1]), np.ones((1, 4), np.float32)
+    with pytest.raises(ArgumentError, match="got 2 inputs"):
+        metric.update(Scores(4), image)
+    with pytest.raises(DtypeError, match="got int"):
+        metric.update(3, image, [1])
+    with pytest.raises(ShapeError, match="one image"):
+        metric.update(Scores(4), np.ones((2, 4), np.float32), [1])
+    with pytest.raises(ArgumentError, match="margin needs 1 numbers"):
+        metric.update(Scores(4), image, [1])
+
+
+@pytest.mark.filterwarnings("ignore:nbgrad cannot write MindIR")
+def test_a_network_is_found_under_mindspores_ending(tmp_path: Any) -> None:
+    net = nb.nn.Dense(2, 1, nb.Tensor([[1.0, 2.0]]), nb.Tensor([3.0]))
+    nb.export(net, nb.Tensor([[0.0, 0.0]]), file_name=str(tmp_path / "net"), file_format="MINDIR")
+    graph = nb.load(str(tmp_path / "net.mindir"))
+    assert nb.nn.GraphCell(graph)(nb.Tensor([[10.0, 1.0]])).tolist() == [[15.0]]
+    with pytest.raises(FileNotFoundError):
+        nb.load(str(tmp_path / "other.mindir"))

@@ -70,6 +70,7 @@ NAMES: dict[str, str] = {
         "ConfusionMatrix Dice MeanSurfaceDistance RootMeanSquareDistance HausdorffDistance CosineSimilarity"
     ),
     "evaluation.confusion_metrics": "ConfusionMatrixMetric",
+    "evaluation.occlusion": "OcclusionSensitivity",
     "evaluation.sequence_metrics": "ROC auc Perplexity BleuScore",
     "exported": "GraphCell",
     "evaluation.metrics_base": "Metric Loss MAE MSE rearrange_inputs names get_metric_fn",

@@ -86,7 +86,7 @@ def also(**words: str) -> Callable[[Function], Function]:
     return named
 
 
-def _taking(function: Function, parameters: Sequence[str], own_name: Mapping[str, str]) -> Function:
+def _taking(function: Function, parameters: Sequence[str], own_name: dict[str, str]) -> Function:
     """A function that takes some parameters under other names too."""
 
     def call(*args: Any, **kwargs: Any) -> Any:

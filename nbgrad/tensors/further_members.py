@@ -37,6 +37,14 @@ class FurtherMembers(Tensor):
         """Whether the value is still to be made, which it never is."""
         return False
 
+    def is_init(self) -> bool:
+        """Whether the value is still to be made, which it never is."""
+        return False
+
+    def set_init_flag(self, flag: bool = False) -> None:
+        """Nothing: values are made at once."""
+        del flag
+
     def move_to(self, to: str, blocking: bool = True) -> Tensor:
         """The Tensor on a device: "CPU".
 
@@ -59,10 +67,10 @@ class FurtherMembers(Tensor):
         self._replace(self.astype(dtype)._node)
         return self.dtype
 
-    def assign_value(self, value: Any, slice_shape: bool = False) -> Any:
+    def assign_value(self, data: Any = None, slice_shape: bool = False, *, value: Any = None) -> Any:
         """Take the value, shape and dtype of another Tensor; gives the Tensor itself. `slice_shape` has no effect."""
         del slice_shape
-        data = value
+        data = value if data is None else data
         self._replace(data._node if isinstance(data, Tensor) else Tensor(data)._node)
         return self
 

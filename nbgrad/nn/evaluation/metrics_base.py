@@ -36,6 +36,7 @@ _CLASSES = {
     "confusion_matrix": "ConfusionMatrix",
     "confusion_matrix_metric": "ConfusionMatrixMetric",
     "auc": "auc",
+    "occlusion_sensitivity": "OcclusionSensitivity",
     "hausdorff_distance": "HausdorffDistance",
     "mean_surface_distance": "MeanSurfaceDistance",
     "root_mean_square_distance": "RootMeanSquareDistance",

@@ -48,7 +48,8 @@ def adam_of_rows(
     """One step of Adam, whose gradient is 0 in all other rows."""
     total = _spread(var, gradient, indices)[0]
     numbers = beta1_power, beta2_power, lr, beta1, beta2, epsilon
-    return adam_step(var, m, v, *numbers, total, use_locking, use_nesterov)
+    step: Any = adam_step
+    return step(var, m, v, *numbers, total, use_locking, use_nesterov)
 
 
 def lazy_adam_of_rows(
@@ -58,7 +59,8 @@ def lazy_adam_of_rows(
     """One step of Adam for the rows alone."""
     total, chosen = _spread(var, gradient, indices)
     numbers = beta1_power, beta2_power, lr, beta1, beta2, epsilon
-    return _on_rows(lambda *state: adam_step(*state, *numbers, total, use_locking, use_nesterov), (var, m, v), chosen)
+    step: Any = adam_step
+    return _on_rows(lambda *state: step(*state, *numbers, total, use_locking, use_nesterov), (var, m, v), chosen)
 
 
 def ftrl_of_rows(
@@ -68,7 +70,8 @@ def ftrl_of_rows(
     """One step of FTRL for the rows alone."""
     total, chosen = _spread(var, grad, indices)
     numbers = lr, l1, l2, lr_power, use_locking
-    return _on_rows(lambda *state: ftrl_step(*state, total, *numbers), (var, accum, linear), chosen)
+    step: Any = ftrl_step
+    return _on_rows(lambda *state: step(*state, total, *numbers), (var, accum, linear), chosen)
 
 
 def proximal_adagrad_of_rows(
@@ -76,7 +79,8 @@ def proximal_adagrad_of_rows(
 ) -> tuple[Tensor, ...]:
     """One step of Adagrad, then towards zero, for the rows alone."""
     total, chosen = _spread(var, grad, indices)
-    return _on_rows(lambda *s: proximal_adagrad_step(*s, lr, l1, l2, total, use_locking), (var, accum), chosen)
+    step: Any = proximal_adagrad_step
+    return _on_rows(lambda *state: step(*state, lr, l1, l2, total, use_locking), (var, accum), chosen)
 
 
 def adam_change(
