@@ -54,6 +54,7 @@ _ROWS = {
         ("amp", "amp"),
     ),
     "experimental": (("nn.rarer.torch_optimizers", _OPTIM), ("nn.rarer.rate_schedulers", "optim.lr_scheduler")),
+    "scipy": (("ops.rarer.matrix_names", "linalg"),),
     "communication": (("communication", "management _comm_helper"),),
     "parallel": (("communication.parallel_context", ". _utils _auto_parallel_context"),),
     "mindrecord": (("dataset.record_files", "."),),

@@ -314,3 +314,32 @@ def test_a_network_is_found_under_mindspores_ending(tmp_path: Any) -> None:
     assert nb.nn.GraphCell(graph)(nb.Tensor([[10.0, 1.0]])).tolist() == [[15.0]]
     with pytest.raises(FileNotFoundError):
         nb.load(str(tmp_path / "other.mindir"))
+
+
+# ----- scipy.linalg -----
+
+A = np.array([[9, 3, 1, 5], [3, 7, 5, 1], [1, 5, 9, 2], [5, 1, 2, 6]], np.float32)
+B = np.array([3, 1, 3, 4], np.float32)
+MATRICES: dict[str, Any] = {
+    "cholesky(A, lower=True)[3]": [1.667, -0.272, 0.856, 1.554],
+    "cho_solve(cho_factor(A), B)": "np.linalg.solve(A, B)",
+    "inv(A)": "np.linalg.inv(A)",
+    "eigh(A, eigvals_only=True)": "np.linalg.eigvalsh(A)",
+    "lu(A)[2]": [[9, 3, 1, 5], [0, 6, 4.667, -0.667], [0, 0, 5.259, 1.963], [0, 0, 0, 2.415]],
+    "lu_factor(A)[1]": [0, 1, 2, 3],
+    "solve_triangular(A, B, lower=True, trans='T')": "np.linalg.solve(np.tril(A).T, B)",
+    "solve_triangular(A, B, 1, True, True)": "np.linalg.solve(np.tril(A, -1).T + np.eye(4), B)",
+    "lstsq(A[:, :2], B)[0]": [0.38, 0.155],
+    "block_diag(A[:2, :2], B)": [[9, 3, 0, 0, 0, 0], [3, 7, 0, 0, 0, 0], [0, 0, 3, 1, 3, 4]],
+}
+
+
+@pytest.mark.parametrize("call", MATRICES)
+def test_functions_of_matrices(call: str) -> None:
+    linalg = import_module("nbgrad.scipy.linalg")
+    assert {word.partition("(")[0] for word in MATRICES} | {"cho_factor"} == {*linalg.__all__}
+    found = eval(call, {**vars(linalg), "A": nb.Tensor(A), "B": nb.Tensor(B)})
+    expected = MATRICES[call]
+    np.testing.assert_allclose(
+        found.asnumpy(), eval(expected) if isinstance(expected, str) else expected, rtol=1e-4, atol=6e-4
+    )

@@ -226,6 +226,7 @@ _HIDDEN = {
             "filled_with ones_by_chance uniform_like distinct kth_least elements_added slices_added tiled expanded"
         ).split()
     },
+    "prim_arg_register": (f"{__name__}.rarer.own_primitives", "prim_attr_register"),
     "cauchy": (f"{__name__}.rarer.random_choices", "cauchy"),
     "log_normal": (f"{__name__}.rarer.random_choices", "log_normal"),
 }

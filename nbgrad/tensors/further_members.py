@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.shapes import broadcasts
+from ..record.shared_memory import is_in_order
 from ..record.tensor import Tensor, part_of_tensor
 
 
@@ -313,5 +314,5 @@ class FurtherMembers(Tensor):
         return self
 
     def is_contiguous(self) -> bool:
-        """Whether the elements lie in C order, as those of every Tensor do."""
-        return True
+        """Whether the elements lie in C order, as NumPy's array would."""
+        return is_in_order(self)

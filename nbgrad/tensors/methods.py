@@ -164,8 +164,8 @@ class Methods(Tensor):
         return self.reshape(*shape) if shaping.is_shape(self, shape, of) else self[...]
 
     def contiguous(self) -> Tensor:
-        """The Tensor itself, whose values are in C order."""
-        return self
+        """The Tensor itself if its elements lie in C order, or else a copy in that order."""
+        return self if shared_memory.is_in_order(self) else self.copy()
 
     def init_data(self, *_: Any, **__: Any) -> Tensor:
         """The Tensor itself: its data is there from the start."""
