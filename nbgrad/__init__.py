@@ -30,8 +30,11 @@ from .compiled.jit import jit as jit
 from .compiled.jit import ms_function as ms_function
 from .compiler.cache import counters as counters
 from .compiler.matrices.blas_provider import set_blas as set_blas
+from .context import COMPATIBLE as COMPATIBLE
 from .context import GRAPH_MODE as GRAPH_MODE
+from .context import LAX as LAX
 from .context import PYNATIVE_MODE as PYNATIVE_MODE
+from .context import STRICT as STRICT
 from .context import ParallelMode as ParallelMode
 from .context import get_auto_parallel_context as get_auto_parallel_context
 from .context import get_context as get_context
@@ -124,6 +127,7 @@ if _TYPE_CHECKING:
     from .autograd.grad_modes import set_grad_enabled as set_grad_enabled
     from .blockwise.map_reduce import map_reduce as map_reduce
     from .blockwise.row_blocks import blocks as blocks
+    from .compiled.compiler_marks import constexpr as constexpr
     from .compiled.compiler_marks import jit_class as jit_class
     from .compiled.compiler_marks import lazy_inline as lazy_inline
     from .compiled.compiler_marks import ms_class as ms_class
@@ -197,7 +201,7 @@ _LATER = {
     "tape.custom_gradients": "custom_gradient",
     "tape.gradient_tape": "GradientTape",
     "tape.graph_gradients": "gradients",
-    "compiled.compiler_marks": "jit_class lazy_inline ms_class mutable",
+    "compiled.compiler_marks": "constexpr jit_class lazy_inline ms_class mutable",
     "compiled.nan_search": "find_nan",
     "compiled.profiling": "profile",
     "amp.loss_scale_managers": "DynamicLossScaleManager FixedLossScaleManager LossScaleManager",

@@ -16,8 +16,13 @@ from .communication.parallel_context import set_auto_parallel_context as set_aut
 from .errors import ArgumentError, user_location
 
 __all__ = [
+    "COMPATIBLE",
+    "DEBUG",
     "GRAPH_MODE",
+    "LAX",
     "PYNATIVE_MODE",
+    "RELEASE",
+    "STRICT",
     "ParallelMode",
     "get_auto_parallel_context",
     "get_context",
@@ -31,6 +36,10 @@ __all__ = [
 
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
+STRICT, COMPATIBLE, LAX = 0, 1, 2
+"""Values of the option `jit_syntax_level`, which has no effect: functions are run as they are."""
+DEBUG, RELEASE = 1, 0
+"""Values of the option `debug_level`, which has no effect."""
 
 _options: dict[str, Any] = {"mode": PYNATIVE_MODE, "device_target": "CPU", "device_id": 0}
 _DEVICES = ("CPU", "GPU", "Ascend")

@@ -35,7 +35,7 @@ _OPTIM = """
 """
 _ROWS = {
     "nn": (("nn", _NN),),
-    "ops": (("ops", _OPS), ("ops mint.inner_names", _FUNCTIONS), ("mint ops", "functional_overload")),
+    "ops": (("ops", _OPS), ("ops mint.inner_names mint", _FUNCTIONS), ("mint ops", "functional_overload")),
     "common": (
         (". common", "api parameter seed tensor"),
         ("dtype", "dtype"),

@@ -74,6 +74,10 @@ CALLS: dict[str, Any] = {
     "ops.functional_overload.any(T([False, True]))": np.bool_(True),
     "nn.layer.activation.PReLUExt()(T([-1.0]))": F32([-0.25]),
     "ms.jit(function=lambda x: x * 2)(T([1.0]))": F32([2]),
+    "ops.auto_generate.kthvalue(T([3.0, 1.0]), 1)": (F32(1), I64(1)),
+    "mint.randn((2, 3), ms.float64).dtype": nb.float64,
+    "mint.rand((2, 3)).shape": (2, 3),
+    "(ms.STRICT, ms.COMPATIBLE, ms.LAX)": (0, 1, 2),
     # ----- Class forms -----
     "ops.MapUniform()(T(np.arange(8)), 4, 2)": I64([0, 4, 1, 5, 2, 6, 3, 7]),
     "ops.DataFormatVecPermute()(T([1, 2, 3, 4]))": I64([1, 4, 2, 3]),

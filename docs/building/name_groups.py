@@ -16,7 +16,7 @@ GROUPS = {
         "Compiled functions, their memory, their threads, and reports of them.",
         (
             "jit checkpoint explain find_nan profile counters set_blas set_fft set_num_threads get_num_threads "
-            "ms_function recompute jit_class ms_class lazy_inline mutable"
+            "ms_function recompute jit_class ms_class lazy_inline mutable constexpr"
         ),
     ),
     "Control flow": (
@@ -56,7 +56,8 @@ ALIASES = {
         "data_sink export load load_checkpoint load_param_into_net save_checkpoint"
     ),
     "nbgrad.context": (
-        "GRAPH_MODE PYNATIVE_MODE ParallelMode get_auto_parallel_context get_context reset_auto_parallel_context "
+        "COMPATIBLE GRAPH_MODE LAX PYNATIVE_MODE ParallelMode STRICT get_auto_parallel_context get_context "
+        "reset_auto_parallel_context "
         "set_auto_parallel_context set_context set_deterministic set_device set_recursion_limit"
     ),
     "nbgrad.dtype": (

@@ -411,14 +411,22 @@ def empty_like(input: Any, *, dtype: Any = None, device: Any = None, pin_memory:
 # ----- Random numbers -----
 
 
+def _and_dtype(size: tuple[Any, ...], dtype: Any) -> tuple[tuple[Any, ...], Any]:
+    """Extents, and the dtype that may come last among them."""
+    if dtype is None and len(size) == 2 and isinstance(size[0], tuple | list):
+        return size[:1], size[1]
+    return size, dtype
+
+
 @documented
 def rand(*size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None) -> Tensor:
     """Uniform random numbers in [0, 1).
 
-    *size : int, or one tuple of int
+    *size : int, or one tuple of int, after which a dtype may come
     device : None or "CPU"
     """
     _on_cpu(device)
+    size, dtype = _and_dtype(size, dtype)
     return random_tensors.rand(*size, dtype=dtype, generator=generator)
 
 
@@ -426,10 +434,11 @@ def rand(*size: Any, generator: Generator | None = None, dtype: Any = None, devi
 def randn(*size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None) -> Tensor:
     """Standard normal random numbers.
 
-    *size : int, or one tuple of int
+    *size : int, or one tuple of int, after which a dtype may come
     device : None or "CPU"
     """
     _on_cpu(device)
+    size, dtype = _and_dtype(size, dtype)
     return random_tensors.randn(*size, dtype=dtype, generator=generator)
 
 
