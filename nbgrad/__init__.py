@@ -30,15 +30,20 @@ from .compiled.jit import jit as jit
 from .compiled.jit import ms_function as ms_function
 from .compiler.cache import counters as counters
 from .compiler.matrices.blas_provider import set_blas as set_blas
+from .context import COMPATIBLE as COMPATIBLE
 from .context import GRAPH_MODE as GRAPH_MODE
+from .context import LAX as LAX
 from .context import PYNATIVE_MODE as PYNATIVE_MODE
+from .context import STRICT as STRICT
 from .context import ParallelMode as ParallelMode
 from .context import get_auto_parallel_context as get_auto_parallel_context
 from .context import get_context as get_context
 from .context import reset_auto_parallel_context as reset_auto_parallel_context
 from .context import set_auto_parallel_context as set_auto_parallel_context
 from .context import set_context as set_context
+from .context import set_deterministic as set_deterministic
 from .context import set_device as set_device
+from .context import set_recursion_limit as set_recursion_limit
 from .control.associative import associative_scan as associative_scan
 from .control.branches import cond as cond
 from .control.branches import switch as switch
@@ -54,10 +59,12 @@ from .dtype import complex64 as complex64
 from .dtype import complex128 as complex128
 from .dtype import double as double
 from .dtype import dtype_to_nptype as dtype_to_nptype
+from .dtype import dtype_to_pytype as dtype_to_pytype
 from .dtype import float16 as float16
 from .dtype import float32 as float32
 from .dtype import float64 as float64
 from .dtype import float_ as float_
+from .dtype import get_py_obj_dtype as get_py_obj_dtype
 from .dtype import half as half
 from .dtype import int8 as int8
 from .dtype import int16 as int16
@@ -120,6 +127,7 @@ if _TYPE_CHECKING:
     from .autograd.grad_modes import set_grad_enabled as set_grad_enabled
     from .blockwise.map_reduce import map_reduce as map_reduce
     from .blockwise.row_blocks import blocks as blocks
+    from .compiled.compiler_marks import constexpr as constexpr
     from .compiled.compiler_marks import jit_class as jit_class
     from .compiled.compiler_marks import lazy_inline as lazy_inline
     from .compiled.compiler_marks import ms_class as ms_class
@@ -146,8 +154,14 @@ if _TYPE_CHECKING:
     from .tape.custom_gradients import custom_gradient as custom_gradient
     from .tape.gradient_tape import GradientTape as GradientTape
     from .tape.graph_gradients import gradients as gradients
+    from .tensors.data import frombuffer as frombuffer
     from .tensors.generator import Generator as Generator
+    from .tensors.generator import get_rng_state as get_rng_state
     from .tensors.generator import get_seed as get_seed
+    from .tensors.generator import initial_seed as initial_seed
+    from .tensors.generator import manual_seed as manual_seed
+    from .tensors.generator import seed as seed
+    from .tensors.generator import set_rng_state as set_rng_state
     from .tensors.generator import set_seed as set_seed
     from .train.callbacks import Callback as Callback
     from .train.callbacks import EarlyStopping as EarlyStopping
@@ -187,7 +201,7 @@ _LATER = {
     "tape.custom_gradients": "custom_gradient",
     "tape.gradient_tape": "GradientTape",
     "tape.graph_gradients": "gradients",
-    "compiled.compiler_marks": "jit_class lazy_inline ms_class mutable",
+    "compiled.compiler_marks": "constexpr jit_class lazy_inline ms_class mutable",
     "compiled.nan_search": "find_nan",
     "compiled.profiling": "profile",
     "amp.loss_scale_managers": "DynamicLossScaleManager FixedLossScaleManager LossScaleManager",
@@ -206,7 +220,8 @@ _LATER = {
     "nn.checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
     "transforms.jacobians": "hessian hvp jacfwd jacrev jvp vjp",
     "transforms.ravel": "ravel",
-    "tensors.generator": "Generator get_seed set_seed",
+    "tensors.data": "frombuffer",
+    "tensors.generator": "Generator get_rng_state get_seed initial_seed manual_seed seed set_rng_state set_seed",
     "extend.plain_functions": "callback",
     "extend.custom_kernels": "primitive",
     "extend.elementwise_functions": "elementwise",

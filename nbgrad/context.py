@@ -16,19 +16,30 @@ from .communication.parallel_context import set_auto_parallel_context as set_aut
 from .errors import ArgumentError, user_location
 
 __all__ = [
+    "COMPATIBLE",
+    "DEBUG",
     "GRAPH_MODE",
+    "LAX",
     "PYNATIVE_MODE",
+    "RELEASE",
+    "STRICT",
     "ParallelMode",
     "get_auto_parallel_context",
     "get_context",
     "reset_auto_parallel_context",
     "set_auto_parallel_context",
     "set_context",
+    "set_deterministic",
     "set_device",
+    "set_recursion_limit",
 ]
 
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
+STRICT, COMPATIBLE, LAX = 0, 1, 2
+"""Values of the option `jit_syntax_level`, which has no effect: functions are run as they are."""
+DEBUG, RELEASE = 1, 0
+"""Values of the option `debug_level`, which has no effect."""
 
 _options: dict[str, Any] = {"mode": PYNATIVE_MODE, "device_target": "CPU", "device_id": 0}
 _DEVICES = ("CPU", "GPU", "Ascend")
@@ -114,3 +125,29 @@ def get_context(attr_key: str) -> Any:
         message = f"set_context has no option {attr_key!r}."
         raise ArgumentError(message)
     return _options.get(attr_key)
+
+
+def set_deterministic(deterministic: bool) -> None:
+    """Accept the option: results never depend on the order in which threads finish.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no bool.
+    """
+    if not isinstance(deterministic, bool):
+        message = f"set_deterministic takes True or False, but got {deterministic!r}."
+        raise ArgumentError(message)
+
+
+def set_recursion_limit(recursion_limit: int = 1000) -> None:
+    """Accept the option: functions are run, and Python's own limit holds (`sys.setrecursionlimit`).
+
+    Raises
+    ------
+    ArgumentError
+        If it is no positive integer.
+    """
+    if not isinstance(recursion_limit, int) or isinstance(recursion_limit, bool) or recursion_limit < 1:
+        message = f"set_recursion_limit takes a positive integer, but got {recursion_limit!r}."
+        raise ArgumentError(message)

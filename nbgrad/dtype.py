@@ -24,11 +24,13 @@ __all__ = [
     "complex_",
     "double",
     "dtype_to_nptype",
+    "dtype_to_pytype",
     "float16",
     "float32",
     "float64",
     "float_",
     "float_type",
+    "get_py_obj_dtype",
     "half",
     "int8",
     "int16",
@@ -180,6 +182,30 @@ def pytype_to_dtype(obj: type) -> DType:
     Float64
     """
     return dtype_of(np.dtype(obj))
+
+
+def dtype_to_pytype(type_: Any) -> type:
+    """Python's type of the numbers of an element type.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> nb.dtype_to_pytype(nb.int8)
+    <class 'int'>
+    """
+    return {"b": bool, "f": float, "c": complex}.get(np.dtype(type_).kind, int)
+
+
+def get_py_obj_dtype(obj: Any) -> DType:
+    """The element type of a Python number or type, or of an array.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> print(nb.get_py_obj_dtype(1), nb.get_py_obj_dtype(float))
+    Int64 Float64
+    """
+    return dtype_of(np.dtype(obj if isinstance(obj, type) else getattr(obj, "dtype", type(obj))))
 
 
 def __getattr__(name: str) -> Any:

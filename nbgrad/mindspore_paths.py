@@ -20,15 +20,22 @@ _NN = """
     learning_rate_schedule dynamic_lr
 """
 _OPS = """
-    functional operations composite
-    primitive function function.array_func function.clip_func function.grad function.linalg_func function.math_func
-    function.nn_func function.parameter_func function.random_func composite.base composite.math_ops
-    composite.multitype_ops operations.array_ops operations.comm_ops operations.image_ops operations.math_ops
+    functional operations composite primitive composite.base composite.math_ops composite.multitype_ops
+    operations.array_ops operations.comm_ops operations.image_ops operations.math_ops
     operations.nn_ops operations.other_ops operations.random_ops operations.inner_ops _primitive_cache
+"""
+_FUNCTIONS = """
+    function function.array_func function.clip_func function.grad function.linalg_func function.math_func
+    function.nn_func function.parameter_func function.random_func auto_generate auto_generate.gen_ops_def
+    auto_generate.gen_ops_prim
+"""
+_OPTIM = """
+    . optim optim.optimizer optim.adadelta optim.adagrad optim.adam optim.adamax optim.adamw optim.asgd optim.nadam
+    optim.radam optim.rmsprop optim.rprop optim.sgd
 """
 _ROWS = {
     "nn": (("nn", _NN),),
-    "ops": (("ops", _OPS),),
+    "ops": (("ops", _OPS), ("ops mint.inner_names mint", _FUNCTIONS), ("mint ops", "functional_overload")),
     "common": (
         (". common", "api parameter seed tensor"),
         ("dtype", "dtype"),
@@ -46,6 +53,8 @@ _ROWS = {
         ("nn", "metrics metrics.metric"),
         ("amp", "amp"),
     ),
+    "experimental": (("nn.rarer.torch_optimizers", _OPTIM), ("nn.rarer.rate_schedulers", "optim.lr_scheduler")),
+    "scipy": (("ops.rarer.matrix_names", "linalg"),),
     "communication": (("communication", "management _comm_helper"),),
     "parallel": (("communication.parallel_context", ". _utils _auto_parallel_context"),),
     "mindrecord": (("dataset.record_files", "."),),

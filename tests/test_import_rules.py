@@ -81,6 +81,7 @@ TABLES = {
     "nbgrad.functions.table": "NumPy's functions",
     "nbgrad.dataset": "names of datasets",
     "nbgrad.mindspore_paths": "MindSpore's older module paths",
+    "nbgrad.mint.inner_names": "names of mint",
     "nbgrad.mint.named_modules": "names of mint",
     "nbgrad.mint.torch_names": "names of autograd and of mint",
     "nbgrad.moved": "modules by their old paths",

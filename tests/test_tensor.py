@@ -10,6 +10,7 @@ import pickle
 import numpy as np
 import pytest
 
+import nbgrad as nb
 from nbgrad.errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from nbgrad.graph.differentiate import vjp
 from nbgrad.graph.interpret import interpret
@@ -530,6 +531,10 @@ def test_members_of_other_systems() -> None:
     np.testing.assert_array_equal(t.t(), m.T)
     np.testing.assert_array_equal(Tensor(m * 1j).H, -1j * m.T)
     assert (t.dim(), t.numel(), t.is_contiguous()) == (2, 6, True)
+    assert not t.T.is_contiguous() and t.T.contiguous().is_contiguous() and t.contiguous() is t
+    np.testing.assert_array_equal(t.T.contiguous(), m.T)
+    slope = nb.grad(lambda a: (a.T.contiguous() * m.T).sum())
+    np.testing.assert_array_equal(slope(t), m)
     assert t.reshape_as(t.t()).shape == (3, 2)
     np.testing.assert_array_equal(t.sum_to_size(1, 3), m.sum(0, keepdims=True))
     np.testing.assert_array_equal(t.sum_to_size((3,)), m.sum(0))

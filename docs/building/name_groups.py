@@ -16,7 +16,7 @@ GROUPS = {
         "Compiled functions, their memory, their threads, and reports of them.",
         (
             "jit checkpoint explain find_nan profile counters set_blas set_fft set_num_threads get_num_threads "
-            "ms_function recompute jit_class ms_class lazy_inline mutable"
+            "ms_function recompute jit_class ms_class lazy_inline mutable constexpr"
         ),
     ),
     "Control flow": (
@@ -34,8 +34,8 @@ GROUPS = {
     "Arrays and containers": (
         "Tensors, Parameters, containers as vectors, random numbers.",
         (
-            "Tensor tensor from_numpy from_dlpack is_tensor COOTensor CSRTensor RowTensor Parameter ParameterTuple "
-            "ravel Generator set_seed get_seed"
+            "Tensor tensor from_numpy frombuffer from_dlpack is_tensor COOTensor CSRTensor RowTensor Parameter "
+            "ParameterTuple ravel Generator set_seed get_seed manual_seed initial_seed seed get_rng_state set_rng_state"
         ),
     ),
     "Values that remember": (
@@ -56,12 +56,14 @@ ALIASES = {
         "data_sink export load load_checkpoint load_param_into_net save_checkpoint"
     ),
     "nbgrad.context": (
-        "GRAPH_MODE PYNATIVE_MODE ParallelMode get_auto_parallel_context get_context reset_auto_parallel_context "
-        "set_auto_parallel_context set_context set_device"
+        "COMPATIBLE GRAPH_MODE LAX PYNATIVE_MODE ParallelMode STRICT get_auto_parallel_context get_context "
+        "reset_auto_parallel_context "
+        "set_auto_parallel_context set_context set_deterministic set_device set_recursion_limit"
     ),
     "nbgrad.dtype": (
-        "Type bfloat16 bool_ byte complex128 complex64 double dtype_to_nptype float16 float32 float64 "
-        "float_ half int16 int32 int64 int8 int_ intc pytype_to_dtype short single uint16 uint32 uint64 uint8"
+        "Type bfloat16 bool_ byte complex128 complex64 double dtype_to_nptype dtype_to_pytype float16 float32 float64 "
+        "float_ get_py_obj_dtype half int16 int32 int64 int8 int_ intc pytype_to_dtype short single uint16 uint32 "
+        "uint64 uint8"
     ),
 }
 """Names of `nbgrad` that a public module has, too, or that belong beside its names."""

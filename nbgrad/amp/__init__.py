@@ -11,11 +11,14 @@ from .loss_scalers import DynamicLossScaler as DynamicLossScaler
 from .loss_scalers import LossScaler as LossScaler
 from .loss_scalers import StaticLossScaler as StaticLossScaler
 from .loss_scalers import all_finite as all_finite
+from .loss_scalers import divided, times
 from .precision import auto_mixed_precision as auto_mixed_precision
 from .precision import build_train_network as build_train_network
 from .precision import custom_mixed_precision as custom_mixed_precision
 from .precision import get_black_list as get_black_list
 from .precision import get_white_list as get_white_list
+
+_grad_scale_map, _grad_unscale_map = times, divided  # for scalers of users
 
 __all__ = [
     "DynamicLossScaleManager",

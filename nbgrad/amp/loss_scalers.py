@@ -51,13 +51,18 @@ def all_finite(inputs: Any) -> Tensor:
     return Tensor(True) if finite is None else finite
 
 
-def _times(factor: Any, inputs: Any) -> Any:
+def times(factor: Any, inputs: Any) -> Any:
     """Tensors times a factor, in their dtypes."""
 
     def scaled(value: Any) -> Any:
         return value * factor.astype(value.dtype) if isinstance(value, Tensor) else value
 
     return map_leaves(scaled, inputs)
+
+
+def divided(factor: Any, inputs: Any) -> Any:
+    """Tensors divided by a factor, in their dtypes."""
+    return times(1.0 / factor, inputs)
 
 
 class LossScaler:
@@ -98,11 +103,11 @@ class StaticLossScaler(LossScaler):
 
     def scale(self, inputs: Any) -> Any:
         """Tensors times the scale, in their dtypes."""
-        return _times(self.scale_value.value(), inputs)
+        return times(self.scale_value.value(), inputs)
 
     def unscale(self, inputs: Any) -> Any:
         """Tensors divided by the scale, in their dtypes."""
-        return _times(1.0 / self.scale_value, inputs)
+        return divided(self.scale_value.value(), inputs)
 
     def adjust(self, grads_finite: Any) -> bool:
         """False: the scale stays."""

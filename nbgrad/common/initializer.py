@@ -5,6 +5,7 @@ collections. Called by ported scripts.
 """
 
 from ..tensors.initial_values import Constant as Constant
+from ..tensors.initial_values import Dirac as Dirac
 from ..tensors.initial_values import HeNormal as HeNormal
 from ..tensors.initial_values import HeUniform as HeUniform
 from ..tensors.initial_values import Identity as Identity
@@ -15,6 +16,7 @@ from ..tensors.initial_values import Orthogonal as Orthogonal
 from ..tensors.initial_values import Sparse as Sparse
 from ..tensors.initial_values import TruncatedNormal as TruncatedNormal
 from ..tensors.initial_values import Uniform as Uniform
+from ..tensors.initial_values import VarianceScaling as VarianceScaling
 from ..tensors.initial_values import XavierNormal as XavierNormal
 from ..tensors.initial_values import XavierUniform as XavierUniform
 from ..tensors.initial_values import Zero as Zero
@@ -26,6 +28,7 @@ _calculate_correct_fan, _calculate_gain = fan_of, gain_of
 
 __all__ = [
     "Constant",
+    "Dirac",
     "HeNormal",
     "HeUniform",
     "Identity",
@@ -36,6 +39,7 @@ __all__ = [
     "Sparse",
     "TruncatedNormal",
     "Uniform",
+    "VarianceScaling",
     "XavierNormal",
     "XavierUniform",
     "Zero",

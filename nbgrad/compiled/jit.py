@@ -386,6 +386,7 @@ def jit(
     >>> round(nb.jit(nb.grad(decayed), memory="20 kB")(1.0), 5)
     np.float64(-0.36788)
     """
+    fn = options.pop("function", fn)
     unknown = set(options) - _MINDSPORE_OPTIONS
     if unknown:
         message = f"jit has no option {', '.join(sorted(unknown))}."

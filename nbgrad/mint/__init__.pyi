@@ -24,7 +24,7 @@ from nbgrad.ops import arctan as arctan
 from nbgrad.ops import arctan2 as arctan2
 from nbgrad.ops import arctanh as arctanh
 from nbgrad.ops import argmax as argmax
-from nbgrad.ops import argmin as argmin
+from nbgrad.mint.own_parameters import argmin as argmin
 from nbgrad.mint.own_parameters import argsort as argsort
 from nbgrad.ops import asin as asin
 from nbgrad.ops import asinh as asinh
@@ -162,7 +162,7 @@ from nbgrad.ops import ravel as ravel
 from nbgrad.ops import real as real
 from nbgrad.ops import reciprocal as reciprocal
 from nbgrad.ops import remainder as remainder
-from nbgrad.mint.own_parameters import repeat_interleave as repeat_interleave
+from nbgrad.ops import repeat_interleave as repeat_interleave
 from nbgrad.ops import reshape as reshape
 from nbgrad.ops import roll as roll
 from nbgrad.ops import round as round

@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import ArgumentError
 from ..nn import optimizers
 from ..nn.layer_arguments import flag
+from ..nn.rarer.grouped_optimizers import groups_of
 from ..record.tensor import Tensor
 
 __all__ = ["SGD", "Adam", "AdamW", "FusedAdamW"]
@@ -58,6 +59,8 @@ class AdamW(optimizers.AdamW):
     >>> print(w.asnumpy().round(4))
     [0.25 2.  ]
     """
+
+    param_groups = property(groups_of)
 
     def __init__(
         self,
@@ -131,6 +134,8 @@ class SGD(optimizers.SGD):
     >>> print(w.value())
     [1.5]
     """
+
+    param_groups = property(groups_of)
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from ..errors import ArgumentError, ShapeError
-from ..functions.arrays import joining, shaping
+from ..functions.arrays import shaping
 from ..functions.linalg.factorisations import solve_triangular
 from ..functions.linalg.matrix_products import vdot as numpy_vdot
 from ..ops import choices, elementwise, filled_arrays, gathering, linear_algebra, random_tensors, ranking
@@ -35,6 +35,15 @@ def _value(x: Any) -> Any:
 def _wide(pair: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     """Values, and positions as int64."""
     return pair[0], pair[1].astype("int64")
+
+
+@documented
+def argmin(input: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Position of the first least element along an axis (of the flat array, if None), as int64.
+
+    dim : int, optional
+    """
+    return reductions.argmin(input, dim, keepdim).astype("int64")
 
 
 # ----- Comparisons -----
@@ -268,22 +277,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     return shapes.meshgrid(*tensors, indexing=indexing or "ij")
 
 
-@as_numpy(joining.repeat, "Each element repeated along an axis (of the flat array, if None).")
-def _repeated(input: Any, repeats: Any, dim: int | None = None) -> Tensor: ...
-
-
-@documented
-def repeat_interleave(input: Any, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
-    """Each element repeated along an axis (of the flat array, if None).
-
-    dim : int, optional
-    output_size : int, optional
-        Has no effect: the extent follows from `repeats`.
-    """
-    del output_size
-    return _repeated(input, repeats, dim)
-
-
 @documented
 def diag(input: Any, diagonal: int = 0) -> Tensor:
     """The matrix with a vector on a diagonal, or the diagonal of a matrix.
@@ -418,14 +411,22 @@ def empty_like(input: Any, *, dtype: Any = None, device: Any = None, pin_memory:
 # ----- Random numbers -----
 
 
+def _and_dtype(size: tuple[Any, ...], dtype: Any) -> tuple[tuple[Any, ...], Any]:
+    """Extents, and the dtype that may come last among them."""
+    if dtype is None and len(size) == 2 and isinstance(size[0], tuple | list):
+        return size[:1], size[1]
+    return size, dtype
+
+
 @documented
 def rand(*size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None) -> Tensor:
     """Uniform random numbers in [0, 1).
 
-    *size : int, or one tuple of int
+    *size : int, or one tuple of int, after which a dtype may come
     device : None or "CPU"
     """
     _on_cpu(device)
+    size, dtype = _and_dtype(size, dtype)
     return random_tensors.rand(*size, dtype=dtype, generator=generator)
 
 
@@ -433,10 +434,11 @@ def rand(*size: Any, generator: Generator | None = None, dtype: Any = None, devi
 def randn(*size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None) -> Tensor:
     """Standard normal random numbers.
 
-    *size : int, or one tuple of int
+    *size : int, or one tuple of int, after which a dtype may come
     device : None or "CPU"
     """
     _on_cpu(device)
+    size, dtype = _and_dtype(size, dtype)
     return random_tensors.randn(*size, dtype=dtype, generator=generator)
 
 

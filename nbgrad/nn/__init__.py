@@ -70,6 +70,7 @@ NAMES: dict[str, str] = {
         "ConfusionMatrix Dice MeanSurfaceDistance RootMeanSquareDistance HausdorffDistance CosineSimilarity"
     ),
     "evaluation.confusion_metrics": "ConfusionMatrixMetric",
+    "evaluation.occlusion": "OcclusionSensitivity",
     "evaluation.sequence_metrics": "ROC auc Perplexity BleuScore",
     "exported": "GraphCell",
     "evaluation.metrics_base": "Metric Loss MAE MSE rearrange_inputs names get_metric_fn",
@@ -81,6 +82,16 @@ NAMES: dict[str, str] = {
 _HIDDEN = {"_Loss": "LossBase"}
 """Names of MindSpore's earlier releases that losses of public collections derive from, and the names now."""
 
+_WITH_END = {
+    "nbgrad.mint.nn": (
+        "AvgPool1d AvgPool2d AvgPool3d Dropout Dropout2d Embedding L1Loss LayerNorm LogSoftmax MaxPool2d PReLU"
+    ),
+}
+"""Module -> layers that MindSpore's `nn` has too, with `Ext` after the name."""
+_ends: dict[str, tuple[str, str]] = {
+    f"{name}Ext": (module, name) for module, names in _WITH_END.items() for name in names.split()
+}
+
 _module_of: dict[str, str] = {name: module for module, names in NAMES.items() for name in names.split()}
 
 
@@ -89,6 +100,9 @@ def __getattr__(name: str) -> Any:
         return __dir__()
     if name in _HIDDEN:
         return __getattr__(_HIDDEN[name])
+    if name in _ends:
+        module, name = _ends[name]
+        return getattr(import_module(module), name)
     module = _module_of.get(name)
     if module is None and (path := submodule("nn", name)) is not None:
         return path

@@ -223,6 +223,7 @@ from .evaluation.segmentation_metrics import RootMeanSquareDistance as RootMeanS
 from .evaluation.segmentation_metrics import HausdorffDistance as HausdorffDistance
 from .evaluation.segmentation_metrics import CosineSimilarity as CosineSimilarity
 from .evaluation.confusion_metrics import ConfusionMatrixMetric as ConfusionMatrixMetric
+from .evaluation.occlusion import OcclusionSensitivity as OcclusionSensitivity
 from .evaluation.sequence_metrics import ROC as ROC
 from .evaluation.sequence_metrics import auc as auc
 from .evaluation.sequence_metrics import Perplexity as Perplexity

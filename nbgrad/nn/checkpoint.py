@@ -28,9 +28,14 @@ MOST_LISTED = 20
 def save_checkpoint(
     save_obj: Any,
     ckpt_file_name: str | os.PathLike[str],
-    *,
+    integrated_save: bool = True,
+    async_save: Any = False,
     append_dict: Mapping[str, Any] | None = None,
+    enc_key: None = None,
+    enc_mode: str = "AES-GCM",
     choice_func: Callable[[str], bool] | None = None,
+    crc_check: bool = False,
+    format: str = "ckpt",
 ) -> None:
     """Write Parameters to a file.
 
@@ -42,8 +47,12 @@ def save_checkpoint(
     ckpt_file_name : str or path
         A name without a suffix gets ".safetensors". A file of that name is replaced; if saving fails or is interrupted,
         it stays as it was.
+    integrated_save, async_save, enc_mode, crc_check, format
+        MindSpore's; they have no effect: the file is there when the call returns, and its format is safetensors.
     append_dict : dict, optional
         More names and values, such as the number of the epoch: numbers, Tensors or ndarrays.
+    enc_key : None
+        Other values are refused, since files are not encrypted.
     choice_func : callable, optional
         Takes a name, and returns whether to save the value with this name.
 
@@ -70,6 +79,8 @@ def save_checkpoint(
     >>> print(net.w.value(), loaded["epoch"].value())
     [1. 2.] 3
     """
+    del integrated_save, async_save, enc_mode, crc_check, format
+    _not_encrypted("enc_key", enc_key)
     arrays: dict[str, np.ndarray] = {}
     for name, value in [*_named(save_obj), *(append_dict or {}).items()]:
         if choice_func is not None and not choice_func(name):
@@ -84,13 +95,24 @@ def save_checkpoint(
     write_arrays(_with_suffix(ckpt_file_name), arrays)
 
 
+def _not_encrypted(name: str, key: Any) -> None:
+    if key is not None:
+        message = f"nbgrad's checkpoints are not encrypted. Leave {name} out, and encrypt the file by another program."
+        raise ArgumentError(message)
+
+
 def load_checkpoint(
     ckpt_file_name: str | os.PathLike[str],
     net: Cell | None = None,
     strict_load: bool = False,
     filter_prefix: str | Iterable[str] | None = None,
-    *,
+    dec_key: None = None,
+    dec_mode: str = "AES-GCM",
+    specify_prefix: str | Iterable[str] | None = None,
     choice_func: Callable[[str], bool] | None = None,
+    crc_check: bool = False,
+    remove_redundancy: bool = False,
+    format: str = "ckpt",
 ) -> dict[str, Parameter]:
     """Read Parameters from a file.
 
@@ -104,6 +126,12 @@ def load_checkpoint(
         As for `load_param_into_net`.
     filter_prefix : str, or list or tuple of str, optional
         Names that start with one of them are left out.
+    dec_key : None
+        Other values are refused, since files are not encrypted.
+    dec_mode, crc_check, remove_redundancy, format
+        MindSpore's; they have no effect.
+    specify_prefix : str, or list or tuple of str, optional
+        Only names that start with one of them are read.
     choice_func : callable, optional
         Takes a name, and returns whether to load the value with this name.
 
@@ -127,26 +155,38 @@ def load_checkpoint(
     ...     nb.load_checkpoint(os.path.join(folder, "pair"), filter_prefix="b")
     {'a': Parameter (name=a, shape=(1,), dtype=Float32, requires_grad=True)}
     """
+    del dec_mode, crc_check, remove_redundancy, format
+    _not_encrypted("dec_key", dec_key)
     path = _existing(ckpt_file_name)
-    left_out = (filter_prefix,) if isinstance(filter_prefix, str) else tuple(filter_prefix or ())
-    if not all(isinstance(prefix, str) and prefix for prefix in left_out):
-        message = f"filter_prefix must be a string that is not empty, or a list of them, but got {filter_prefix!r}."
-        raise ArgumentError(message)
+    left_out = _prefixes("filter_prefix", filter_prefix)
+    wanted = _prefixes("specify_prefix", specify_prefix) or ("",)
     found = read_arrays(path)
     chosen: dict[str, Parameter] = {}
     for name, array in found.items():
-        if not name.startswith(left_out) and (choice_func is None or choice_func(name)):
+        if name.startswith(wanted) and not name.startswith(left_out) and (choice_func is None or choice_func(name)):
             chosen[name] = Parameter(array, name=name)
     if not chosen:
-        message = f"{path} holds {_listing(found)}, none of which was asked for. Check filter_prefix and choice_func."
+        message = (
+            f"{path} holds {_listing(found)}, none of which was asked for. Check filter_prefix, specify_prefix and "
+            "choice_func."
+        )
         raise CheckpointError(message)
     if net is not None:
         load_param_into_net(net, chosen, strict_load)
     return chosen
 
 
+def _prefixes(name: str, given: Any) -> tuple[str, ...]:
+    """A string or several as a tuple."""
+    found = (given,) if isinstance(given, str) else tuple(given or ())
+    if not all(isinstance(prefix, str) and prefix for prefix in found):
+        message = f"{name} must be a string that is not empty, or a list of them, but got {given!r}."
+        raise ArgumentError(message)
+    return found
+
+
 def load_param_into_net(
-    net: Cell, parameter_dict: Mapping[str, Any], strict_load: bool = False
+    net: Cell, parameter_dict: Mapping[str, Any], strict_load: bool = False, remove_redundancy: bool = False
 ) -> tuple[list[str], list[str]]:
     """Give the Parameters of a Cell the values that go by their names.
 
@@ -159,6 +199,8 @@ def load_param_into_net(
     strict_load : bool
         Whether names and dtypes must agree exactly. If not, Parameters may be missing or left over, and values may be
         widened to the dtype of the Parameter (float32 to float64), but never narrowed.
+    remove_redundancy : bool
+        MindSpore's; has no effect.
 
     Returns
     -------

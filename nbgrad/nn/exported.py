@@ -164,6 +164,7 @@ def load(file_name: str | os.PathLike[str], **kwargs: Any) -> Graph:
     Parameters
     ----------
     file_name : str or path
+        A name with the ending ".mindir", if there is no such file, is that of the file which `export` has written.
     **kwargs
         MindSpore's options of decryption have no effect.
 
@@ -180,6 +181,8 @@ def load(file_name: str | os.PathLike[str], **kwargs: Any) -> Graph:
         If another program wrote it, or it is damaged.
     """
     path = os.fspath(file_name)
+    written = path.removesuffix(".mindir") + SUFFIX
+    path = written if path.endswith(".mindir") and not os.path.exists(path) and os.path.exists(written) else path
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

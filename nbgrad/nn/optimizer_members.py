@@ -59,6 +59,7 @@ MEMBERS: dict[str, Callable[[Any], Any]] = {
     "ps_parameters": lambda optimizer: (False,) * len(optimizer.parameters),
     "cache_enable": lambda optimizer: (False,) * len(optimizer.parameters),
     "param_length": lambda optimizer: len(optimizer.parameters),
+    "unique": lambda optimizer: True,
     "use_parallel": lambda optimizer: False,
     "need_scale": lambda optimizer: optimizer.loss_scale != 1.0,
     "reciprocal_scale": lambda optimizer: Tensor(1.0 / optimizer.loss_scale, np.float32),

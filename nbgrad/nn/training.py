@@ -12,7 +12,7 @@ from typing import Any
 from ..compiled.jit import jit
 from ..errors import DtypeError
 from ..graph.trace import current_trace
-from ..ops.python_values import identity
+from ..ops.python_values import identity, mixed_precision_cast
 from ..process.modes import leaves_made
 from ..record.container_leaves import map_leaves
 from ..record.tensor import Tensor
@@ -24,6 +24,7 @@ from ..transforms.grad import GradOperation, Request, _run, value_and_grad
 from ..transforms.mapped_structures import HyperMap
 from .cell import Cell
 from .data_parallel import DistributedGradReducer, group_to_sum_over, make_equal
+from .layer_arguments import flag
 from .optimizer import Optimizer, real_number
 
 
@@ -76,6 +77,8 @@ class WithEvalCell(Cell):
     ----------
     network : Cell
     loss_fn : callable
+    add_cast_fp32 : bool
+        Whether outputs and labels of floating-point numbers become float32 for the loss.
 
     Examples
     --------
@@ -85,14 +88,17 @@ class WithEvalCell(Cell):
     0.5 [0. 2.] [1.  0.5]
     """
 
-    def __init__(self, network: Cell, loss_fn: Any) -> None:
+    def __init__(self, network: Cell, loss_fn: Any, add_cast_fp32: bool = False) -> None:
         super().__init__(auto_prefix=False)
         self._network = _cell(network, "network")
         self._loss_fn = loss_fn
+        self.add_cast_fp32 = flag(add_cast_fp32, "add_cast_fp32")
 
     def construct(self, data: Any, label: Any) -> tuple[Any, Any, Any]:
         """The loss, the outputs and the labels of a batch."""
         outputs = self._network(data)
+        if self.add_cast_fp32:
+            outputs, label = mixed_precision_cast("float32", (outputs, label))
         return self._loss_fn(outputs, label), outputs, label
 
 

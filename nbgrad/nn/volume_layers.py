@@ -272,8 +272,8 @@ class AvgPool3d(Cell):
     ----------
     kernel_size, stride, pad_mode, padding
         As for `MaxPool3d`.
-    ceil_mode : {False}
-        Other values are refused.
+    ceil_mode : bool
+        Also use windows that reach beyond the padded volume, if they start inside of it.
     count_include_pad : bool
         Whether padding counts as zeros; never for `pad_mode="same"`.
     divisor_override : int, optional
@@ -291,7 +291,7 @@ class AvgPool3d(Cell):
         divisor_override: int | None = None,
     ) -> None:
         super().__init__()
-        only("ceil_mode", ceil_mode, False)
+        self.ceil_mode = flag(ceil_mode, "ceil_mode")
         self.divisor_override = None if divisor_override is None else positive(divisor_override, "divisor_override")
         self.kernel_size, self.stride = triple(kernel_size, "kernel_size"), triple(stride, "stride")
         self.pad_mode, self.padding = pad_mode.lower(), padding
@@ -301,7 +301,5 @@ class AvgPool3d(Cell):
     def construct(self, x: Any) -> Tensor:
         """The means."""
         whole = self.count_include_pad and self.pad_mode != "same"
-        if self.divisor_override is not None:
-            means: Any = avg_pool3d(x, self.kernel_size, self.stride, self.padding, True, pad_mode=self.pad_mode)
-            return means * (math.prod(self.kernel_size) / self.divisor_override)
-        return avg_pool3d(x, self.kernel_size, self.stride, self.padding, whole, pad_mode=self.pad_mode)
+        windows = self.kernel_size, self.stride, self.padding, self.ceil_mode, whole, self.divisor_override or 0
+        return avg_pool3d(x, *windows, pad_mode=self.pad_mode)

@@ -46,8 +46,13 @@ _OF_MINDSPORE = {
     "rand": "nbgrad.ops.random_tensors:rand",
     "randn": "nbgrad.ops.random_tensors:randn",
     "randint": "nbgrad.ops.rarer.random_choices:integers_drawn",
+    "asfarray": "nbgrad.ops.rarer.arranged_values:float_array",
+    "in1d": "nbgrad.ops.rarer.arranged_values:elements_in",
+    "sometrue": "nbgrad.numpy:any",
+    "trapz": "nbgrad.numpy:trapezoid",
 }
-"""Functions of MindSpore's module of this name that NumPy lacks, for ported scripts; they are in no `__all__`."""
+"""Functions of MindSpore's module of this name that NumPy lacks or has dropped, for ported scripts; they are in no
+`__all__`."""
 _own = {name: module for module, names in OWN.items() for name in names.split()}
 
 

@@ -36,14 +36,14 @@ _HERE = {
     ),
     "shape_functions": (
         "reshape transpose permute swapaxes .swapdims .moveaxis .movedim .expand_dims .unsqueeze squeeze "
-        ".broadcast_to .expand .expand_as concat cat stack hstack vstack dstack column_stack .split .tensor_split "
-        ".chunk .hsplit .vsplit .dsplit row_stack unstack .unbind .tile .repeat_interleave repeat_elements flatten "
+        ".broadcast_to expand .expand_as concat cat stack hstack vstack dstack column_stack .split .tensor_split "
+        ".chunk .hsplit .vsplit .dsplit row_stack unstack .unbind tile .repeat_interleave repeat_elements flatten "
         "ravel .flip .fliplr .flipud .roll .rot90 meshgrid atleast_1d atleast_2d atleast_3d .triu .tril .diag "
         "diagonal .narrow shape size rank numel pad .diff"
     ),
     "gathering": (
         ".gather .gather_elements gather_d .gather_nd scatter_nd .scatter tensor_scatter_elements tensor_scatter_add "
-        "tensor_scatter_sub tensor_scatter_update .index_select .index_add .index_fill .masked_select one_hot nonzero "
+        "tensor_scatter_sub tensor_scatter_update .index_select index_add .index_fill .masked_select one_hot nonzero "
         ".argwhere slice strided_slice .bincount searchsorted"
     ),
     "ranking": "sort argsort .topk unique",
@@ -219,11 +219,14 @@ _HIDDEN = {
     "scalar_max": ("builtins", "max"),
     "scalar_min": ("builtins", "min"),
     "reverse": (f"{__name__}.shape_functions", "flip"),
-    "top_k": (f"{__name__}.ranking", "topk"),
+    "top_k": (f"{__name__}.ranking", "top_k"),
     **{
         _name: (f"{__name__}.rarer.written_tensors", _name)
-        for _name in "filled_with ones_by_chance uniform_like distinct kth_least added_along_axis".split()
+        for _name in (
+            "filled_with ones_by_chance uniform_like distinct kth_least elements_added slices_added tiled expanded"
+        ).split()
     },
+    "prim_arg_register": (f"{__name__}.rarer.own_primitives", "prim_attr_register"),
     "cauchy": (f"{__name__}.rarer.random_choices", "cauchy"),
     "log_normal": (f"{__name__}.rarer.random_choices", "log_normal"),
 }
@@ -268,13 +271,16 @@ OTHER_METHODS = {
     "to_coo": "dense_to_sparse_coo",
     "to_csr": "dense_to_sparse_csr",
     "reverse": "flip",
-    "top_k": "topk",
+    "top_k": "top_k",
     "fills": "filled_with",
     "bernoulli": "ones_by_chance",
     "uniform": "uniform_like",
     "unique": "distinct",
     "kthvalue": "kth_least",
-    "scatter_add": "added_along_axis",
+    "scatter_add": "elements_added",
+    "index_add": "slices_added",
+    "tile": "tiled",
+    "expand": "expanded",
     "cauchy": "cauchy",
     "log_normal": "log_normal",
     **{f"scatter_{_kind}": f"tensor_scatter_{_kind}" for _kind in ("sub", "mul", "div", "max", "min")},

@@ -59,8 +59,35 @@ def spelled(function: Function) -> Function:
         for other in group
         if other not in parameters
     }
-    if not own_name:
-        return function
+    return _taking(function, parameters, own_name) if own_name else function
+
+
+def also(**words: str) -> Callable[[Function], Function]:
+    """Let a function take parameters under names of its own kind too.
+
+    Parameters
+    ----------
+    **words : str
+        Parameter -> its other names.
+
+    Examples
+    --------
+    >>> @also(multiples="reps dims")
+    ... def tiled(input, multiples):
+    ...     return input, multiples
+    >>> tiled(1, reps=2), tiled(1, dims=3)
+    ((1, 2), (1, 3))
+    """
+
+    def named(function: Function) -> Function:
+        own_name = {other: name for name, others in words.items() for other in others.split()}
+        return _taking(function, list(inspect.signature(function).parameters), own_name)
+
+    return named
+
+
+def _taking(function: Function, parameters: Sequence[str], own_name: dict[str, str]) -> Function:
+    """A function that takes some parameters under other names too."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if not kwargs:

@@ -20,7 +20,7 @@ from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import array_node, filled, inexact
 from ..record.promotion import promote
 from ..record.tensor import Tensor
-from .declarations import as_numpy, spelled
+from .declarations import also, as_numpy, spelled
 from .docstrings import documented
 
 
@@ -50,8 +50,13 @@ def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any
 
 
 @spelled
-def qr(input: Any, mode: str = "reduced") -> tuple[Tensor, Tensor]:
-    """QR decomposition; `mode` is "reduced" or "complete"."""
+def qr(input: Any, mode: str = "reduced", *, some: bool = True) -> tuple[Tensor, Tensor]:
+    """QR decomposition; `mode` is "reduced" or "complete".
+
+    some : bool
+        False for "complete", as methods of Tensors say it.
+    """
+    mode = mode if some else "complete"
     if mode not in ("reduced", "complete"):
         message = f"qr needs mode to be 'reduced' or 'complete', but got {mode!r}."
         raise ArgumentError(message)
@@ -142,6 +147,7 @@ def orgqr(input: Any, input2: Any) -> Tensor:
     return wrap(unbatched(_reflected(vectors, factors, start, adjoint_order=False), shape, like))
 
 
+@also(tau="input2", other="input3")
 @spelled
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
     """A matrix times the product Q of reflections (its adjoint, if `transpose`), from the left or from the right.

@@ -24,7 +24,7 @@ from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import real_dtype
 from ..record.promotion import common_dtype, convert, promote
 from ..record.tensor import Tensor
-from .declarations import as_numpy
+from .declarations import also, as_numpy
 from .docstrings import documented
 
 _single: Callable[..., Node] = apply_ufunc  # pyright: ignore[reportAssignmentType]
@@ -78,6 +78,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     return wrap(_single(np.add, input, other if alpha == 1 else _single(np.multiply, alpha, other)))
 
 
+@also(other="y")
 @documented
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """input - alpha * other, elementwise.
@@ -91,10 +92,12 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 
 subtract = sub
 mul = multiply = _binary("mul", np.multiply, "input * other")
-floor_div = _binary_xy("floor_div", np.floor_divide, "The quotient rounded down")
+floor_div = also(x="input", y="other")(_binary_xy("floor_div", np.floor_divide, "The quotient rounded down"))
 floor_divide = _binary("floor_divide", np.floor_divide, "The quotient rounded down")
 floor_mod = _binary_xy("floor_mod", np.remainder, "The remainder with the sign of the divisor, as Python's %")
-remainder = mod = _binary("remainder", np.remainder, "The remainder with the sign of the divisor, as Python's %")
+remainder = mod = also(other="divisor")(
+    _binary("remainder", np.remainder, "The remainder with the sign of the divisor, as Python's %")
+)
 fmod = _binary("fmod", np.fmod, "The remainder with the sign of the dividend, as C's fmod")
 truncate_mod = _binary_xy("truncate_mod", np.fmod, "The remainder with the sign of the dividend, as C's fmod")
 maximum = _binary("maximum", np.maximum, "The greater of two; NaN wins")
@@ -104,7 +107,7 @@ fmin = _binary("fmin", np.fmin, "The lesser of two; NaN loses")
 hypot = _binary("hypot", np.hypot, "sqrt(input**2 + other**2), without overflow")
 logaddexp = _binary("logaddexp", np.logaddexp, "log(exp(input) + exp(other)), without overflow")
 logaddexp2 = _binary("logaddexp2", np.logaddexp2, "log2(2**input + 2**other), without overflow")
-copysign = _binary_xy("copysign", np.copysign, "The size of x with the sign of y")
+copysign = also(y="other")(_binary_xy("copysign", np.copysign, "The size of x with the sign of y"))
 nextafter = _binary("nextafter", np.nextafter, "The next number after input towards other")
 atan2 = arctan2 = _binary("atan2", np.arctan2, "The angle of the point (other, input)")
 
@@ -188,7 +191,9 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 
 
 divide = div
-true_divide = _binary("true_divide", np.divide, "The quotient, which is floating point")
+true_divide = also(input="dividend", other="divisor")(
+    _binary("true_divide", np.divide, "The quotient, which is floating point")
+)
 
 
 def truncate_div(x: Any, y: Any) -> Tensor:
@@ -290,6 +295,7 @@ isfinite = _unary("isfinite", np.isfinite, "Whether it is neither infinite nor N
 signbit = _unary("signbit", np.signbit, "Whether the sign is negative, of -0.0 too")
 
 
+@also(other="x2")
 @as_numpy(numpy_elementwise.isclose, "Whether elements differ by at most `atol + rtol * abs(other)`.")
 def isclose(input: Any, other: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Tensor: ...
 @as_numpy(

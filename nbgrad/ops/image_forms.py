@@ -98,10 +98,8 @@ def avg_pool_3d(
 ) -> Tensor:
     """The mean of every window of volumes."""
     only("data_format", data_format, "NCDHW")
-    if ceil_mode or divisor_override:
-        message = "AvgPool3D has neither ceil_mode nor divisor_override here."
-        raise ArgumentError(message)
-    return volumes.avg_pool3d(x, kernel_size, strides, pad, count_include_pad, pad_mode=pad_mode)
+    windows = kernel_size, strides, pad, bool(ceil_mode), count_include_pad, divisor_override
+    return volumes.avg_pool3d(x, *windows, pad_mode=pad_mode)
 
 
 # ----- Sizes -----

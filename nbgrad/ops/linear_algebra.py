@@ -19,7 +19,7 @@ from ..graph.ir import Node
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import array_node, axis_of
 from ..record.tensor import Tensor
-from .declarations import as_numpy, spelled
+from .declarations import also, as_numpy, spelled
 from .docstrings import documented
 from .elementwise import add, mul
 
@@ -73,6 +73,7 @@ def mm(input: Any, mat2: Any) -> Tensor:
     return _product(*_with_axes("mm", input=(input, 2), mat2=(mat2, 2)))
 
 
+@also(input="mat")
 def mv(input: Any, vec: Any) -> Tensor:
     """Product of a matrix and a vector."""
     return _product(*_with_axes("mv", input=(input, 2), vec=(vec, 1)))

@@ -22,6 +22,7 @@ from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axis_of, demand, inexact, keep, positions, safe_sqrt, scalar
 from ..record.promotion import promote
 from ..record.tensor import Tensor
+from .declarations import also
 from .docstrings import documented
 from .normalisation import wide
 
@@ -357,6 +358,7 @@ def _limited_log(size: Node, name: str, operand: Node) -> Node:
     return choose(tiny, -100, elementwise(name, harmless), size)
 
 
+@also(logits="input", label="target")
 @documented
 def binary_cross_entropy_with_logits(
     logits: Any, label: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"

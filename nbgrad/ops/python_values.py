@@ -14,6 +14,7 @@ from ..dtype import DType, dtype_of
 from ..errors import DtypeError
 from ..record.as_node import as_node, wrap
 from ..record.tensor import Tensor
+from .declarations import also
 from .docstrings import documented
 
 
@@ -111,6 +112,7 @@ def tuple_len(x: Any) -> int:
     return len(x)
 
 
+@also(dtype="dst_dtype")
 @documented
 def mixed_precision_cast(dtype: Any, x: Any) -> Any:
     """Floating-point Tensors in another dtype, also inside tuples, lists and dicts; other values as they are.

@@ -106,6 +106,17 @@ def topk(
 
 
 @spelled
+def top_k(input_x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
+    """The k greatest elements along the last axis, and their positions, as `topk`.
+
+    k : int
+    sorted : bool
+        Has no effect: the result is always sorted.
+    """
+    return topk(input_x, k, sorted=sorted)
+
+
+@spelled
 def unique(input: Any) -> tuple[Tensor, Tensor]:
     """The different elements in the order in which they first occur, and for each element of the input the position of
     its value among them.

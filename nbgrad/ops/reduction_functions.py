@@ -248,9 +248,9 @@ def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     ...
 
 
-@as_numpy(numpy_reductions.argmin)
+@as_numpy(numpy_reductions.argmin, result=lambda places: places.astype("int32"))
 def argmin(input: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Position of the first least element along an axis (of the flat array, if None), as int64; NaN wins.
+    """Position of the first least element along an axis (of the flat array, if None), as int32; NaN wins.
 
     axis : int or None
     """

@@ -20,7 +20,7 @@ from ..graph.shapes import Shape
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axis_of, cut, integer, integers
 from ..record.tensor import Tensor
-from .declarations import as_numpy, spelled
+from .declarations import also, as_numpy, spelled
 from .docstrings import documented
 
 # ----- Facts -----
@@ -114,7 +114,8 @@ def _of_each(function: Any) -> Any:
     """A function of NumPy's, which gives a tuple for one list or tuple of Tensors, too."""
 
     @wraps(function)
-    def apply(*arys: Any) -> Any:
+    def apply(*arys: Any, inputs: Any = ()) -> Any:
+        arys = (*arys, inputs) if len(inputs) else arys
         if len(arys) == 1 and isinstance(arys[0], list | tuple) and any(isinstance(one, Tensor) for one in arys[0]):
             return tuple([function(one) for one in arys[0]])
         return function(*arys)
@@ -127,6 +128,7 @@ atleast_1d, atleast_2d, atleast_3d = map(_of_each, (shaping.atleast_1d, shaping.
 # ----- Permute -----
 
 
+@also(input_perm="dims")
 @as_numpy(shaping.transpose)
 def transpose(input: Any, input_perm: Any) -> Tensor:
     """Axes permuted.
@@ -222,7 +224,20 @@ cat = concat
 def stack(tensors: Any, axis: int = 0) -> Tensor: ...
 
 
-hstack, vstack, dstack, column_stack = joining.hstack, joining.vstack, joining.dstack, joining.column_stack
+@also(tensors="inputs tup")
+@as_numpy(joining.hstack, "Arrays joined along the second axis; vectors along their only one.")
+def hstack(tensors: Any, *, dtype: Any = None, casting: str = "same_kind") -> Tensor: ...
+@also(tensors="inputs tup")
+@as_numpy(joining.vstack, "Arrays joined along the first axis; vectors are rows.")
+def vstack(tensors: Any, *, dtype: Any = None, casting: str = "same_kind") -> Tensor: ...
+@also(tensors="inputs tup")
+@as_numpy(joining.dstack, "Arrays joined along the third axis, which those of fewer axes get.")
+def dstack(tensors: Any) -> Tensor: ...
+@also(tensors="inputs tup")
+@as_numpy(joining.column_stack, "Arrays joined along the second axis; vectors are columns.")
+def column_stack(tensors: Any) -> Tensor: ...
+
+
 row_stack = vstack
 
 
@@ -330,13 +345,19 @@ def narrow(input: Any, axis: int, start: int, length: int) -> Tensor:
 # ----- Repeat -----
 
 
+@also(multiples="reps dims")
 @as_numpy(joining.tile, "The array repeated as a whole along each axis.")
 def tile(input: Any, multiples: Any) -> Tensor: ...
-@as_numpy(
-    joining.repeat,
-    "Each element repeated along an axis (of the flat array, if None); `repeats` may be one number per position.",
-)
-def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tensor: ...
+@spelled
+def repeat_interleave(input: Any, repeats: Any, axis: int | None = None, *, output_size: int | None = None) -> Tensor:
+    """Each element repeated along an axis (of the flat array, if None); `repeats` may be one number per position.
+
+    axis : int, optional
+    output_size : int, optional
+        Has no effect: the extent follows from `repeats`.
+    """
+    del output_size
+    return joining.repeat(input, repeats, axis)
 
 
 def repeat_elements(x: Any, rep: int, axis: int = 0) -> Tensor:
@@ -351,7 +372,12 @@ def repeat_elements(x: Any, rep: int, axis: int = 0) -> Tensor:
 def flip(input: Any, dims: Any) -> Tensor: ...
 
 
-fliplr, flipud = shaping.fliplr, shaping.flipud
+@also(input="m")
+@as_numpy(shaping.fliplr, "Order reversed along the second axis.")
+def fliplr(input: Any) -> Tensor: ...
+@also(input="m")
+@as_numpy(shaping.flipud, "Order reversed along the first axis.")
+def flipud(input: Any) -> Tensor: ...
 
 
 @as_numpy(

@@ -297,7 +297,9 @@ def avg_pool3d(
     kernel_size: Any = 1,
     stride: Any = 1,
     padding: Any = 0,
+    ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int = 0,
     *,
     pad_mode: str = "pad",
 ) -> Tensor:
@@ -306,17 +308,30 @@ def avg_pool3d(
     input_x : array-like, shape (N, C, D, H, W) or (C, D, H, W)
     kernel_size, stride : int or three int
     padding : int, three int, or (front, back, top, bottom, left, right)
+    ceil_mode : bool
+        Also use windows that reach beyond the padded volume, if they start inside of it.
     count_include_pad : bool
         Whether padding counts as zeros, or not at all.
+    divisor_override : int
+        The divisor of sums, instead of the number of elements; 0 for none.
     pad_mode : {"pad", "valid", "same"}
     -> Tensor
     """
     volume, batched, kernel, steps, ends = _pooled(input_x, kernel_size, stride, pad_mode, padding, "avg_pool3d")
-    total = _window_sums(volume, kernel, steps, ends, batched)
-    if count_include_pad or not any(map(any, ends)):
+    beyond = [0, 0, 0]
+    if ceil_mode:
+        beyond = [_missing(*one) for one in zip(volume.shape[2:], ends, kernel, steps, strict=True)]
+    wide: Any = tuple([(first, last + more) for (first, last), more in zip(ends, beyond, strict=True)])
+    total = _window_sums(volume, kernel, steps, wide, batched)
+    if divisor_override:
+        return total / float(divisor_override)
+    if not any(beyond) and (count_include_pad or not any(map(any, ends))):
         return total / float(np.prod(kernel))
-    ones = Tensor(np.ones((1, 1, *volume.shape[2:]), volume.dtype.dtype))
-    counts = _window_sums(ones, kernel, steps, ends, True)
+    ones: Any = Tensor(np.ones((1, 1, *volume.shape[2:]), volume.dtype.dtype))
+    if count_include_pad:
+        ones = pad(ones, [(0, 0), (0, 0), *ends], constant_values=1)
+        wide = tuple([(0, more) for more in beyond])
+    counts = _window_sums(ones, kernel, steps, wide, True)
     return total / (counts if batched else counts[0])
 
 

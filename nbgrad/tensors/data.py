@@ -88,6 +88,27 @@ def tensor(input_data: Any, dtype: Any = None, *, device: Any = None, requires_g
 from_numpy = Tensor.from_numpy
 
 
+def frombuffer(buffer: Any, dtype: Any, count: int = -1, offset: int = 0) -> Tensor:
+    """A 1-d Tensor that shares the memory of an object with Python's buffer interface.
+
+    Parameters
+    ----------
+    buffer : bytes-like
+    dtype : dtype
+    count : int
+        The number of elements; -1 for all.
+    offset : int
+        In bytes.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> print(nb.frombuffer(bytearray([1, 2, 3]), nb.uint8, offset=1))
+    [2 3]
+    """
+    return from_numpy(np.frombuffer(buffer, np.dtype(dtype), count, offset))
+
+
 def _from_array(value: np.ndarray, device: str | None = None, requires_grad: bool = False) -> Tensor:
     """The Tensor that pickle makes of an array."""
     return tensor(value, device=device, requires_grad=requires_grad)

@@ -33,7 +33,15 @@ class Devices(Tensor):
         place = self._node.device
         return "cpu" if place is None else place
 
-    def to(self, *target: Any, device: Any = None, dtype: Any = None, copy: bool = False) -> Tensor:
+    def to(
+        self,
+        *target: Any,
+        device: Any = None,
+        dtype: Any = None,
+        copy: bool = False,
+        other: Any = None,
+        non_blocking: bool = False,
+    ) -> Tensor:
         """The Tensor on a device, or in a dtype, or both; itself if it is that already.
 
         Parameters
@@ -44,6 +52,10 @@ class Devices(Tensor):
             The same by name.
         copy : bool
             Whether to make a copy in any case.
+        other : Tensor, optional
+            A Tensor whose device and dtype are meant.
+        non_blocking : bool
+            Has no effect: a copy to a device is awaited where it is read.
 
         Returns
         -------
@@ -71,7 +83,8 @@ class Devices(Tensor):
         ...     print(y.device, y * 2)
         cuda:0 [3. 5.]
         """
-        for one in target:
+        del non_blocking
+        for one in target if other is None else (*target, other):
             if isinstance(one, Tensor):
                 given: tuple[Any, Any] = (one.device, one._node.dtype)
             else:

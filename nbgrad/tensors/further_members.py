@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.shapes import broadcasts
+from ..record.shared_memory import is_in_order
 from ..record.tensor import Tensor, part_of_tensor
 
 
@@ -37,6 +38,14 @@ class FurtherMembers(Tensor):
         """Whether the value is still to be made, which it never is."""
         return False
 
+    def is_init(self) -> bool:
+        """Whether the value is still to be made, which it never is."""
+        return False
+
+    def set_init_flag(self, flag: bool = False) -> None:
+        """Nothing: values are made at once."""
+        del flag
+
     def move_to(self, to: str, blocking: bool = True) -> Tensor:
         """The Tensor on a device: "CPU".
 
@@ -51,9 +60,18 @@ class FurtherMembers(Tensor):
             raise ArgumentError(message)
         return self
 
-    def assign_value(self, data: Any, slice_shape: bool = False) -> Any:
+    def flush_from_cache(self) -> None:
+        """Nothing: values are in no cache."""
+
+    def set_dtype(self, dtype: Any) -> Any:
+        """Take the elements in another dtype, in place of them; gives the dtype."""
+        self._replace(self.astype(dtype)._node)
+        return self.dtype
+
+    def assign_value(self, data: Any = None, slice_shape: bool = False, *, value: Any = None) -> Any:
         """Take the value, shape and dtype of another Tensor; gives the Tensor itself. `slice_shape` has no effect."""
         del slice_shape
+        data = value if data is None else data
         self._replace(data._node if isinstance(data, Tensor) else Tensor(data)._node)
         return self
 
@@ -296,5 +314,5 @@ class FurtherMembers(Tensor):
         return self
 
     def is_contiguous(self) -> bool:
-        """Whether the elements lie in C order, as those of every Tensor do."""
-        return True
+        """Whether the elements lie in C order, as NumPy's array would."""
+        return is_in_order(self)

@@ -250,3 +250,48 @@ def set_seed(seed: int) -> None:
 def get_seed() -> int | None:
     """The seed that `set_seed` was given last; None if it was not called."""
     return _Default.seed
+
+
+# ----- MindSpore's functions of the default generator -----
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seed the default generator, which is given back; initial values of layers are not concerned.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> nb.manual_seed(14).initial_seed(), nb.initial_seed()
+    (14, 14)
+    """
+    return default_generator().manual_seed(seed)
+
+
+def seed() -> int:
+    """Seed the default generator with a number from the operating system, which is given back."""
+    return default_generator().seed()
+
+
+def initial_seed() -> int:
+    """The seed of the default generator."""
+    return default_generator().initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default generator.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> state = nb.get_rng_state()
+    >>> first = nb.ops.rand(3)
+    >>> nb.set_rng_state(state)
+    >>> bool((nb.ops.rand(3) == first).all())
+    True
+    """
+    return default_generator().get_state()
+
+
+def set_rng_state(state: Any) -> None:
+    """Let the default generator go on from a state of `get_rng_state`."""
+    default_generator().set_state(state)

@@ -179,6 +179,72 @@ class HeNormal(_He):
         return host_generator().normal(0.0, self.deviation(shape), shape)
 
 
+class VarianceScaling(Initializer):
+    """Numbers of variance scale / fan: truncated normal, normal or uniform ones.
+
+    Parameters
+    ----------
+    scale : float
+    mode : {"fan_in", "fan_out", "fan_avg"}
+        The fan that divides; "fan_avg" for the mean of both.
+    distribution : {"truncated_normal", "untruncated_normal", "uniform"}
+
+    Raises
+    ------
+    ArgumentError
+        For other words, or a scale that is not positive.
+    """
+
+    def __init__(self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal") -> None:
+        if mode not in ("fan_in", "fan_out", "fan_avg") or distribution not in _DISTRIBUTIONS or not scale > 0:
+            message = (
+                "VarianceScaling takes a positive scale, the mode 'fan_in', 'fan_out' or 'fan_avg', and one of the "
+                f"distributions {', '.join(_DISTRIBUTIONS)}, but got {scale}, {mode!r} and {distribution!r}."
+            )
+            raise ArgumentError(message)
+        self.scale, self.mode, self.distribution = scale, mode, distribution
+
+    def values(self, shape: Shape) -> np.ndarray:
+        into, out = fans(shape)
+        fan = {"fan_in": into, "fan_out": out, "fan_avg": (into + out) / 2}[self.mode]
+        return _DISTRIBUTIONS[self.distribution](math.sqrt(self.scale / fan)).values(shape)
+
+
+_DISTRIBUTIONS = {
+    "truncated_normal": lambda deviation: TruncatedNormal(deviation / 0.8796256610342398),
+    "untruncated_normal": Normal,
+    "uniform": lambda deviation: Uniform(math.sqrt(3.0) * deviation),
+}
+"""Distribution -> the initializer with a standard deviation; one that is cut off at 2 deviations loses an eighth."""
+
+
+class Dirac(Initializer):
+    """Weights of a convolution that gives its input: 1 in the middle of the kernel of each channel, in each group.
+
+    Parameters
+    ----------
+    groups : int
+        The parts of the output's channels that see the same input.
+    """
+
+    def __init__(self, groups: int = 1) -> None:
+        self.groups = groups
+
+    def values(self, shape: Shape) -> np.ndarray:
+        if len(shape) not in (3, 4, 5) or shape[0] % self.groups:
+            message = (
+                f"Dirac needs three to five axes, the first one a multiple of {self.groups} groups, but the shape is "
+                f"{shape}."
+            )
+            raise ShapeError(message)
+        found, each = np.zeros(shape), shape[0] // self.groups
+        middle = tuple([n // 2 for n in shape[2:]])
+        for group in range(self.groups):
+            for k in range(min(each, shape[1])):
+                found[(group * each + k, k, *middle)] = 1.0
+        return found
+
+
 class Orthogonal(Initializer):
     """A matrix with orthonormal rows or columns, times gain (Saxe, McClelland and Ganguli 2013)."""
 
@@ -241,6 +307,9 @@ NAMES: dict[str, type[Initializer]] = {
     "henormal": HeNormal,
     "orthogonal": Orthogonal,
     "identity": Identity,
+    "dirac": Dirac,
+    "variancescaling": VarianceScaling,
+    "variance_scaling": VarianceScaling,
 }
 
 
@@ -251,8 +320,8 @@ def initializer(init: Any, shape: Any = None, dtype: Any = np.float32) -> Tensor
     ----------
     init : str, Initializer, number, Tensor or ndarray
         The name of an initializer ("zeros", "ones", "normal", "truncatedNormal", "uniform", "xavier_uniform",
-        "xavier_normal", "he_uniform", "he_normal", "orthogonal", "identity"), one with its own parameters, a number
-        for all elements, or the values.
+        "xavier_normal", "he_uniform", "he_normal", "orthogonal", "identity", "dirac", "varianceScaling"), one with its
+        own parameters, a number for all elements, or the values.
     shape : int or sequence of int
         May be left out if `init` holds the values.
     dtype : dtype

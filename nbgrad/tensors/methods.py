@@ -24,6 +24,8 @@ _SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "keep_dims": "keepdims"}
 """MindSpore's and PyTorch's names of NumPy's parameters."""
 _DTYPE_SECOND = frozenset([np.sum, np.mean, np.prod])
 """Reductions whose second parameter is a dtype; MindSpore's and PyTorch's is whether the axis stays."""
+_CORRECTED = frozenset([np.std, np.var])
+"""Reductions whose second parameter is a dtype; MindSpore's are `ddof` and whether the axis stays."""
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,6 +34,8 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 2 and isinstance(args[1], bool) and function in _DTYPE_SECOND:
             args, kwargs = args[:1], {"keepdims": args[1], **kwargs}
+        elif len(args) in (2, 3) and isinstance(args[1], int) and function in _CORRECTED:
+            args, kwargs = args[:1], {**dict(zip(("ddof", "keepdims"), args[1:], strict=False)), **kwargs}
         if kwargs:
             kwargs = {_SPELLINGS.get(name, name): value for name, value in kwargs.items()}
         apply = IMPLEMENTATIONS.get(function) or implementation(function)
@@ -120,6 +124,13 @@ class Methods(Tensor):
         """Another Tensor with the same value, in an order of memory; writing to one does not change the other."""
         return shaping.copy(self, order)
 
+    def nonzero(self, *, as_tuple: bool = True) -> Any:
+        """The positions of elements that are not 0, an array for each axis, as ndarray's; one row each if `as_tuple`
+        is False, as `nbgrad.ops.nonzero` gives them."""
+        apply = implementation(np.nonzero)
+        places = expected.function(apply, (self,), {}) if due else apply(self)
+        return places if as_tuple else implementation(np.stack)(places, 1)
+
     def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Tensor:
         """The slices along an axis (the elements, for None) where a 1-d condition is true."""
         return implementation(np.compress)(condition, self, axis, out)
@@ -153,8 +164,8 @@ class Methods(Tensor):
         return self.reshape(*shape) if shaping.is_shape(self, shape, of) else self[...]
 
     def contiguous(self) -> Tensor:
-        """The Tensor itself, whose values are in C order."""
-        return self
+        """The Tensor itself if its elements lie in C order, or else a copy in that order."""
+        return self if shared_memory.is_in_order(self) else self.copy()
 
     def init_data(self, *_: Any, **__: Any) -> Tensor:
         """The Tensor itself: its data is there from the start."""
@@ -162,7 +173,8 @@ class Methods(Tensor):
 
 
 for _name in METHODS:
-    setattr(Tensor, _name, _method(getattr(np, _name)))
+    if _name not in vars(Methods):
+        setattr(Tensor, _name, _method(getattr(np, _name)))
 
 
 def _extremum(name: str) -> Callable[..., Any]:

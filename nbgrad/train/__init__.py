@@ -30,6 +30,7 @@ NAMES: dict[str, str] = {
         "ConfusionMatrix Dice MeanSurfaceDistance RootMeanSquareDistance HausdorffDistance CosineSimilarity"
     ),
     "nn.evaluation.confusion_metrics": "ConfusionMatrixMetric",
+    "nn.evaluation.occlusion": "OcclusionSensitivity",
     "nn.evaluation.sequence_metrics": "ROC auc Perplexity BleuScore",
     "nn.checkpoint": "save_checkpoint load_checkpoint load_param_into_net",
     "nn.exported": "export load",

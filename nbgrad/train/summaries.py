@@ -83,7 +83,7 @@ class SummaryRecord:
         The folder, which is made if it is not there.
     file_prefix, file_suffix : str
         Parts of the file's name.
-    num_process, raise_exception, export_options
+    num_process, network, max_file_size, raise_exception, export_options
         MindSpore's; they have no effect.
 
     Raises
@@ -110,10 +110,12 @@ class SummaryRecord:
         file_prefix: str = "events",
         file_suffix: str = "_MS",
         num_process: int = 32,
+        network: Any = None,
+        max_file_size: int | None = None,
         raise_exception: bool = False,
         export_options: Any = None,
     ) -> None:
-        del num_process, raise_exception, export_options
+        del num_process, network, max_file_size, raise_exception, export_options
         self._folder = os.path.abspath(str(log_dir))
         os.makedirs(self._folder, exist_ok=True)
         now = time.time()

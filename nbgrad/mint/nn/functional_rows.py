@@ -335,14 +335,11 @@ def avg_pool3d(
 
     kernel_size, padding : int or tuple of int
     stride : int or tuple of int, optional
-    ceil_mode : {False}
-    count_include_pad : bool
-    divisor_override : {None}
+    ceil_mode, count_include_pad : bool
+    divisor_override : int, optional
     """
-    only("ceil_mode", ceil_mode, False)
-    only("divisor_override", divisor_override, None)
     step = kernel_size if stride is None else stride
-    return volumes.avg_pool3d(input, kernel_size, step, padding, count_include_pad)
+    return volumes.avg_pool3d(input, kernel_size, step, padding, ceil_mode, count_include_pad, divisor_override or 0)
 
 
 @documented

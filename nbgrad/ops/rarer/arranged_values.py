@@ -384,3 +384,16 @@ def mean_and_variance(x: Any, axis: Any, keep_dims: bool | None) -> tuple[Tensor
     axes = None if axis is None or axis == () else axis
     found = np.mean(wide, axes, keepdims=bool(keep_dims)), np.var(wide, axes, keepdims=bool(keep_dims))
     return found[0].astype(_dtype(numbers)), found[1].astype(_dtype(numbers))
+
+
+# ----- Names that NumPy had before -----
+
+
+def float_array(a: Any, dtype: Any = "float32") -> Tensor:
+    """An array-like as an array of floating-point numbers."""
+    return value_of(a).astype(dtype)
+
+
+def elements_in(ar1: Any, ar2: Any, invert: bool = False) -> Tensor:
+    """Whether each element of the flat array is in another; `invert` for not."""
+    return np.isin(value_of(ar1).ravel(), value_of(ar2), invert=invert)

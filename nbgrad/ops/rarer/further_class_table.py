@@ -29,6 +29,19 @@ def form(function: str, fixed: Mapping[str, Any] | None = None, **options: Any) 
 
 
 FURTHER = {
+    # ----- Steps of optimizers -----
+    "AdamNoUpdateParam": form("sparse_steps:adam_change", use_locking=False, use_nesterov=False),
+    "FusedSparseAdam": form("sparse_steps:adam_of_rows", use_locking=False, use_nesterov=False),
+    "FusedSparseLazyAdam": form("sparse_steps:lazy_adam_of_rows", use_locking=False, use_nesterov=False),
+    "FusedSparseFtrl": form(
+        "sparse_steps:ftrl_of_rows", lr=REQUIRED, l1=REQUIRED, l2=REQUIRED, lr_power=REQUIRED, use_locking=False
+    ),
+    "FusedSparseProximalAdagrad": form("sparse_steps:proximal_adagrad_of_rows", use_locking=False),
+    "SparseApplyProximalAdagrad": form("sparse_steps:proximal_adagrad_of_rows", use_locking=False),
+    # ----- Numbers and images in another order -----
+    "MapUniform": form("further_forms:dealt_out"),
+    "DataFormatVecPermute": form("further_forms:extents_in_order", src_format="NHWC", dst_format="NCHW"),
+    "ResizeArea": form("resized_images:means_of_areas", align_corners=False),
     # ----- Gradients -----
     "HookBackward": form("further_forms:hooked", hook_fn=REQUIRED, cell_id=""),
     "InsertGradientOf": form("further_forms:with_gradient", f=REQUIRED),

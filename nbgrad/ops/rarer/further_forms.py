@@ -441,3 +441,19 @@ def results_of_python(
             for one, kind, shape in zip(found, out_types, out_shapes, strict=True)
         ]
     )
+
+
+# ----- Other orders -----
+
+
+def dealt_out(input: Any, per_group_size: int, group_num: int) -> Any:
+    """Keys numbered by groups, to which they are dealt out in turn."""
+    keys = value_of(input)
+    return keys % group_num * per_group_size + keys // group_num
+
+
+def extents_in_order(input_x: Any, src_format: str, dst_format: str) -> Any:
+    """The four extents of images, or pairs for each of them, in the order of another format."""
+    only("src_format", src_format, "NHWC", "NCHW")
+    only("dst_format", dst_format, "NHWC", "NCHW")
+    return np.take(value_of(input_x), [src_format.index(letter) for letter in dst_format], 0)

@@ -5,14 +5,21 @@ In: signals, images or volumes, and a size. Out: Tensors. Called by users and by
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy
+
 from ...errors import ArgumentError, ShapeError
+from ...record.axes_and_dtypes import integers
 from ...record.tensor import Tensor
 from .. import pooling
 from ..docstrings import documented
 from .sampled_images import adaptive_avg_pool3d, resize_bicubic
-from .special_values import float_of
+from .special_values import float_of, value_of
+
+np: Any = numpy
+"""NumPy, whose functions take Tensors, which its types do not know."""
 
 
 @documented
@@ -71,3 +78,22 @@ def interpolate(
 
 
 upsample = interpolate
+
+
+def means_of_areas(images: Any, size: Any, align_corners: bool) -> Tensor:
+    """Images (N, H, W, C) in another size, by the mean of the area of each pixel, as float32."""
+    x = value_of(images).astype("float32")
+    rows, columns = (
+        _areas(n, count, align_corners) for n, count in zip(x.shape[1:3], integers(size, "size"), strict=True)
+    )
+    return np.einsum("ih,jw,nhwc->nijc", rows, columns, x)
+
+
+def _areas(n: int, count: int, align_corners: bool) -> numpy.ndarray:
+    """The part of each of n pixels in each of some wider ones; what lies beyond the end is the last pixel."""
+    step = (n - 1) / (count - 1) if align_corners and count > 1 else n / count
+    weights = numpy.zeros((count, n), numpy.float32)
+    for k in range(count):
+        for j in range(int(k * step), math.ceil((k + 1) * step - 1e-6)):
+            weights[k, min(j, n - 1)] += min(j + 1, (k + 1) * step) - max(j, k * step)
+    return weights / weights.sum(1, keepdims=True)

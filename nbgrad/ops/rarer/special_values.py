@@ -17,7 +17,7 @@ from ...functions.elementwise.special_functions import logit as plain_logit
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import inexact, integer
 from ...record.tensor import Tensor
-from ..declarations import spelled
+from ..declarations import also, spelled
 from ..docstrings import documented
 
 np: Any = numpy
@@ -150,6 +150,7 @@ def product_or_zero(x: Any, y: Any) -> Tensor:
     return np.where(zero, np.zeros_like(second), np.where(zero, np.zeros_like(first), first) * second)
 
 
+@also(exponent="other")
 @documented
 def float_power(input: Any, exponent: Any) -> Tensor:
     """`input ** exponent` in double precision, elementwise."""
@@ -235,6 +236,7 @@ def eps(x: Any) -> Tensor:
     return np.full_like(value, np.finfo(np.dtype(value.dtype.name)).eps)
 
 
+@also(y="other")
 @documented
 def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5) -> Tensor:
     """Whether two differ by less than a tolerance, elementwise.

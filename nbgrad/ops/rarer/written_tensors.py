@@ -15,16 +15,18 @@ import numpy
 from ...errors import ArgumentError, DtypeError, ShapeError
 from ...functions.elementwise.special_functions import expit
 from ...record.as_node import as_node
-from ...record.axes_and_dtypes import axis_of, integer, write
+from ...record.axes_and_dtypes import axis_of, integer, only, write
 from ...record.tensor import Tensor
 from ..choices import bernoulli
+from ..declarations import also, spelled
 from ..docstrings import documented
 from ..elementwise import clamp, exp, floor, floor_divide, log, masked_fill, remainder, sign, tanh
 from ..filled_arrays import full_like
-from ..gathering import index_add, index_fill, tensor_scatter_elements
+from ..gathering import index_add, index_fill, tensor_scatter_add, tensor_scatter_elements
 from ..linear_algebra import addmm
 from ..random_tensors import uniform as plain_uniform
 from ..ranking import sort
+from ..shape_functions import expand, tile
 from .special_values import erfinv, value_of
 
 np: Any = numpy
@@ -154,15 +156,25 @@ def put_(input: Any, index: Any, source: Any, accumulate: bool = False) -> Tenso
     return _written(input, changed.reshape(input.shape), "put_")
 
 
+@also(src="value")
 @documented
-def scatter_(input: Any, dim: int, index: Any, src: Any) -> Tensor:
-    """Write elements to positions along an axis of a Tensor.
+def scatter_(input: Any, dim: int, index: Any, src: Any, *, reduce: str | None = None) -> Tensor:
+    """Write elements to positions along an axis of a Tensor, or add or multiply by them.
 
     input : Tensor
     dim : int
     src : Tensor, ndarray or number
+    reduce : {None, "add", "multiply"}
     """
-    return _written(input, tensor_scatter_elements(input, index, src, dim), "scatter_")
+    only("reduce", reduce, None, "add", "multiply")
+    if reduce != "multiply":
+        changed: Any = tensor_scatter_elements(input, index, src, dim, reduce or "none")
+    else:
+        changed, places = value_of(input).copy(), value_of(index)
+        key = list(np.indices(places.shape, sparse=True))
+        key[axis_of(dim, input.ndim)] = places
+        np.multiply.at(changed, tuple(key), src)
+    return _written(input, changed, "scatter_")
 
 
 @documented
@@ -178,13 +190,63 @@ def scatter_add_(input: Any, dim: int, index: Any, src: Any) -> Tensor:
 # ----- Methods only -----
 
 
-@documented
-def added_along_axis(input: Any, dim: int, index: Any, src: Any) -> Tensor:
-    """The array with elements added at positions along an axis; repeated positions add up.
+@spelled
+def elements_added(
+    input: Any, *place: Any, dim: Any = None, index: Any = None, src: Any = None, updates: Any = None
+) -> Tensor:
+    """The array with elements added: `(dim, index, src)` at positions along an axis, or `(indices, updates)` at rows of
+    positions. Repeated positions add up.
 
+    *place : the arguments of one of both forms
     dim : int
+    src, updates : Tensor, ndarray or number
     """
-    return tensor_scatter_elements(input, index, src, dim, "add")
+    given = [*place, *[one for one in (dim, index, src, updates) if one is not None]]
+    if len(given) == 3:
+        return tensor_scatter_elements(input, given[1], given[2], given[0], "add")
+    if len(given) == 2:
+        return tensor_scatter_add(input, *given)
+    message = f"scatter_add takes (dim, index, src), or (indices, updates), but got {len(given)} arguments."
+    raise ArgumentError(message)
+
+
+@documented
+def slices_added(input: Any, *place: Any, alpha: Any = 1, **named: Any) -> Tensor:
+    """The array with slices added at positions of an axis: `(dim, index, source, alpha=1)` or `(indices, y, axis)`.
+
+    *place : the arguments of one of both forms
+    alpha : number
+        Multiplies the slices.
+    **named : they by their names
+    """
+    if "source" in named or "dim" in named or (place and isinstance(place[0], int | np.integer)):
+        words = [name for name in ("dim", "index", "source") if name in named]
+        dim, index, source = (*place, *[named.pop(name) for name in words])
+        return index_add(input, index, source if alpha == 1 else value_of(source) * alpha, dim, **named)
+    return index_add(input, *place, **named)
+
+
+def _together(extents: tuple[Any, ...]) -> Any:
+    return extents[0] if len(extents) == 1 else extents
+
+
+@documented
+def tiled(input: Any, *counts: Any, **named: Any) -> Tensor:
+    """The array repeated as a whole along each axis.
+
+    *counts : int, or one tuple of int
+    **named : the tuple as `dims`, `reps` or `multiples`
+    """
+    return tile(input, *([_together(counts)] if counts else []), **named)
+
+
+@documented
+def expanded(input: Any, *size: Any) -> Tensor:
+    """The array broadcast to a shape; -1 keeps an extent.
+
+    *size : int, or one tuple of int
+    """
+    return expand(input, _together(size))
 
 
 @documented
