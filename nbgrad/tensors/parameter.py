@@ -301,7 +301,9 @@ class Parameter(Tensor):
         self._write(self._fitting(data))
         return self
 
-    assign_value = set_data
+    def assign_value(self, data: Any = None, slice_shape: bool = False, *, value: Any = None) -> Any:
+        """Another name of `set_data`, whose first parameter is `value` too."""
+        return self.set_data(value if data is None else data, slice_shape)
 
     def _fitting(self, data: Any) -> Node:
         """The node of new data in the Parameter's dtype."""
