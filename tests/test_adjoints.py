@@ -118,6 +118,23 @@ def test_first_derivatives_are_those_of_the_kernel(name: str, plain: None) -> No
         assert np.array_equal(one, other), "an argument has changed"
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "conjugate_gradients",
+        "tested_now_and_then",
+        "anew_until_it_is_left",
+        "returned_from_an_inner_loop",
+        "left_in_the_else_of_an_inner_loop",
+    ],
+)
+def test_a_turn_that_has_left_its_loop_ends_there(name: str, plain: None) -> None:
+    row, total, point, along, _ = task(name)
+    found = gradient(total, point)
+    dot = sum(np.sum(g * v) for g, v in zip(found, along, strict=True))
+    assert dot == pytest.approx(slope(total_of(plain_call(row), row), point, along), rel=1e-7)
+
+
 @pytest.mark.sampled(of=5)
 @pytest.mark.parametrize("name", ROWS)
 def test_second_derivatives_are_those_of_the_first(name: str, plain: None) -> None:

@@ -108,12 +108,14 @@ class ReboundArrays(Expressions):
             if any(holds_array(one.get(name)) and one[name] != two.get(name, one[name]) for name in one):
                 text = "{0}" if self.form.dtypes.get(test) == "bool" else "{0} != 0"
                 which = self.put(Op("", (test,), text), "bool", "which")
+            ends: tuple[list[Statement], list[Statement]] = [], []
             self.frame.env = {
-                name: self.joined(
-                    name, which, one.get(name, two.get(name)), two.get(name, one.get(name)), first, second
-                )
+                name: self.joined(name, which, one.get(name, two.get(name)), two.get(name, one.get(name)), *ends)
                 for name in {**one, **two}
             }
+            first, second = [
+                list(_followed(tuple(side), tuple(end))) for side, end in zip((first, second), ends, strict=True)
+            ]
         self.out.append(If(test, tuple(first), tuple(second)))
 
     # ----- Loops -----
@@ -207,8 +209,9 @@ class ReboundArrays(Expressions):
         before, self.out = self.out, []
         try:
             action()
+            turn, self.out = self.out, []
             self.keep(exits)
-            return Turn(self.out, dict(self.frame.env), exits)
+            return Turn(list(_followed(tuple(turn), tuple(self.out))), dict(self.frame.env), exits)
         finally:
             self.out = before
             self.exits.pop()
