@@ -132,6 +132,32 @@ def test_tuples_and_named_tuples() -> None:
     assert by_mass == pytest.approx(2.0 * 1.5 + 1.0, rel=1e-14)
 
 
+@njit
+def nested_results(t, x, shape):
+    total = 0.0
+    for i in range(shape[0]):
+        x[i] *= t[0]
+        total += x[i] * t[1]
+    return total, (t[0] * t[1], (x, shape)), None, (2.0 * x,)
+
+
+def test_tuples_in_the_tuple_that_a_kernel_returns() -> None:
+    call, x = nb.kernel(nested_results), np.array([0.5, 0.7])
+    expected = nested_results.py_func((0.3, 0.4), x.copy(), (2, 1))
+    total, (product, (written, shape)), none, (doubled,) = call((0.3, 0.4), x, (2, 1))
+    assert (total, product, shape, none) == (expected[0], expected[1][0], (2, 1), None)
+    assert np.array_equal(written, expected[1][1][0])
+    assert np.array_equal(doubled, expected[3][0])
+
+    def objective(a: Any, x: Any) -> Any:
+        total, (product, (written, _)), _, (doubled,) = call((a, 0.4), x, (2, 1))
+        return total + 10.0 * product + 100.0 * written[0] + 1000.0 * doubled[1]
+
+    by_a, by_x = nb.grad(objective, (0, 1))(0.3, x)
+    assert by_a == pytest.approx(0.4 * 1.2 + 4.0 + 50.0 + 1400.0, rel=1e-14)
+    assert np.allclose(by_x, [0.3 * 0.4 + 30.0, 0.3 * 0.4 + 600.0], rtol=1e-14)
+
+
 def test_complex_results_from_real_arguments() -> None:
     @njit
     def turned(angle, out):
