@@ -133,6 +133,32 @@ def test_tuples_and_named_tuples() -> None:
 
 
 @njit
+def unsigned(x, n, out):
+    for i in range(len(x)):
+        step = n[i] - n[i - 1]
+        out[i] = step * x[i] + (-n[i] // 2) * x[i] ** 2
+        if n[i] * n[i] < n[i - 1]:
+            out[i] += x[i]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
+def test_unsigned_integers_are_those_of_numba(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NBGRAD_DISABLE_JIT")
+    x, n = np.array([0.5, -0.75, 1.5]), np.array([1, 200, 3], dtype)
+    found = nb.grad(lambda x: np.sum(nb.kernel(unsigned, check="never", shape=lambda x, n: x)(x, n)))(x)
+    ahead, behind = np.zeros(3), np.zeros(3)
+    unsigned(x + 0.25, n, ahead)
+    unsigned(x - 0.25, n, behind)
+    # Polynomials of second degree: differences of any step are exact.
+    assert np.allclose(found, (ahead - behind) / 0.5, rtol=1e-13)
+
+
+@njit
+def unsigned_steps(x, n):
+    return np.sum((n[1:] - n[:-1]) * x[1:])
+
+
+@njit
 def nested_results(t, x, shape):
     total = 0.0
     for i in range(shape[0]):
@@ -193,6 +219,7 @@ def _named_alike(p, p_0):
     [
         (_sorted_complex, (Z,), r"calls sort\(\) with complex numbers"),
         (_arcsine, (Z,), "computes arcsin of complex numbers"),
+        (unsigned_steps, (np.ones(3), np.ones(3, np.uint8)), r"unsigned integers, .* x.astype\(np.int64\)"),
         (_named_alike, ((1.0, 2.0), 3.0), "an argument `p_0` and a tuple with a part of that name"),
         (gathered, ((Z, object()), 1.0, 2), "got an object as `pair_1`"),
         (waves, (Z.astype(np.clongdouble), 1j, 0.5), "Pass float32, float64, complex64"),
