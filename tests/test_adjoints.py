@@ -427,3 +427,25 @@ def test_wrong_names() -> None:
         nb.kernel(kernel, check="sometimes")
     with pytest.raises(DtypeError, match="takes a function that Numba compiles"):
         nb.kernel(3)
+
+
+@njit
+def prefix_sums(x):
+    x[1:] += x[:-1]
+
+
+@njit
+def turned_sums(x):
+    x += x[::-1]
+
+
+def test_parts_of_an_array_that_overlap_are_added_element_by_element() -> None:
+    # Numba adds each element before it reads the next one; NumPy would read all of them first.
+    x, w = np.array([1.0, 2.0, 4.0, 8.0]), np.array([1.0, 10.0, 100.0, 1000.0])
+    sums, turned = (nb.kernel(one, check="never") for one in (prefix_sums, turned_sums))
+    assert np.array_equal(sums(x), [1.0, 3.0, 7.0, 15.0])
+    assert np.array_equal(nb.grad(lambda x: np.sum(w * sums(x)))(x), [1111.0, 1110.0, 1100.0, 1000.0])
+    # y0 = x0 + x3, y1 = x1 + x2, y2 = x2 + y1, y3 = x3 + y0.
+    assert np.array_equal(turned(x), [9.0, 6.0, 10.0, 17.0])
+    assert np.array_equal(nb.grad(lambda x: np.sum(w * turned(x)))(x), [1001.0, 110.0, 210.0, 2001.0])
+    assert float(nb.jvp(lambda x: np.sum(w * turned(x)), (x,), (np.ones(4),))[1]) == 3322.0
