@@ -226,6 +226,37 @@ def conjugate_gradients(a, b, x, tolerance):
         rs = new
 
 
+@row(values(3), np.eye(3) + 0.1 * values(3, 3), 4)
+@njit
+def line_search(x, a, steps):
+    f = 0.0
+    for _ in range(steps):
+        g = a @ x - 1.0
+        f = 0.5 * np.dot(x, a @ x) - np.sum(x)
+        t = 1.7
+        while True:
+            y = x - t * g
+            if 0.5 * np.dot(y, a @ y) - np.sum(y) <= f - 0.3 * t * np.dot(g, g):
+                break
+            t *= 0.5
+            if t < 1e-8:
+                return x, f
+        x = y
+    return x, f
+
+
+@row(values(4), 4)
+@njit
+def read_after_the_loop(x, turns):
+    for k in range(turns):
+        y = (x[1:] - x[:-1]) * (k + 1)
+        z = np.sin(x) * x
+        if z[0] > 1.1:
+            break
+        x = x * 1.1
+    return np.sum(y) * z
+
+
 @row(values(5), 0.05)
 @njit
 def tested_now_and_then(u, tolerance):

@@ -122,6 +122,8 @@ def test_first_derivatives_are_those_of_the_kernel(name: str, plain: None) -> No
     "name",
     [
         "conjugate_gradients",
+        "line_search",
+        "read_after_the_loop",
         "tested_now_and_then",
         "anew_until_it_is_left",
         "returned_from_an_inner_loop",
