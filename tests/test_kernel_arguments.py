@@ -159,6 +159,41 @@ def unsigned_steps(x, n):
 
 
 @njit
+def doubled(y, rate, out):
+    for i in range(len(y)):
+        out[i] = 2.0 * rate * y[i]
+
+
+@njit
+def squared(y, rate, out):
+    for i in range(len(y)):
+        out[i] = rate * y[i] ** 2
+
+
+@njit
+def one_step(slope, y, rate, change):
+    slope(y, rate, change)
+    return y + 0.5 * change
+
+
+@njit
+def integrated(slope, y, rate, steps):
+    change = np.zeros(len(y))
+    for _ in range(steps):
+        y = one_step(slope, y, rate, change)
+    return y
+
+
+def test_compiled_functions_as_arguments() -> None:
+    call, y = nb.kernel(integrated), np.array([0.5, 1.5])
+    # y -> y (1 + rate), and y -> y + rate y^2 / 2.
+    assert np.allclose(call(doubled, y, 0.1, 3), y * 1.1**3, rtol=1e-14)
+    assert nb.grad(lambda rate: call(doubled, y, rate, 3)[0])(0.1) == pytest.approx(0.5 * 3 * 1.1**2, rel=1e-14)
+    assert np.allclose(nb.grad(lambda y: np.sum(call(squared, y, 0.1, 1)))(y), 1.0 + 0.1 * y, rtol=1e-14)
+    assert np.allclose(nb.grad(lambda y: np.sum(call(doubled, y, 0.1, 1)))(y), 1.1, rtol=1e-14)
+
+
+@njit
 def nested_results(t, x, shape):
     total = 0.0
     for i in range(shape[0]):

@@ -294,6 +294,9 @@ class KernelFunction:
 
 
 def _is_static(value: Any) -> bool:
+    """Whether a kernel is read anew for each value of an argument; compiled functions are among these."""
+    if hasattr(value, "py_func"):
+        return True
     return value is None or (isinstance(value, str | type | np.dtype | tuple) and not is_packed(value))
 
 
