@@ -451,3 +451,19 @@ def test_parts_of_an_array_that_overlap_are_added_element_by_element() -> None:
     assert np.array_equal(turned(x), [9.0, 6.0, 10.0, 17.0])
     assert np.array_equal(nb.grad(lambda x: np.sum(w * turned(x)))(x), [1001.0, 110.0, 210.0, 2001.0])
     assert float(nb.jvp(lambda x: np.sum(w * turned(x)), (x,), (np.ones(4),))[1]) == 3322.0
+
+
+@njit
+def written_out(a, b):
+    total = 0.0
+    for k, value in enumerate((a, b)):
+        b = 2.0 * b + k
+        total += value * value
+    return total * b
+
+
+def test_a_written_out_sequence_has_its_values_before_the_first_turn(plain: None) -> None:
+    # (a^2 + b^2) (4 b + 1)
+    call = nb.kernel(written_out, check="never")
+    assert call(0.5, 2.0) == pytest.approx(4.25 * 9.0, rel=1e-15)
+    assert nb.grad(call, (0, 1))(0.5, 2.0) == pytest.approx((9.0, 4.0 * 9.0 + 4.0 * 4.25), rel=1e-15)
