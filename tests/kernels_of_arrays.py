@@ -205,6 +205,131 @@ def dtype_of_a_number(a, b, x):
     return state[:-1], -state[1:]
 
 
+# ----- Loops that are left in the middle of a turn -----
+
+
+@row(np.eye(4) + 0.1 * values(4, 4), values(4), values(4), 0.01)
+@njit
+def conjugate_gradients(a, b, x, tolerance):
+    r = b - a @ x
+    p = r.copy()
+    rs = np.dot(r, r)
+    for _ in range(20):
+        ap = a @ p
+        alpha = rs / np.dot(p, ap)
+        x += alpha * p
+        r -= alpha * ap
+        new = np.dot(r, r)
+        if new < tolerance:
+            break
+        p = r + (new / rs) * p
+        rs = new
+
+
+@row(values(3), np.eye(3) + 0.1 * values(3, 3), 4)
+@njit
+def line_search(x, a, steps):
+    f = 0.0
+    for _ in range(steps):
+        g = a @ x - 1.0
+        f = 0.5 * np.dot(x, a @ x) - np.sum(x)
+        t = 1.7
+        while True:
+            y = x - t * g
+            if 0.5 * np.dot(y, a @ y) - np.sum(y) <= f - 0.3 * t * np.dot(g, g):
+                break
+            t *= 0.5
+            if t < 1e-8:
+                return x, f
+        x = y
+    return x, f
+
+
+@row(values(4), 4)
+@njit
+def read_after_the_loop(x, turns):
+    for k in range(turns):
+        y = (x[1:] - x[:-1]) * (k + 1)
+        z = np.sin(x) * x
+        if z[0] > 1.1:
+            break
+        x = x * 1.1
+    return np.sum(y) * z
+
+
+@row(values(5), 0.05)
+@njit
+def tested_now_and_then(u, tolerance):
+    v = np.zeros_like(u)
+    for turn in range(20):
+        for i in range(len(u)):
+            v[i] = 0.5 * math.sin(u[i]) + 0.3 * u[i - 1]
+        if turn % 2 == 1:
+            change = 0.0
+            for i in range(len(u)):
+                change = max(change, abs(v[i] - u[i]))
+            if change < tolerance:
+                break
+        for i in range(1, len(u)):
+            v[i] = v[i] * 1.1 + 0.02 * v[i - 1] * v[i] + 0.01 * math.cos(v[i])
+        u, v = v, u
+    return u, v
+
+
+@row(values(4), 0.3)
+@njit
+def anew_until_it_is_left(x, limit):
+    y = x * 1.0
+    for turn in range(9):
+        z = np.sin(y) * x
+        if turn > 0:
+            if np.sum(z) < limit:
+                break
+            z = z * 1.1
+        y = z * 0.9 + 0.1 * x
+        y = y * y + 0.3 * z - 0.1 * np.cos(y) * z + 0.01 * np.sin(y)
+    return np.sum(y * x)
+
+
+@row(values(5), values(3), values(5), 3.0)
+@njit
+def returned_from_an_inner_loop(a, b, x, limit):
+    s = 0.5
+    for i in range(len(a)):
+        if i != 1:
+            s = s * 1.1 + a[i]
+            for j in range(len(b)):
+                s = s * math.sqrt(b[j])
+                if s > limit:
+                    return
+        x[i] = x[i - 1] * 2.0 * s
+        x[0] = 0.1 * x[i] * x[0] + s
+        x[i] = math.sin(x[i - 1]) * 2.0 * s
+        x[0] = 0.1 * x[i] * x[0] + s
+
+
+@row(values(5), values(3), values(5), 3.0)
+@njit
+def left_in_the_else_of_an_inner_loop(a, b, x, limit):
+    s = 0.5
+    for i in range(len(a)):
+        if i != 1:
+            for j in range(len(b)):
+                s = s * b[j]
+                if s < 0.2:
+                    break
+            else:
+                s += a[i]
+                if s > limit:
+                    break
+            s += 0.1
+        x[i] = x[i - 1] * 2.0 * s
+        x[0] = 0.1 * x[i] * x[0] + s
+        x[i] = math.sin(x[i - 1]) * 2.0 * s
+        x[0] = 0.1 * x[i] * x[0] + s
+    return s
+
+
 # ----- Complex numbers and tuples -----
 
 

@@ -118,6 +118,25 @@ def test_first_derivatives_are_those_of_the_kernel(name: str, plain: None) -> No
         assert np.array_equal(one, other), "an argument has changed"
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "conjugate_gradients",
+        "line_search",
+        "read_after_the_loop",
+        "tested_now_and_then",
+        "anew_until_it_is_left",
+        "returned_from_an_inner_loop",
+        "left_in_the_else_of_an_inner_loop",
+    ],
+)
+def test_a_turn_that_has_left_its_loop_ends_there(name: str, plain: None) -> None:
+    row, total, point, along, _ = task(name)
+    found = gradient(total, point)
+    dot = sum(np.sum(g * v) for g, v in zip(found, along, strict=True))
+    assert dot == pytest.approx(slope(total_of(plain_call(row), row), point, along), rel=1e-7)
+
+
 @pytest.mark.sampled(of=5)
 @pytest.mark.parametrize("name", ROWS)
 def test_second_derivatives_are_those_of_the_first(name: str, plain: None) -> None:
@@ -410,3 +429,41 @@ def test_wrong_names() -> None:
         nb.kernel(kernel, check="sometimes")
     with pytest.raises(DtypeError, match="takes a function that Numba compiles"):
         nb.kernel(3)
+
+
+@njit
+def prefix_sums(x):
+    x[1:] += x[:-1]
+
+
+@njit
+def turned_sums(x):
+    x += x[::-1]
+
+
+def test_parts_of_an_array_that_overlap_are_added_element_by_element() -> None:
+    # Numba adds each element before it reads the next one; NumPy would read all of them first.
+    x, w = np.array([1.0, 2.0, 4.0, 8.0]), np.array([1.0, 10.0, 100.0, 1000.0])
+    sums, turned = (nb.kernel(one, check="never") for one in (prefix_sums, turned_sums))
+    assert np.array_equal(sums(x), [1.0, 3.0, 7.0, 15.0])
+    assert np.array_equal(nb.grad(lambda x: np.sum(w * sums(x)))(x), [1111.0, 1110.0, 1100.0, 1000.0])
+    # y0 = x0 + x3, y1 = x1 + x2, y2 = x2 + y1, y3 = x3 + y0.
+    assert np.array_equal(turned(x), [9.0, 6.0, 10.0, 17.0])
+    assert np.array_equal(nb.grad(lambda x: np.sum(w * turned(x)))(x), [1001.0, 110.0, 210.0, 2001.0])
+    assert float(nb.jvp(lambda x: np.sum(w * turned(x)), (x,), (np.ones(4),))[1]) == 3322.0
+
+
+@njit
+def written_out(a, b):
+    total = 0.0
+    for k, value in enumerate((a, b)):
+        b = 2.0 * b + k
+        total += value * value
+    return total * b
+
+
+def test_a_written_out_sequence_has_its_values_before_the_first_turn(plain: None) -> None:
+    # (a^2 + b^2) (4 b + 1)
+    call = nb.kernel(written_out, check="never")
+    assert call(0.5, 2.0) == pytest.approx(4.25 * 9.0, rel=1e-15)
+    assert nb.grad(call, (0, 1))(0.5, 2.0) == pytest.approx((9.0, 4.0 * 9.0 + 4.0 * 4.25), rel=1e-15)

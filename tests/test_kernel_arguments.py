@@ -132,6 +132,93 @@ def test_tuples_and_named_tuples() -> None:
     assert by_mass == pytest.approx(2.0 * 1.5 + 1.0, rel=1e-14)
 
 
+@njit
+def unsigned(x, n, out):
+    for i in range(len(x)):
+        step = n[i] - n[i - 1]
+        out[i] = step * x[i] + (-n[i] // 2) * x[i] ** 2
+        if n[i] * n[i] < n[i - 1]:
+            out[i] += x[i]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
+def test_unsigned_integers_are_those_of_numba(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NBGRAD_DISABLE_JIT")
+    x, n = np.array([0.5, -0.75, 1.5]), np.array([1, 200, 3], dtype)
+    found = nb.grad(lambda x: np.sum(nb.kernel(unsigned, check="never", shape=lambda x, n: x)(x, n)))(x)
+    ahead, behind = np.zeros(3), np.zeros(3)
+    unsigned(x + 0.25, n, ahead)
+    unsigned(x - 0.25, n, behind)
+    # Polynomials of second degree: differences of any step are exact.
+    assert np.allclose(found, (ahead - behind) / 0.5, rtol=1e-13)
+
+
+@njit
+def unsigned_steps(x, n):
+    return np.sum((n[1:] - n[:-1]) * x[1:])
+
+
+@njit
+def doubled(y, rate, out):
+    for i in range(len(y)):
+        out[i] = 2.0 * rate * y[i]
+
+
+@njit
+def squared(y, rate, out):
+    for i in range(len(y)):
+        out[i] = rate * y[i] ** 2
+
+
+@njit
+def one_step(slope, y, rate, change):
+    slope(y, rate, change)
+    return y + 0.5 * change
+
+
+@njit
+def integrated(slope, y, rate, steps):
+    change = np.zeros(len(y))
+    for _ in range(steps):
+        y = one_step(slope, y, rate, change)
+    return y
+
+
+def test_compiled_functions_as_arguments() -> None:
+    call, y = nb.kernel(integrated), np.array([0.5, 1.5])
+    # y -> y (1 + rate), and y -> y + rate y^2 / 2.
+    assert np.allclose(call(doubled, y, 0.1, 3), y * 1.1**3, rtol=1e-14)
+    assert nb.grad(lambda rate: call(doubled, y, rate, 3)[0])(0.1) == pytest.approx(0.5 * 3 * 1.1**2, rel=1e-14)
+    assert np.allclose(nb.grad(lambda y: np.sum(call(squared, y, 0.1, 1)))(y), 1.0 + 0.1 * y, rtol=1e-14)
+    assert np.allclose(nb.grad(lambda y: np.sum(call(doubled, y, 0.1, 1)))(y), 1.1, rtol=1e-14)
+
+
+@njit
+def nested_results(t, x, shape):
+    total = 0.0
+    for i in range(shape[0]):
+        x[i] *= t[0]
+        total += x[i] * t[1]
+    return total, (t[0] * t[1], (x, shape)), None, (2.0 * x,)
+
+
+def test_tuples_in_the_tuple_that_a_kernel_returns() -> None:
+    call, x = nb.kernel(nested_results), np.array([0.5, 0.7])
+    expected = nested_results.py_func((0.3, 0.4), x.copy(), (2, 1))
+    total, (product, (written, shape)), none, (doubled,) = call((0.3, 0.4), x, (2, 1))
+    assert (total, product, shape, none) == (expected[0], expected[1][0], (2, 1), None)
+    assert np.array_equal(written, expected[1][1][0])
+    assert np.array_equal(doubled, expected[3][0])
+
+    def objective(a: Any, x: Any) -> Any:
+        total, (product, (written, _)), _, (doubled,) = call((a, 0.4), x, (2, 1))
+        return total + 10.0 * product + 100.0 * written[0] + 1000.0 * doubled[1]
+
+    by_a, by_x = nb.grad(objective, (0, 1))(0.3, x)
+    assert by_a == pytest.approx(0.4 * 1.2 + 4.0 + 50.0 + 1400.0, rel=1e-14)
+    assert np.allclose(by_x, [0.3 * 0.4 + 30.0, 0.3 * 0.4 + 600.0], rtol=1e-14)
+
+
 def test_complex_results_from_real_arguments() -> None:
     @njit
     def turned(angle, out):
@@ -162,11 +249,18 @@ def _named_alike(p, p_0):
     return p[0] * p_0
 
 
+@njit
+def _places(x):
+    return x[np.where(x > 1.0)[0]]
+
+
 @pytest.mark.parametrize(
     ("kernel", "arguments", "message"),
     [
         (_sorted_complex, (Z,), r"calls sort\(\) with complex numbers"),
         (_arcsine, (Z,), "computes arcsin of complex numbers"),
+        (unsigned_steps, (np.ones(3), np.ones(3, np.uint8)), r"unsigned integers, .* x.astype\(np.int64\)"),
+        (_places, (np.ones(3),), r"calls where\(\), of which no derivative is known"),
         (_named_alike, ((1.0, 2.0), 3.0), "an argument `p_0` and a tuple with a part of that name"),
         (gathered, ((Z, object()), 1.0, 2), "got an object as `pair_1`"),
         (waves, (Z.astype(np.clongdouble), 1j, 0.5), "Pass float32, float64, complex64"),

@@ -36,6 +36,7 @@ from .kernel_statements import (
     is_name,
     loaded,
     made,
+    walk,
     with_blocks,
 )
 from .kernel_text import function_of, function_text
@@ -265,7 +266,9 @@ def _derived(
     body, turns = with_threads(body, after, dtypes, name)
     parts = {one.name: function_text(one.name, one.parameters, one.body, ()) for one in turns}
     text = function_text(name, parameters, body, results)
-    statements = Statements(parameters, body, turns, results)
+    unsigned = any(isinstance(one, Set) and dtypes.get(one.target) == "uint64" for one in walk(form.body))
+    # Machine code of its own computes integers with a sign.
+    statements = None if unsigned else Statements(parameters, body, turns, results)
     options = _PARALLEL if parts else _FAST
     return Derived(name, text, parameters, form.objects, options, parts, statements, frozenset(filled))
 

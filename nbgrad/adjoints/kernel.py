@@ -23,6 +23,7 @@ from ..record.foreign_arrays import a_full_name
 from ..record.tensor import Tensor
 from ..transforms.lent_arrays import kind_of, lends
 from .kernel_rules import DerivedPrimitive
+from .reading.array_values import Object
 from .reading.packed_arguments import (
     is_packed,
     is_records,
@@ -238,8 +239,17 @@ class KernelFunction:
         same, complex_ones = spec.form.same, spec.form.complex
         values = dict(zip(spec.outputs, found, strict=True))
         values = {output: joined(one)[()] if output in complex_ones else one for output, one in values.items()}
-        returned = [values[same.get(k, k)] for k in range(len(spec.form.results))]
-        parts = [values[o] for o in spec.outputs if isinstance(o, str) and o not in same.values()] + returned
+        results, structure = spec.form.results, spec.form.structure
+
+        def of(place: Any) -> Any:
+            if isinstance(place, tuple):
+                return tuple([of(one) for one in place])
+            one = results[place]
+            return one.value if isinstance(one, Object) else values[same.get(place, place)]
+
+        returned = of(structure if isinstance(structure, tuple) else (structure,))
+        parts = [values[o] for o in spec.outputs if isinstance(o, str) and o not in same.values()]
+        parts += returned
         return parts[0] if len(parts) == 1 else tuple(parts)
 
     def explained(self, *args: Any, **kwargs: Any) -> str:
@@ -284,6 +294,9 @@ class KernelFunction:
 
 
 def _is_static(value: Any) -> bool:
+    """Whether a kernel is read anew for each value of an argument; compiled functions are among these."""
+    if hasattr(value, "py_func"):
+        return True
     return value is None or (isinstance(value, str | type | np.dtype | tuple) and not is_packed(value))
 
 

@@ -149,7 +149,7 @@ class Specialization:
 
     def returned(self, found: Any) -> list[Any]:
         """The results of the kernel, as real arrays and numbers."""
-        parts = found if isinstance(found, tuple) else (found,)
+        parts = _flat(found)
         return [taken_apart(one) if k in self.form.complex else one for k, one in enumerate(parts)]
 
     def present(self, inputs: Arrays) -> dict[str, Any]:
@@ -351,3 +351,8 @@ class Specialization:
 def plain(value: Any) -> Any:
     """An array, or the number that an array without axes holds."""
     return value[()] if value.ndim == 0 else value
+
+
+def _flat(found: Any) -> list[Any]:
+    """The results of a kernel, without their tuples."""
+    return [leaf for one in found for leaf in _flat(one)] if isinstance(found, tuple) else [found]

@@ -15,6 +15,8 @@ from ..kernel_statements import Atom, Extent, If, Load, Op, Set, Statement, copi
 from .array_values import Array, Complex, Either, Unclear, Value, View
 from .kernel_form import FormWriter, literal_dtype
 
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
 
 class Choices(FormWriter):
     """The part of a reader that knows values that differ by a branch."""
@@ -96,14 +98,22 @@ class Choices(FormWriter):
         if one == other:
             return one
         if one in lengths and lengths[one] == lengths.get(other):
-            known = lengths[one]
-            names = sorted({name for name in re.findall(r"[A-Za-z_]\w*", known) if name in self.form.dtypes})
-            text = re.sub(r"[A-Za-z_]\w*", lambda m: f"{{{names.index(m[0])}}}" if m[0] in names else m[0], known)
-            return known if known in names else self.integer(text, *names)
+            return self.length_of(lengths[one])
         found = self.fresh("n", "int64")
         first.append(Set(found, copied(one)))
         second.append(Set(found, copied(other)))
         return found
+
+    def length_of(self, text: str) -> Atom:
+        """The length that is known by a text of integers."""
+        names = [one for one in self.names_in(text) if one in self.form.dtypes]
+        if text in names or text.isdigit():
+            return text
+        return self.integer(_NAME.sub(lambda m: f"{{{names.index(m[0])}}}" if m[0] in names else m[0], text), *names)
+
+    def names_in(self, text: str) -> list[str]:
+        """The integers in the text of a length."""
+        return sorted(set(_NAME.findall(text)) - {"min", "max", "abs"})
 
 
 def holds_array(value: Value | None) -> bool:

@@ -46,6 +46,8 @@ from .kernel_form import DeadBranch, literal_dtype, unlike_derivatives
 from .known_functions import Known
 
 _QUESTIONS = ("np.is", "math.is", "np.signbit", "np.logical", "not ")
+_WRAPPING = ("{0} + {1}", "{0} - {1}", "{0} * {1}", "{0} ** {1}", "{0} << {1}", "-{0}", "~{0}")
+"""Operations by which integers leave the range of a dtype."""
 _OF_TRUTHS = ("not {0}", "{0} & {1}", "{0} | {1}", "{0} ^ {1}")
 
 
@@ -344,6 +346,9 @@ class ArrayParts(ComplexParts):
         ]
         if any(dtype in PARTS for dtype in dtypes) or any(isinstance(one, Complex) for one in operands):
             return self.complex_elementwise(node, known, operands, extents)
+        if known.text in _WRAPPING and all(one.startswith("uint") for one in dtypes):
+            why = "computes with whole arrays of unsigned integers, of which Numba keeps the last bits."
+            return self.refuse(node, f"{why} Convert them first: x.astype(np.int64).")
         wide = "float32" if "float32" in dtypes and "float64" not in [one.dtype for one in arrays] else "float64"
         floats = known.text == "{0} / {1}" or "math." in known.text or any(d.startswith("float") for d in dtypes)
         compares = any(f" {sign} " in known.text for sign in ("<", ">", "<=", ">=", "==", "!="))

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from ...config import interpret
 from ..kernel_statements import Atom, Load, Op, Set, Store, walk
 from .array_parts import ArrayParts
 from .array_values import Array, Complex, Either, Elementwise, Object, Scalar, Stored, Value, View, arrays_of, load
@@ -64,6 +65,9 @@ class ArrayWrites(ArrayParts):
             # NumPy reads everything before it writes anything.
             if isinstance(value, Stored) or self.reads_elsewhere(value, place):
                 value = self.materialized(value, "before")
+        elif isinstance(value, Stored) and op and not interpret():
+            # Numba reads another part of the array element by element, while it writes.
+            pass
         elif isinstance(value, Array) and op and place.array in arrays_of(value):
             value = self.materialized(value, "before")
         extents = place.extents

@@ -50,23 +50,29 @@ def _jumps(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.If):
         return any(_jumps(one) for one in (*statement.body, *statement.orelse))
     if isinstance(statement, ast.For | ast.While):
-        return _returns(statement)
+        return _returns(statement) or any(_jumps(one) for one in statement.orelse)
     return isinstance(statement, _Jump)
 
 
 def _flagged(body: Sequence[ast.stmt], flag: str, *jumps: type[ast.stmt]) -> list[ast.stmt]:
-    """A block that sets a flag before some kinds of jumps, those of inner loops left out."""
+    """A block that sets a flag before some kinds of jumps; of those of inner loops, before `return` only."""
     found: list[ast.stmt] = []
     for statement in body:
+        made = copy.copy(statement)
         if isinstance(statement, jumps):
             found.append(_assign(flag, ast.Constant(True), statement))
-        if isinstance(statement, ast.If):
-            both = [_flagged(side, flag, *jumps) for side in (statement.body, statement.orelse)]
-            made = ast.If(statement.test, *both)
-            found.append(ast.copy_location(made, statement))
-        else:
-            found.append(statement)
+        elif isinstance(statement, ast.If):
+            made.body, made.orelse = [_flagged(side, flag, *jumps) for side in (statement.body, statement.orelse)]
+        elif isinstance(statement, ast.For | ast.While):
+            made.body = _flagged(statement.body, flag, *[one for one in jumps if one is ast.Return])
+            made.orelse = _flagged(statement.orelse, flag, *jumps)
+        found.append(made)
     return found
+
+
+def _sets(body: Sequence[ast.stmt], flag: str) -> bool:
+    """Whether a block gives a variable a value."""
+    return any(isinstance(node, ast.Name) and node.id == flag for one in body for node in ast.walk(one))
 
 
 class _Jumps:
@@ -126,20 +132,31 @@ class _Jumps:
         """An `if` that may jump, and what follows it."""
         then, orelse = list(statement.body), list(statement.orelse)
         if not _ends(then) and not _ends(orelse) and sum(1 for one in rest for _ in ast.walk(one)) > _SMALL:
-            self.flags += 1
-            flag = f"has_jumped_{self.flags}"
-            # A `break` sets the flag too: a derivative runs turns again to their end, also the one that has left.
-            made = ast.If(
-                statement.test,
-                self.block(_flagged(then, flag, ast.Continue, ast.Return, ast.Break), depth),
-                self.block(_flagged(orelse, flag, ast.Continue, ast.Return, ast.Break), depth),
-            )
-            check = ast.If(ast.Name(flag, ast.Load()), [ast.Pass()], self.block(rest, depth))
-            both: list[ast.stmt] = [ast.copy_location(made, statement), ast.copy_location(check, statement)]
-            return [_assign(flag, ast.Constant(False), statement), *map(ast.fix_missing_locations, both)]
+            return self.apart(statement, rest, depth)
         made = ast.If(
             statement.test,
             self.block(then if _ends(then) else then + copy.deepcopy(rest), depth),
             self.block(orelse if _ends(orelse) else orelse + rest, depth),
         )
         return [ast.copy_location(made, statement)]
+
+    def apart(self, statement: ast.If, rest: list[ast.stmt], depth: int) -> list[ast.stmt]:
+        """An `if` that may jump, and after it once what follows it.
+
+        Flags say whether it has jumped. A `break` sets one too: a derivative runs turns again to their end, also the
+        one that has left.
+        """
+        self.flags += 1
+        sides, before, found = [list(statement.body), list(statement.orelse)], [], self.block(rest, depth)
+        leave: ast.stmt = ast.Break() if depth else ast.Pass()
+        kinds: list[tuple[str, tuple[type[ast.stmt], ...], ast.stmt]] = [
+            (f"has_jumped_{self.flags}", (ast.Continue,), ast.Pass()),
+            (f"has_left_{self.flags}", (ast.Break, ast.Return), leave),
+        ]
+        for flag, jumps, last in kinds:
+            flagged = [_flagged(side, flag, *jumps) for side in sides]
+            if any(_sets(side, flag) for side in flagged):
+                before.append(_assign(flag, ast.Constant(False), statement))
+                sides, found = flagged, [ast.If(ast.Name(flag, ast.Load()), [last], found)]
+        made = [ast.If(statement.test, *[self.block(side, depth) for side in sides]), *found]
+        return [*before, *[ast.fix_missing_locations(ast.copy_location(one, statement)) for one in made]]

@@ -29,8 +29,10 @@ class ScalarForm:
         The kernel's name.
     parameters : list of str
         Its arguments, those that are numbers or arrays.
-    results : list of str or View
-        What it returns: numbers, and arrays.
+    results : list of str, View or Object
+        What it returns: numbers, arrays, and what is neither; those of tuples in tuples are in a row.
+    structure : int or tuple
+        The positions of the results, in the tuples that the kernel returns.
     dtypes : dict
         The dtype of each number and of the elements of each array.
     ranks : dict
@@ -43,6 +45,7 @@ class ScalarForm:
     parameters: list[str]
     body: Block = ()
     results: list[Any] = field(default_factory=list)
+    structure: Any = ()
     dtypes: dict[str, str] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
     objects: dict[str, Any] = field(default_factory=dict)

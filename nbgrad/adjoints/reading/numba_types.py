@@ -121,7 +121,7 @@ def _joined_type(found: Any, given: Sequence[Any], context: Any) -> Any:
     """The type of several arrays as one; None for other functions, and where it depends on their memory order."""
     from numba.core import types
 
-    if not any(found is one for one in _JOINED):
+    if not any(found is one for one in _JOINED) or (found is np.where and len(given) == 1):
         return None
     parts = list(getattr(given[0], "types", ())) if found not in (np.append, np.where) else list(given[-2:])
     arrays = [one for one in parts if isinstance(one, types.Array)]

@@ -177,9 +177,14 @@ class PlainFunction:
         self, statement: ast.For, target: ast.expr, sequence: ast.expr, body: list[ast.stmt], out: Statements
     ) -> None:
         """Add a `for` loop, whose sequence is a name or a call of a global function on atoms."""
+        match sequence:
+            case ast.Call(function, [ast.Tuple(parts) | ast.List(parts)]) if self.object_of(function) is enumerate:
+                pairs: list[ast.expr] = [ast.Tuple([ast.Constant(k), e], ast.Load()) for k, e in enumerate(parts)]
+                sequence = ast.Tuple(pairs, ast.Load())
         if isinstance(sequence, ast.Tuple | ast.List):
-            for element in sequence.elts:
-                self.assign(target, self.value(element, out), out)
+            # All elements have their values before the first turn.
+            for element in [self.kept(one, out) for one in sequence.elts]:
+                self.assign(target, element, out)
                 if any(isinstance(node, ast.Break | ast.Continue) for one in body for node in ast.walk(one)):
                     self.refuse(statement, "leaves a loop over a written-out sequence. Use range().")
                 out += self.block(body)
@@ -219,6 +224,12 @@ class PlainFunction:
         name = self.fresh()
         out.append(ast.Assign([ast.Name(name, ast.Store())], atom))
         return ast.Name(name, ast.Load())
+
+    def kept(self, element: ast.expr, out: Statements) -> ast.expr:
+        """Names of their own for the present values of an element of a sequence, and of its parts."""
+        if isinstance(element, ast.Tuple | ast.List):
+            return ast.Tuple([self.kept(one, out) for one in element.elts], ast.Load())
+        return self.copied(self.atom(element, out), out)
 
     def atom(self, expression: ast.expr, out: Statements) -> ast.expr:
         """A name or a number with the value of an expression."""

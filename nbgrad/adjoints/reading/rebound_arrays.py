@@ -6,19 +6,20 @@ scalar_form.py, whose class stands upon this one.
 While the text is read, a variable that holds an array is known as that array. After a branch it may be one of two
 (array_choices.py). In a loop, three cases are known: arrays that change places (`a, b = b, a`) are the same again after
 some turns, so that a turn of the loop that is written is that many of the kernel's; an array that each turn makes anew
-(`x = x + step`) is copied into one that stays; a variable that ways out of the loop leave with several arrays is one of
-these, by the number of the way out.
+(`x = x + step`, or `y = x + step` where `y` is read after the loop) is copied into one that stays; a variable that ways
+out of the loop leave with several arrays is one of these, by the number of the way out.
 """
 
 from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from typing import Any
 
-from ..kernel_statements import Atom, Block, Break, For, If, Op, Set, Statement, While, breaks, copied, made
+from ..kernel_statements import Atom, Block, Break, For, If, Op, Set, Statement, While, breaks, copied, made, walk
 from .array_choices import holds_array
 from .array_values import Array, Object, Unclear, Value, View, arrays_of
 from .kernel_expressions import Expressions
@@ -108,12 +109,14 @@ class ReboundArrays(Expressions):
             if any(holds_array(one.get(name)) and one[name] != two.get(name, one[name]) for name in one):
                 text = "{0}" if self.form.dtypes.get(test) == "bool" else "{0} != 0"
                 which = self.put(Op("", (test,), text), "bool", "which")
+            ends: tuple[list[Statement], list[Statement]] = [], []
             self.frame.env = {
-                name: self.joined(
-                    name, which, one.get(name, two.get(name)), two.get(name, one.get(name)), first, second
-                )
+                name: self.joined(name, which, one.get(name, two.get(name)), two.get(name, one.get(name)), *ends)
                 for name in {**one, **two}
             }
+            first, second = [
+                list(_followed(tuple(side), tuple(end))) for side, end in zip((first, second), ends, strict=True)
+            ]
         self.out.append(If(test, tuple(first), tuple(second)))
 
     # ----- Loops -----
@@ -150,6 +153,13 @@ class ReboundArrays(Expressions):
             self.restore(before)
             self.in_several(period, count, taken, [name for name in sorted(rebound) if holds_array(env.get(name))])
             self.forget(rebound, env)
+            return
+        born = self.born(body, rebound - env.keys(), turn, before)
+        if born:
+            self.restore(before)
+            for name, (shape, dtype) in born.items():
+                frame.env[name] = self.local(frame.prefix + name, list(map(self.length_of, shape)), dtype, "0.0")
+            self.looped(body, count, taken, written)
             return
         exits, now, own = Exits(), env, made(turn.block)
         rebinds: set[str] = set()
@@ -190,6 +200,24 @@ class ReboundArrays(Expressions):
             elif any(map(holds_array, held)) and (name in changed or name not in env or not same):
                 frame.env[name] = Unclear(_OTHER.format(name))
 
+    def born(
+        self, body: Sequence[ast.stmt], names: set[str], turn: Turn, before: tuple[Any, ...]
+    ) -> dict[str, tuple[list[str], str]]:
+        """The arrays that turns of a loop make and that are read after it: lengths known before it, and dtypes."""
+        own, found = made(turn.block), {}
+        changed = {one.target for one in walk(turn.block) if isinstance(one, Set)}
+        for name in sorted(names):
+            ends = [end[name] for end in [turn.end, *turn.exits.ends] if name in end]
+            views = [one for one in ends if isinstance(one, View) and one.array in own]
+            kinds = {(one.dtype, *[self.form.lengths.get(n, n) for n in one.extents]) for one in views}
+            if len(kinds) != 1 or not all(isinstance(one, View) for one in ends):
+                continue
+            dtype, *lengths = kinds.pop()
+            known = all(one in before[2] and one not in changed for text in lengths for one in self.names_in(text))
+            if known and _is_read_next(self.frame.plain.body, body, name):
+                found[name] = lengths, dtype
+        return found
+
     def rooms(self, names: Sequence[str]) -> dict[str, View]:
         """The arrays that stay, for variables that each turn of a loop gives a new one."""
         found: dict[str, View] = {}
@@ -207,8 +235,9 @@ class ReboundArrays(Expressions):
         before, self.out = self.out, []
         try:
             action()
+            turn, self.out = self.out, []
             self.keep(exits)
-            return Turn(self.out, dict(self.frame.env), exits)
+            return Turn(list(_followed(tuple(turn), tuple(self.out))), dict(self.frame.env), exits)
         finally:
             self.out = before
             self.exits.pop()
@@ -222,6 +251,7 @@ class ReboundArrays(Expressions):
             dict(form.dtypes),
             dict(form.ranks),
             dict(form.objects),
+            dict(form.lengths),
             form.count,
             len(self.out),
         )
@@ -229,9 +259,10 @@ class ReboundArrays(Expressions):
     def restore(self, noted: tuple[Any, ...]) -> None:
         """Forget a reading."""
         form, frame = self.form, self.frame
-        env, numbers, dtypes, ranks, objects, form.count, length = noted
+        env, numbers, dtypes, ranks, objects, lengths, form.count, length = noted
         frame.env, frame.numbers = dict(env), dict(numbers)
         form.dtypes, form.ranks, form.objects = dict(dtypes), dict(ranks), dict(objects)
+        form.lengths = dict(lengths)
         del self.out[length:]
 
     def several(self, rebound: set[str], turn: Turn, own: set[str], count: Atom | None) -> list[str]:
@@ -402,6 +433,36 @@ def rebound_names(statement: ast.stmt) -> set[str]:
     plain += [target for n in ast.walk(statement) if isinstance(n, ast.Assign) for target in n.targets]
     kept = {n.id for target in plain for n in ast.walk(target) if isinstance(n, ast.Name)}
     return found - {one.id for one in augmented if isinstance(one, ast.Name) and one.id not in kept}
+
+
+def _is_read_next(body: Sequence[ast.stmt], loop: Sequence[ast.stmt], name: str) -> bool:
+    """Whether what follows a loop, given by its body, reads a variable before it gives it another value."""
+    after = dropwhile(lambda one: one is not loop[-1], _uses(body))
+    return next((isinstance(one.ctx, ast.Load) for one in after if isinstance(one, ast.Name) and one.id == name), False)
+
+
+def _uses(body: Sequence[ast.stmt]) -> Iterator[ast.Name | ast.stmt]:
+    """The names in statements in the order of the text, and the last statement of each loop at its end."""
+    for statement in body:
+        match statement:
+            case ast.Assign(targets, value):
+                parts: list[ast.AST] = [value, *targets]
+            case ast.AugAssign(target, _, value) if isinstance(target, ast.Name):
+                parts = [value, ast.Name(target.id, ast.Load())]
+            case ast.If(test):
+                parts = [test]
+            case ast.For(target, iterated):
+                parts = [iterated, target]
+            case ast.While():
+                parts = []
+            case _:
+                parts = [statement]
+        yield from (node for part in parts for node in ast.walk(part) if isinstance(node, ast.Name))
+        if isinstance(statement, ast.If | ast.For | ast.While):
+            yield from _uses(statement.body)
+            yield from _uses(statement.orelse)
+        if isinstance(statement, ast.For | ast.While):
+            yield statement.body[-1]
 
 
 def _leaves(block: Sequence[Statement]) -> bool:

@@ -89,7 +89,8 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
         message = f"{form.name}() has a part that Numba has left out, and that could not be told apart from the rest."
         raise UnsupportedKernelError(message) from None
     if returned is not None:
-        parts = returned if isinstance(returned, list) else [returned]
+        parts: list[Value] = []
+        form.structure = _positions(returned, parts)
         for one in parts:
             if isinstance(one, Unclear):
                 message = f"{form.name}() returns an array, but {one.why}. Write to one array, and return that."
@@ -97,6 +98,14 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
         form.results = [reader.result(one, k) for k, one in enumerate(parts)]
     form.body = tuple(reader.out)
     return form
+
+
+def _positions(value: Value, leaves: list[Value]) -> Any:
+    """The positions of what a tuple of tuples holds, in which these are added to a list."""
+    if isinstance(value, list):
+        return tuple([_positions(one, leaves) for one in value])
+    leaves.append(value)
+    return len(leaves) - 1
 
 
 def name_of(function: Any) -> str:
