@@ -221,7 +221,7 @@ def _recorded(body: Body, fn: Callable[..., Any], name: str, first: Arrays, scan
 
 
 def _ends(found: Any, fn: Callable[..., Any], name: str, first: Arrays) -> tuple[Arrays, Arrays]:
-    """What a turn carries on, and its results."""
+    """The values that a turn carries on, and its results."""
     if not isinstance(found, tuple | list) or len(found) != 2:
         message = (
             f"{name_of(fn)}() must give a pair to {name}(), what is carried on and the result of the turn, but "
