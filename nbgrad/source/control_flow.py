@@ -445,12 +445,10 @@ def _break(like: ast.stmt) -> ast.stmt:
 
 def _holds_exit(node: ast.AST) -> bool:
     """Whether a statement has more to do when the function, or a loop around it, is left from inside."""
-    if not isinstance(node, ast.With | ast.Try | _TRY_STAR):
+    if not isinstance(node, ast.With | ast.Try) and type(node).__name__ != "TryStar":
         return False
-    return _escapes_by_return([node]) or (bool(getattr(node, "finalbody", ())) and _escapes([node]))
-
-
-_TRY_STAR = getattr(ast, "TryStar", ast.Try)
+    statements: list[Any] = [node]
+    return _escapes_by_return(statements) or (bool(getattr(node, "finalbody", ())) and _escapes(statements))
 
 
 def _escapes_by_return(statements: Statements) -> bool:
