@@ -315,3 +315,85 @@ def in_a_list(x):
     else:
         parts[1] = x
     return parts[0] + 3 * parts[1]
+
+
+def left_at_once(x):
+    """The first turn may leave the loop."""
+    total = 0.0
+    for v in np.array([x, 2.0, 3.0]):
+        if v > 1:
+            break
+        total += v
+    else:
+        total += 100.0
+    k = 0
+    while k < 3:
+        if x < 0.5:
+            break
+        total += x
+        k += 1
+    else:
+        total += 1000.0
+    return total
+
+
+def counted_in_the_condition(x):
+    k, total = 0, 0.0
+    while (k := k + 1) < 5:
+        if x > 1:
+            total += x
+            continue
+        total -= x * k
+        if total < -1:
+            break
+    return total * k
+
+
+def set_in_a_comparison(x):
+    low, high = 1.0, 4.0
+    if (y := 2 * x) < low < high:
+        return y
+    return 3 * y + x
+
+
+def left_through_finally(x):
+    total = 0.0
+    for k in range(4):
+        try:
+            total += x
+            if total > 2:
+                break
+            if k == 1:
+                continue
+        finally:
+            total += 1.0
+    return total
+
+
+def tried_again(x):
+    for k in range(4):
+        try:
+            return attempt(k, x)
+        except ValueError:
+            x = x + 1
+    return x
+
+
+def attempt(k, x):
+    if k < 2:
+        raise ValueError
+    return x * k
+
+
+def rows_until(x):
+    """Elements of a matrix, each row to its first large one."""
+    table = x * np.arange(1.0, 7.0).reshape(2, 3) ** 2
+    total = 0.0
+    for i in range(2):
+        for j in range(3):
+            if table[i, j] > 5:
+                break
+            total += table[i, j] * (i + 1)
+        else:
+            total += 10 * table[i, 0]
+    return total

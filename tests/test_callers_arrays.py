@@ -158,6 +158,19 @@ def test_vmap_of_a_write_to_what_is_not_mapped() -> None:
         nb.vmap(counting, (None, 0))(np.zeros(2), np.ones((3, 2)))
 
 
+@pytest.mark.parametrize("outer", [lambda f: f, nb.jit], ids=["called", "jit"])
+def test_vmap_over_numbers_gives_scalars_which_share_no_memory(outer: Any) -> None:
+    def moved(x: Any) -> Any:
+        if x < -5:
+            x = -x * 0.5
+        x -= 1.0
+        return x * x
+
+    x = np.array([1.0, -6.0])
+    np.testing.assert_allclose(outer(nb.vmap(nb.differentiable_source(moved)))(x), [0.0, 4.0])
+    np.testing.assert_array_equal(x, [1.0, -6.0])
+
+
 def test_an_error_in_the_function_leaves_the_arrays_alone() -> None:
     def fails(w: Any) -> Any:
         w[0] = 9.0

@@ -139,6 +139,32 @@ def test_what_cannot_be_turned_is_an_error_where_many_values_are_asked_for(
     assert "flowing_programs.py" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        code.left_at_once,
+        code.counted_in_the_condition,
+        code.set_in_a_comparison,
+        code.left_through_finally,
+        code.tried_again,
+        code.rows_until,
+    ],
+)
+def test_each_way_out_of_a_loop_ends_as_in_python(function: Callable[[Any], Any]) -> None:
+    converted = nb.differentiable_source(function)
+    value, gradient = nb.jit(converted), nb.jit(nb.grad(converted))
+    for x in (0.3, 0.7, 1.3, 2.2):
+        for found in (converted(x), value(x)):
+            np.testing.assert_allclose(found, function(x), rtol=1e-14)
+        np.testing.assert_allclose(gradient(x), slope(function, "differences", x), rtol=1e-7)
+
+
+@pytest.mark.parametrize("function", [code.left_at_once, code.counted_in_the_condition, code.rows_until])
+def test_each_mapped_value_has_its_own_way_out(function: Callable[[Any], Any]) -> None:
+    x = np.array([0.3, 0.7, 1.3, 2.2])
+    np.testing.assert_allclose(nb.vmap(nb.differentiable_source(function))(x), [function(v) for v in x], rtol=1e-14)
+
+
 def test_a_function_that_nothing_records_runs_as_it_was_written() -> None:
     converted = nb.differentiable_source(code.newton)
     assert converted(2.0) == code.newton(2.0)

@@ -172,6 +172,48 @@ def test_what_is_not_chosen_has_derivative_zero(name: str) -> None:
         np.testing.assert_allclose(ahead, second, rtol=1e-12, atol=1e-13, err_msg="second order, forward")
 
 
+def _half_angle(x: Any) -> Any:
+    """The tangent of a rotation of Jacobi's: at 0, its slope is the quotient of two infinite numbers."""
+    t = 1 / x
+    return np.sign(t) / (abs(t) + np.sqrt(t * t + 1))
+
+
+M = np.array([[1.0, 2.0], [3.0, 4.0]])
+THROUGH: dict[str, Callable[[Any], Any]] = {
+    "a product": lambda x: M @ (np.ones(2) * _half_angle(x)),
+    "a product of both": lambda x: (M * _half_angle(x)) @ (M * x),
+    "a running sum": lambda x: np.cumsum(np.ones(3) * _half_angle(x)),
+    "a linear system": lambda x: np.linalg.solve(M, np.ones(2) * _half_angle(x)),
+    "an inverse": lambda x: np.linalg.inv(M + np.ones((2, 2)) * _half_angle(x)),
+    "a determinant": lambda x: np.linalg.det(M * (1 + _half_angle(x))),
+    "a convolution": lambda x: np.convolve(np.ones(3) * _half_angle(x), [1.0, 2.0]),
+    "elements": lambda x: (M @ nb.numpy.stack([_half_angle(x), x]))[1:] * _half_angle(x),
+}
+
+
+@pytest.mark.parametrize("name", THROUGH)
+def test_a_branch_that_is_not_taken_has_derivative_zero_through(name: str) -> None:
+    def chosen(x: Any) -> Any:
+        return np.where(x == 0, 2 * x, THROUGH[name](x).sum())
+
+    with np.errstate(all="ignore"):
+        assert nb.grad(chosen)(0.0) == 2.0
+        assert nb.hessian(chosen)(0.0) == 0.0
+    assert np.isfinite(nb.grad(chosen)(0.5))
+
+
+def test_a_sum_with_a_branch_that_is_not_taken() -> None:
+    """Turns that go on with a matrix as it is, or turn it: each adds to the cotangents of the one before."""
+
+    def turned(a: Any) -> Any:
+        for _ in range(3):
+            t = _half_angle(a[0, 1])
+            a = np.where(a[0, 1] == 0, a, (nb.numpy.stack([nb.numpy.stack([t, -t]), nb.numpy.stack([t, t])]) @ a) * t)
+        return a.sum()
+
+    np.testing.assert_array_equal(nb.jit(nb.grad(turned))(np.diag([1.0, 3.0])), np.ones((2, 2)))
+
+
 def test_half_of_an_infinite_slope_is_infinite() -> None:
     assert both_modes(lambda x: np.sqrt(np.maximum(x, 0.0)), 0.0) == INF
     assert both_modes(lambda x: np.maximum(np.sqrt(x), 0.0), 0.0) == INF

@@ -104,6 +104,22 @@ def test_arrays_that_are_filled_are_not_carried(name: str) -> None:
 # ----- Details -----
 
 
+def test_turns_that_read_nothing_of_an_array_that_they_fill() -> None:
+    """Gauss and Seidel's iteration: the first row has nothing before it, the last one nothing after it."""
+
+    def solved(a: Any, b: Any) -> Any:
+        x = xp.zeros(3)
+        for _ in range(40):
+            for i in range(3):
+                x[i] = (b[i] - a[i, :i] @ x[:i] - a[i, i + 1 :] @ x[i + 1 :]) / a[i, i]
+        return x.sum()
+
+    a, b = np.array([[4.0, 1.0, 0.5], [-1.0, 5.0, 1.0], [0.3, 1.0, 3.0]]), np.ones(3)
+    expected = np.linalg.solve(a.T, np.ones(3))
+    np.testing.assert_allclose(nb.grad(solved, 1)(a, b), expected, rtol=1e-12)
+    np.testing.assert_allclose(nb.jit(nb.grad(solved))(a, b), -np.outer(expected, np.linalg.solve(a, b)), rtol=1e-12)
+
+
 def test_a_while_loop_that_ends_by_value_compiles_once_for_all_numbers_of_turns() -> None:
     @nb.jit
     @nb.grad

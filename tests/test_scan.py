@@ -196,6 +196,52 @@ def test_containers_and_integers_are_carried() -> None:
     assert last["at"] == 6
 
 
+def _summed(carry: Any, part: Any) -> Any:
+    carry += part
+    return carry, carry * 1.0
+
+
+def _doubled(carry: Any, part: Any) -> Any:
+    part *= 2.0
+    return carry + part.sum() * part, part
+
+
+def _moved(carry: Any, part: Any) -> Any:
+    carry[1:] = carry[:-1]
+    carry[0] = part[0]
+    return carry, part[1:] * carry[1:]
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, nb.jit], ids=["called", "jit"])
+@pytest.mark.parametrize("step", [_summed, _doubled, _moved])
+def test_turns_write_to_what_they_get(step: Any, transform: Any) -> None:
+    """The arrays of a turn are its own: the caller's stay as they are."""
+    start, parts = X.copy(), DATA.copy()
+    expected = python_scan(lambda carry, part: step(carry.copy(), part.copy()), X, DATA)
+    for found, value in zip(transform(lambda c, xs: nb.scan(step, c, xs))(start, parts), expected, strict=True):
+        np.testing.assert_allclose(found, value, rtol=1e-14)
+    np.testing.assert_array_equal(start, X)
+    np.testing.assert_array_equal(parts, DATA)
+    slopes = transform(nb.grad(lambda c: nb.scan(step, c, DATA)[0].sum() ** 2))(X)
+    for k, slope in enumerate(slopes):
+        moved = python_scan(lambda carry, part: step(carry.copy(), part.copy()), X + 1e-30j * np.eye(3)[k], DATA + 0j)
+        np.testing.assert_allclose(slope, (moved[0].sum() ** 2).imag / 1e-30, rtol=1e-12, atol=1e-14)
+
+
+def test_other_loops_write_to_what_they_carry() -> None:
+    def counted(k: Any, x: Any) -> Any:
+        x[k] += 1.0
+        return x
+
+    def grown(x: Any) -> Any:
+        x[0] *= 2.0
+        return x
+
+    np.testing.assert_array_equal(nb.fori_loop(0, 2, counted, np.zeros(3)), [1.0, 1.0, 0.0])
+    np.testing.assert_array_equal(nb.while_loop(lambda x: x[0] < 10.0, grown, np.ones(2)), [16.0, 1.0])
+    np.testing.assert_array_equal(nb.map(grown, np.ones((2, 2))), [[2.0, 1.0], [2.0, 1.0]])
+
+
 def test_the_number_of_turns_compiles_nothing_new() -> None:
     def total(x: Any, count: int) -> Any:
         return nb.scan(lambda c, _: (np.sin(c) * 1.21 + x, None), x, length=count)[0]

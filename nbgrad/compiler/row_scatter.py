@@ -55,7 +55,7 @@ def add_whole_rows(outputs: list[Node], order: list[Node]) -> tuple[list[Node], 
 
 def _row_starts(index: Node) -> Node | None:
     """The starts of rows, if an index is the sum of them and 0, 1, ..., L - 1 along the last axis; or None."""
-    if index.name != "add" or index.shape[-1] < 2:
+    if index.name != "add" or not index.ndim or index.shape[-1] < 2:
         return None
     for start, line in (index.inputs, index.inputs[::-1]):
         if line.name != "broadcast" or start.name != "broadcast":

@@ -198,29 +198,15 @@ def _recorded(body: Body, fn: Callable[..., Any], name: str, first: Arrays, scan
         try:
             with undone_writes() as journal:
                 found = body(first.filled(given[0]), scanned.filled(given[1]))
+                following, results = _ends(found, fn, name, first)  # as the writes of the turn have left them
         finally:
             written = trace.undo_writes()
         if written or trace.outside:
             what = f"the Parameter {written[0][0].name}" if written else "a Tensor from outside"
             message = f"{name_of(fn)}() writes to {what} in a turn of {name}(). Carry it from turn to turn instead."
             raise TracedValueError(message)
-        if not isinstance(found, tuple | list) or len(found) != 2:
-            message = (
-                f"{name_of(fn)}() must give a pair to {name}(), what is carried on and the result of the turn, but "
-                f"gave {described_output(found)}."
-            )
-            raise DtypeError(message)
-        after, result = found
-        following = Arrays.of(after, f"What {name_of(fn)}() carries on")
-        if following.tree != first.tree:
-            message = (
-                f"{name_of(fn)}() gets {_shown(first)} from {name}() and carries on {_shown(following)}: both must "
-                "have the same structure."
-            )
-            raise ShapeError(message)
-        results = Arrays.of(result, f"The result of {name_of(fn)}()")
     # What the turn has made itself is gone without these.
-    del found, after, result, given
+    del found, given
     following, results = (replace(arrays, leaves=_shape_only(arrays.leaves)) for arrays in (following, results))
     ours = journal.arrays()
     if ours:
@@ -232,6 +218,24 @@ def _recorded(body: Body, fn: Callable[..., Any], name: str, first: Arrays, scan
     checks, ends = trace.turn_checks or [], trace.turn_ends or []
     tokens = (token, trace.tokens[-1]) if len(trace.tokens) > 1 else None
     return Turn(name, first, scanned, following, results, (carried, slices), checks, ends, tokens)
+
+
+def _ends(found: Any, fn: Callable[..., Any], name: str, first: Arrays) -> tuple[Arrays, Arrays]:
+    """The values that a turn carries on, and its results."""
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        message = (
+            f"{name_of(fn)}() must give a pair to {name}(), what is carried on and the result of the turn, but "
+            f"gave {described_output(found)}."
+        )
+        raise DtypeError(message)
+    following = Arrays.of(found[0], f"What {name_of(fn)}() carries on")
+    if following.tree != first.tree:
+        message = (
+            f"{name_of(fn)}() gets {_shown(first)} from {name}() and carries on {_shown(following)}: both must "
+            "have the same structure."
+        )
+        raise ShapeError(message)
+    return following, Arrays.of(found[1], f"The result of {name_of(fn)}()")
 
 
 def _shape_only(leaves: Sequence[Any]) -> list[Any]:

@@ -20,11 +20,11 @@ from .builders import cast
 from .complex_numbers import add_cotangents
 from .cotangents.shared_rules import Calls, place_of
 from .cotangents.slice_cotangents import Box, assembled, box_of, merged
-from .ir import BOOL, Earlier, Node, elementwise, filled, make, placeholder, topological, zeros
+from .ir import BOOL, Earlier, Node, broadcast, elementwise, filled, make, placeholder, topological, zeros
 from .loops.loop_derivatives import backward, forward, item_tangent
 from .loops.loop_rows import TOKEN
 from .loops.origins import walked
-from .masks import Mask, Masks, everywhere, masked, union
+from .masks import Mask, Masks, everywhere, for_all, masked, union
 from .primitives import PRIMITIVES
 from .rows import Linear, Multilinear, NoDerivative, Partials, Tangent, Transpose, linear_in
 
@@ -103,32 +103,41 @@ def quotient(g: Node, divisor: Node) -> Node:
     return g * (1.0 / divisor) if divisor.primitive is BROADCAST else g / divisor
 
 
-def transposed(rule: Transpose, g: Node, node: Node, masks: Masks) -> Node:
-    """A linear primitive's transpose applied to a cotangent; the mask of a masked one moves with it."""
+def transposed(rule: Transpose, g: Node, node: Node, source: Node, masks: Masks) -> Node:
+    """The transpose of a primitive that is linear in `source`, applied to a cotangent; a mask of that moves with it."""
     primitive = node.primitive
-    if g.primitive is SELECT and masked(g) and g not in masks.rules:
+
+    def moved_mask(mask: Mask) -> Mask:
+        return _mask_transposed(rule, mask, node, source)
+
+    if g.primitive is SELECT and masked(g):
         condition, inner, zero = g.inputs
         if primitive is SELECT:
             # The rule masks once more: join the masks, so that its zeros stay zero.
             outer = rule(g, node)
             both = elementwise("logical_and", outer.inputs[0], condition)
-            return elementwise("select", both, inner, zero)
-        mask = _mask_transposed(rule, condition, node)
-        if mask is None:
-            return rule(g, node)
-        moved = rule(g if primitive is BROADCAST or primitive is GATHER else inner, node)
-        return elementwise("select", mask, moved, zeros(moved.shape, moved.dtype))
+            result = elementwise("select", both, inner, zero)
+            if g in masks.rules:
+                masks.share(result, g)
+            return result
+        mask = moved_mask(condition)
+        if mask is not None:
+            moved = rule(inner if primitive in MOVES and primitive not in (BROADCAST, GATHER) else g, node)
+            result = elementwise("select", mask, moved, zeros(moved.shape, moved.dtype))
+            if g in masks.rules:
+                masks.put(result, moved_mask, g)
+            return result
     result = rule(g, node)
     if g in masks.rules or primitive is SLICE or (primitive is GATHER and not _is_permutation(node)):
         if primitive is SELECT:
             masks.share(result, g)
         else:
-            masks.put(result, lambda mask: _mask_transposed(rule, mask, node), g)
+            masks.put(result, moved_mask, g)
     return result
 
 
-def _mask_transposed(rule: Transpose, mask: Mask, node: Node) -> Mask:
-    """The mask of the transpose of a linear primitive, applied to a cotangent with this mask."""
+def _mask_transposed(rule: Transpose, mask: Mask, node: Node, source: Node) -> Mask:
+    """The mask of the transpose of a primitive that is linear in `source`, applied to a cotangent with this mask."""
     primitive = node.primitive
     if primitive is ALIAS or primitive is CAST:
         return mask
@@ -137,8 +146,13 @@ def _mask_transposed(rule: Transpose, mask: Mask, node: Node) -> Mask:
         return elementwise("greater", rule(cast(reached, node.dtype), node), 0)
     if primitive is SLICE and mask is None:
         mask = everywhere(node)
-    # The transpose of a broadcast is a sum, which for booleans is whether any of them is true.
-    return rule(mask, node) if mask is not None and primitive in INDEX_MAPS else None
+    if mask is None:
+        return None
+    if primitive in INDEX_MAPS:
+        # The transpose of a broadcast is a sum, which for booleans is whether any of them is true.
+        return rule(mask, node)
+    one = for_all(mask)
+    return None if one is None else broadcast(one, source.shape)
 
 
 def _is_permutation(node: Node) -> bool:
@@ -193,11 +207,13 @@ class _Cotangents:
         if parts is None:
             return whole
         g = assembled(parts, node.shape, lambda a, b: a + b)
-        if all(masked(part) and part not in self.masks.rules for part in parts.values()):
+        known = all(map(masked, parts.values()))
+        if known:
             masks = {box: part.inputs[0] for box, part in parts.items()}
             mask = assembled(masks, node.shape, lambda a, b: elementwise("logical_or", a, b))
             g = elementwise("select", mask, g, zeros(g.shape, g.dtype))
-        elif whole is None or self.masks.possible(whole):
+            known = self.masks.rules.keys().isdisjoint(parts.values())
+        if not known and (whole is None or self.masks.possible(whole)):
             self.masks.put(
                 g, lambda *found: _mask_of_parts(dict(zip(parts, found, strict=True)), node), *parts.values()
             )
@@ -289,6 +305,14 @@ def pullback(function: Callable[..., Node], operands: Sequence[Node], g: Node) -
     return vjp([function(*fresh)], [g], fresh)
 
 
+def _kept(g: Node, result: Node | None) -> Node | None:
+    """The result of a rule for a cotangent; zero if that is of a branch that was not taken."""
+    one = for_all(g.inputs[0]) if masked(g) and result is not None and result.dtype.kind == "f" else None
+    if one is None or result is None:
+        return result
+    return elementwise("select", broadcast(one, result.shape), result, zeros(result.shape, result.dtype))
+
+
 def _add_of_rule(node: Node, results: Sequence[Node | None], active: set[Node], total: _Cotangents) -> None:
     """Add the cotangents that a user's rule gives to those of what its node was given."""
     for source, result in zip(node.inputs[1:], results, strict=True):
@@ -305,7 +329,7 @@ def _send_back(node: Node, g: Node, active: set[Node], last: Set[Node], total: _
             results = rule.cotangents_of(g, node, [source in active for source in node.inputs[1:]])
         else:
             results = rule.cotangents(g, node)
-        _add_of_rule(node, results, active, total)
+        _add_of_rule(node, [_kept(g, result) for result in results], active, total)
         return
     row = node.primitive.derivative
     if isinstance(row, Partials):
@@ -338,7 +362,7 @@ def _send_back(node: Node, g: Node, active: set[Node], last: Set[Node], total: _
     for source, rule in zip(node.inputs, rules, strict=True):
         if source in active and rule is not None:
             # A mask is of use only where the cotangent goes on.
-            total.add(source, rule(g, node) if source in last else transposed(rule, g, node, masks))
+            total.add(source, rule(g, node) if source in last else transposed(rule, g, node, source, masks))
 
 
 def jvp(

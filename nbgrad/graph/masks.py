@@ -11,10 +11,15 @@ for which a rule is kept and the mask is made only if such a slope asks for it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
+from .builders import reshape
 from .ir import BOOL, PRIMITIVES, Node, elementwise, filled, literal_value, zeros
 
 BROADCAST, LITERAL, SELECT = PRIMITIVES["broadcast"], PRIMITIVES["literal"], PRIMITIVES["select"]
+AND, NOT, OR = PRIMITIVES["logical_and"], PRIMITIVES["logical_not"], PRIMITIVES["logical_or"]
+REPEATED = frozenset(PRIMITIVES[name] for name in "broadcast reshape transpose".split())
+"""Primitives that repeat or move all elements of their operand."""
 Mask = Node | None
 """None: nothing is known to be zero."""
 
@@ -34,6 +39,24 @@ def masked(node: Node) -> bool:
 def everywhere(like: Node) -> Node:
     """The mask of a node that is zero nowhere."""
     return filled(True, BOOL, like.shape)
+
+
+def for_all(mask: Node, depth: int = 4) -> Mask:
+    """A truth value without which all elements of a mask are false, as of a branch that was not taken; or None."""
+    negated = mask.primitive is NOT
+    one = mask.inputs[0] if negated else mask
+    while one.size > 1 and one.primitive in REPEATED:
+        one = one.inputs[0]
+    if one.size == 1:
+        return reshape(elementwise("logical_not", one) if negated else one, ())
+    both = mask.primitive is AND
+    if not depth or not (both or mask.primitive is OR or mask.primitive.kind == "movement"):
+        return None
+    found = list(dict.fromkeys([for_all(one, depth - 1) for one in mask.inputs]))
+    known = [one for one in found if one is not None]
+    if not known or (len(known) < len(found) and not both):
+        return None
+    return reduce(lambda one, other: elementwise("logical_and" if both else "logical_or", one, other), known)
 
 
 class Masks:

@@ -249,6 +249,10 @@ class _Rewriter:
         return found
 
     def loop_without_returns(self, loop: ast.While | ast.For) -> list[ast.stmt]:
+        if isinstance(loop, ast.While) and _sets_names(loop.test):  # a turn sets them, not a function for the test
+            ending = ast.If(ast.copy_location(ast.UnaryOp(ast.Not(), loop.test), loop), [_break(loop)], [])
+            loop.body = [ast.copy_location(ending, loop), *loop.body]
+            loop.test = _expression("True", loop)
         loop.body = self.without_returns(loop.body)
         after: list[ast.stmt] = []
         before: list[ast.stmt] = []
@@ -268,8 +272,12 @@ class _Rewriter:
         return [*before, loop, *after]
 
     def is_kept(self, loop: ast.stmt) -> bool:
-        """Whether a loop stays Python's: a function that is defined elsewhere reads what it sets."""
-        inside = any(isinstance(one, ast.Delete | ast.Global | ast.Nonlocal) for one in within([loop]))
+        """Whether a loop stays Python's: a function that is defined elsewhere reads what it sets, or leaving it runs
+        further statements, or calls in a block that handles errors."""
+        inside = any(
+            isinstance(one, ast.Delete | ast.Global | ast.Nonlocal) or _holds_exit(one) for one in within([loop])
+        )
+        inside = inside or (isinstance(loop, ast.While) and bool(loop.orelse) and _sets_names(loop.test))
         return inside or bool((self.captured - captured([loop])) & assigned([loop]))
 
     # ----- Blocks -----
@@ -431,6 +439,18 @@ _NOWHERE = "_nbgrad_nowhere"
 _LINE = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
 
 
+def _break(like: ast.stmt) -> ast.stmt:
+    return ast.copy_location(ast.Break(), like)
+
+
+def _holds_exit(node: ast.AST) -> bool:
+    """Whether a statement has more to do when the function, or a loop around it, is left from inside."""
+    if not isinstance(node, ast.With | ast.Try) and type(node).__name__ != "TryStar":
+        return False
+    statements: list[Any] = [node]
+    return _escapes_by_return(statements) or (bool(getattr(node, "finalbody", ())) and _escapes(statements))
+
+
 def _escapes_by_return(statements: Statements) -> bool:
     return any(isinstance(one, ast.Return) for one in within(statements))
 
@@ -497,7 +517,7 @@ class _Expressions(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
         between = node.comparators[:-1]
-        if not between or not all(isinstance(one, ast.Name | ast.Constant) for one in between):
+        if not between or _sets_names(node) or not all(isinstance(one, ast.Name | ast.Constant) for one in between):
             return node
         values = [node.left, *node.comparators]
         pairs: list[ast.expr] = [

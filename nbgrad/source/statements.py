@@ -156,7 +156,7 @@ def while_(
     while True:
         question = and_(lambda going=going: going, lambda state=state: test(*state))
         if is_recorded(question):
-            found, reason = _turned(reason, code, staged, question, test, turn, state, names, code)
+            found, reason = _turned(reason, code, staged, going, question, test, turn, state, names, code)
             if reason is None:
                 return not_(found[0]), found[1]
         if not truth(question, reason):
@@ -252,5 +252,5 @@ def _counted(going: Any, items: Counted, turn: Turn, state: State, names: Names,
     question = and_(lambda: going, lambda: test(start))
     if not is_recorded(question) and not question:
         return not_(going), state
-    going, (_, *after) = staged(question, test, counted, (start, *state), counting, code)
+    going, (_, *after) = staged(going, question, test, counted, (start, *state), counting, code)
     return not_(going), tuple(after)

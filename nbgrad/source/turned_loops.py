@@ -35,11 +35,12 @@ Turn = Callable[..., tuple[Any, State]]
 
 
 def staged(
-    question: Any, test: Callable[..., Any], turn: Turn, state: State, names: Names, code: CodeType
+    going: Any, question: Any, test: Callable[..., Any], turn: Turn, state: State, names: Names, code: CodeType
 ) -> tuple[Any, State]:
     """A loop as `while_loop`, from a state on: whether it was not left by `break`, and the state at its end.
 
-    `question` is the answer to its condition for the first turn, `code` that of the statement.
+    `going` says whether an earlier turn has not left it, `question` whether there is a further turn; `code` is that of
+    the statement.
     """
     refuse_other_objects(names)
     first = _with_all_set(turn, state)
@@ -56,7 +57,7 @@ def staged(
             cannot("a name is one array or another from turn to turn")
         tried.add(plan.key())
         try:
-            return _Staged(loop, plan).run(question)
+            return _Staged(loop, plan).run(going, question)
         except _Otherwise as otherwise:
             plan = otherwise.plan
 
@@ -111,11 +112,11 @@ class _Staged:
     def __post_init__(self) -> None:
         self.moving = [k for k, leaf in enumerate(self.loop.leaves) if is_number(leaf) and k not in self.plan.kept]
 
-    def run(self, question: Any) -> tuple[Any, State]:
+    def run(self, going: Any, question: Any) -> tuple[Any, State]:
         """Whether the loop goes on after it, and the state at its end."""
         leaves = self.loop.leaves
         given = [_argument(leaves[k]) for k in self.moving], [Tensor._of(array._node) for array in self.plan.written]
-        start = (*given, _as_truth(question), _as_truth(True))
+        start = (*given, _as_truth(question), _as_truth(going))
         values, contents, _, going = while_loop(lambda carried: carried[2], self.body, start)
         for array, content in zip(self.plan.written, contents, strict=True):
             if id(array) in self.changed:

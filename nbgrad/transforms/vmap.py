@@ -159,6 +159,8 @@ def _lift(
         one = (*strides[:axis], *strides[axis + 1 :])
         stand_in.layout = None if is_contiguous(stand_in.shape, one, stand_in.dtype.itemsize) else one
     mapping[stand_in] = front
+    if kind == "array" and not stand_in.shape:  # x[k] of an ndarray is a scalar, which writes leave where it is
+        return Tensor._of(stand_in)
     return callers.lend(stand_in, leaf) if kind in ("array", "tensor") else Tensor._of(stand_in)
 
 

@@ -217,6 +217,8 @@ class _Filled:
         unit = self.array.size
         everything = [*self.reads, *self.writes]
         for one in everything:
+            if not one.pattern.size:
+                continue
             runs = np.flatnonzero(np.diff(one.pattern, prepend=one.pattern[0] - 2) != 1)
             lengths = np.diff(runs, append=one.pattern.size)
             unit = int(np.gcd.reduce([unit, *one.first.tolist(), *one.pattern[runs].tolist(), *lengths.tolist()]))
@@ -353,7 +355,8 @@ class _Filled:
                     part = elementwise("select", mask, part, before)
                 assert part is not None
                 parts.append(part)
-            found[read.node] = reshape(concatenate(parts, 0), read.node.shape)
+            whole = concatenate(parts, 0) if parts else zeros((0,), read.node.dtype)
+            found[read.node] = reshape(whole, read.node.shape)
         return found
 
     def _written_ago(self, piece: _Piece) -> Node:
