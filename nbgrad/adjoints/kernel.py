@@ -245,7 +245,7 @@ class KernelFunction:
             if isinstance(place, tuple):
                 return tuple([of(one) for one in place])
             one = results[place]
-            return one.value if isinstance(one, Object) else values[same.get(place, place)]
+            return one.value if isinstance(one, Object) else values[same.get(place, place)]  # pyright: ignore[reportArgumentType]
 
         returned = of(structure if isinstance(structure, tuple) else (structure,))
         parts = [values[o] for o in spec.outputs if isinstance(o, str) and o not in same.values()]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Sequence
+from typing import Any
 
 RESULT = "returned"
 """The variable that holds the value of the function."""
@@ -58,7 +59,7 @@ def _flagged(body: Sequence[ast.stmt], flag: str, *jumps: type[ast.stmt]) -> lis
     """A block that sets a flag before some kinds of jumps; of those of inner loops, before `return` only."""
     found: list[ast.stmt] = []
     for statement in body:
-        made = copy.copy(statement)
+        made: Any = copy.copy(statement)
         if isinstance(statement, jumps):
             found.append(_assign(flag, ast.Constant(True), statement))
         elif isinstance(statement, ast.If):
@@ -147,7 +148,8 @@ class _Jumps:
         one that has left.
         """
         self.flags += 1
-        sides, before, found = [list(statement.body), list(statement.orelse)], [], self.block(rest, depth)
+        sides, before = [list(statement.body), list(statement.orelse)], []
+        found: list[ast.stmt] = [*self.block(rest, depth)]
         leave: ast.stmt = ast.Break() if depth else ast.Pass()
         kinds: list[tuple[str, tuple[type[ast.stmt], ...], ast.stmt]] = [
             (f"has_jumped_{self.flags}", (ast.Continue,), ast.Pass()),
@@ -157,6 +159,7 @@ class _Jumps:
             flagged = [_flagged(side, flag, *jumps) for side in sides]
             if any(_sets(side, flag) for side in flagged):
                 before.append(_assign(flag, ast.Constant(False), statement))
-                sides, found = flagged, [ast.If(ast.Name(flag, ast.Load()), [last], found)]
-        made = [ast.If(statement.test, *[self.block(side, depth) for side in sides]), *found]
+                sides = flagged
+                found = [ast.If(ast.Name(flag, ast.Load()), [last], found)]
+        made: list[ast.stmt] = [ast.If(statement.test, *[self.block(side, depth) for side in sides]), *found]
         return [*before, *[ast.fix_missing_locations(ast.copy_location(one, statement)) for one in made]]

@@ -269,6 +269,9 @@ class Window:
     def _pass(self, new: list[Node], at_end: bool) -> bool:
         used = _in_use(new, self._known.values)
         recording = Recording.of(new, ())
+        if lost := _between(recording):
+            new[:] = sorted([*new, *lost], key=_serial)
+            recording = Recording.of(new, ())
         found = stretches_in(recording)
         fresh: list[Node] = []
         token = RECORDED.set(fresh)
@@ -333,6 +336,28 @@ def _outside(operations: Sequence[Node], stretches: Iterable[Stretch | Mixture])
         found += operations[at : stretch.start]
         at = stretch.end
     return [*found, *operations[at:]]
+
+
+def _between(recording: Recording) -> list[Node]:
+    """Nodes that are made of those of a recording, and that others of it are made of, but that are not in it.
+
+    A turn of a loop that has grown may be read when nothing seemed to use it any more. Without it, a loop around its
+    reader would be made of itself.
+    """
+    nodes, places = recording.nodes, recording.places
+    waiting = [atom for atom in recording.atoms if nodes and atom.inputs and atom.serial > nodes[0].serial]
+    depends: dict[Node, bool] = {}
+    while waiting:
+        node = waiting[-1]
+        if node in depends:
+            waiting.pop()
+        elif places.get(node, -1) >= 0 or node.serial <= nodes[0].serial:
+            depends[node] = places.get(node, -1) >= 0
+        elif more := [source for source in node.inputs if source not in depends]:
+            waiting += more
+        else:
+            depends[node] = any(depends[source] for source in node.inputs)
+    return [node for node, found in depends.items() if found and places.get(node, -1) < 0]
 
 
 def _left(roots: Iterable[Node], own: Collection[Node]) -> list[Node]:
