@@ -16,12 +16,12 @@ import numpy as np
 from ..errors import AutogradError, DtypeError, GradientShapeError
 from ..graph.batch import batch
 from ..graph.builders import beside, cast
-from ..graph.differentiate import active_nodes, vjp
+from ..graph.differentiate import CUT, active_nodes, vjp
 from ..graph.ir import Node, broadcast, by_serial, literal, placeholder
 from ..graph.primitives import PRIMITIVES
 from ..graph.rows import Linear
 from ..graph.trace import current_trace
-from ..process.modes import RELEASED, REMEMBERS, mode
+from ..process.modes import RELEASED, mode
 from ..record.as_node import as_node
 from ..record.tensor import Tensor
 from ..runtime.evaluate import LINES, compute_remembered, take_value
@@ -232,10 +232,20 @@ def passed(outputs: Sequence[Node], wanted: Sequence[Node]) -> list[Node]:
     return [node for node in order if node not in ends or not active.isdisjoint(node.inputs)]
 
 
+def entered(outputs: Sequence[Node], order: Sequence[Node]) -> list[Node]:
+    """Those of some nodes, each after its inputs, that a pass from outputs to all leaves goes through: not those that
+    only a detached value, an integer or a cotangent was made of."""
+    active = set(outputs)
+    for node in reversed(order):
+        if node in active and node.primitive not in CUT and remembers(node):
+            active.update(node.inputs)
+    return [node for node in order if node in active]
+
+
 def release(order: Iterable[Node]) -> None:
     """Let a backward pass be the last one of nodes, each after its inputs: what it would need again counts as freed."""
     for node in order:
-        if node.traced & REMEMBERS and node.owner is None:
+        if remembers(node) and node.owner is None:
             if node.primitive not in LINEAR:
                 node.traced |= RELEASED
                 continue
@@ -290,7 +300,7 @@ def backward(
             for node, memory, tensor, gradient in _with_holders(leaves, found, holders, retaining)
         ]
         if not (create_graph if retain_graph is None else retain_graph):
-            release(order if wanted is None else passed(nodes, wanted))
+            release(entered(nodes, order) if wanted is None else passed(nodes, wanted))
         for _, memory, tensor, gradient in ready:
             _add(memory, gradient, create_graph)
             for hook in list(memory.after.values()):
