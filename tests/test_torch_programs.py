@@ -43,12 +43,68 @@ def a_cotangent_with_a_graph():
     return (x.grad,)
 
 
+# ----- Writes without gradients -----
+
+
+def a_view_of_a_leaf():
+    x = leaf(1.0, 2.0, 3.0)
+    with torch.no_grad():
+        first = x[:2]
+        first.mul_(2.0)
+    (x * x).sum().backward()
+    return x, x.grad
+
+
+def rows_made_unit_vectors():
+    w = leaf([3.0, 4.0], [1.0, 0.0])
+    with torch.no_grad():
+        for row in w:
+            row.div_(row.norm())
+    (w * w).sum().backward()
+    return w, w.grad
+
+
+def a_transpose_of_a_leaf():
+    w = leaf([3.0, 4.0], [1.0, 0.5])
+    with torch.no_grad():
+        w.T[0].zero_()
+        w.reshape(4)[3:].add_(1.0)
+        w.diagonal().mul_(2.0)
+    (w * w).sum().backward()
+    return w, w.grad
+
+
+def a_computed_value():
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    with torch.no_grad():
+        y.mul_(3.0)
+        y[0] = 7.0
+    (y * x).sum().backward()
+    return y, x.grad
+
+
+def a_view_that_was_there():
+    w = leaf(1.0, 2.0, 3.0)
+    rest = w[1:]
+    with torch.no_grad():
+        for _ in range(3):
+            w.mul_(2.0)
+    (rest * rest).sum().backward()
+    return rest, w.grad
+
+
 # ----- Programs and what they give -----
 
 PROGRAMS = [
     (a_detached_value, [[6.0, 4.0], [21.085537, 222.3926]]),
     (a_branch_on_a_value, [[6.0, 33.0]]),
     (a_cotangent_with_a_graph, [[5.0, 44.0]]),
+    (a_view_of_a_leaf, [[2.0, 4.0, 3.0], [4.0, 8.0, 6.0]]),
+    (rows_made_unit_vectors, [[[0.6, 0.8], [1.0, 0.0]], [[1.2, 1.6], [2.0, 0.0]]]),
+    (a_transpose_of_a_leaf, [[[0.0, 4.0], [0.0, 3.0]], [[0.0, 8.0], [0.0, 6.0]]]),
+    (a_computed_value, [[7.0, 12.0], [9.0, 16.0]]),
+    (a_view_that_was_there, [[16.0, 24.0], [0.0, 32.0, 48.0]]),
 ]
 
 

@@ -169,9 +169,29 @@ def check_write(tensor: Tensor) -> None:
         raise AutogradError(message)
 
 
+class _Passing:
+    """The derivative of a value written while nothing is remembered: gradients go on to the value before, as if nothing
+    had been written."""
+
+    def cotangents(self, g: Node, node: Node) -> list[Node | None]:
+        """The cotangent of the value before."""
+        del node
+        return [g]
+
+
+_PASSING = _Passing()
+
+
 def written(tensor: Tensor, node: Node) -> Node:
-    """The node of a Tensor that a node is written to: a leaf stays one, with another value."""
+    """The node of a Tensor that a node is written to: a leaf stays one, with another value; while nothing is
+    remembered, a computed value stays a computed one."""
     before = node_slot(tensor)
-    if is_leaf(before) and before.owner is not None and before.owner() is tensor and not remembers(node):
+    if not remembers(before) or remembers(node):
+        return node
+    if is_leaf(before) and before.owner is not None and before.owner() is tensor:
         return leaf_of(tensor, node)
-    return node
+    if mode().remembers:
+        return node
+    if before.params and before.params[0] is _PASSING:
+        before = before.inputs[1]
+    return make("custom", (node, before), (_PASSING, 0))
