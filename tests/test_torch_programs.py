@@ -1,4 +1,4 @@
-"""Small programs in PyTorch's words, beside what PyTorch 2.14 gives for them: numbers that it printed, and its errors."""
+"""Small programs in PyTorch's words, beside the numbers that PyTorch 2.14 printed for them, and its errors."""
 
 from __future__ import annotations
 
@@ -94,6 +94,21 @@ def a_view_that_was_there():
     return rest, w.grad
 
 
+# ----- Hooks and functions -----
+
+
+def hooks_before_and_after_a_write():
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    seen = []
+    y.register_hook(lambda g: seen.append(g) or g * 10)
+    y.retain_grad()
+    y.mul_(3.0)
+    y.register_hook(lambda g: seen.append(g) or g + 1)
+    (y * y).sum().backward()
+    return *seen, y.grad, x.grad
+
+
 # ----- Programs and what they give -----
 
 PROGRAMS = [
@@ -104,6 +119,7 @@ PROGRAMS = [
     (rows_made_unit_vectors, [[[0.6, 0.8], [1.0, 0.0]], [[1.2, 1.6], [2.0, 0.0]]]),
     (a_transpose_of_a_leaf, [[[0.0, 4.0], [0.0, 3.0]], [[0.0, 8.0], [0.0, 6.0]]]),
     (a_computed_value, [[7.0, 12.0], [9.0, 16.0]]),
+    (hooks_before_and_after_a_write, [[6.0, 12.0], [21.0, 39.0], [7.0, 13.0], [210.0, 390.0]]),
     (a_view_that_was_there, [[16.0, 24.0], [0.0, 32.0, 48.0]]),
 ]
 

@@ -33,6 +33,12 @@ class Memory:
         """Hooks that get the Tensor after its gradient was accumulated."""
         self.retains = False
 
+    def of_next_value(self) -> Memory:
+        """The Memory of a Tensor after a write in place: hooks stay with the value that they were registered on."""
+        made = Memory()
+        made.grad, made.retains, self.retains = self.grad, self.retains, False
+        return made
+
 
 NOTED: weakref.WeakKeyDictionary[Node, tuple[Memory, weakref.ref[Tensor]]] = weakref.WeakKeyDictionary()
 """Nodes that are no leaves but have hooks or retain their gradients."""

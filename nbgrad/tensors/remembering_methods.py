@@ -207,6 +207,9 @@ class Remembering(Tensor):
             return handle
         _check_hook(self, hook)
         if not self.is_leaf:
+            memory = memory_of(self)
+            if memory.hooks and self._node not in NOTED:
+                self._memory = memory.of_next_value()
             _note(self)
         return HookHandle(memory_of(self).hooks, hook)
 
