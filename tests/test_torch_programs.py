@@ -109,6 +109,28 @@ def hooks_before_and_after_a_write():
     return *seen, y.grad, x.grad
 
 
+def outputs_without_gradients():
+    given = []
+
+    class Parts(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            large, triple = x > 1, x * 3
+            ctx.mark_non_differentiable(large, triple)
+            return x * 2, large, triple, 5
+
+        @staticmethod
+        def backward(ctx, g, *others):
+            given.extend(others)
+            return g * 2 + others[1]
+
+    x = leaf(1.0, 2.0)
+    double, large, triple, _ = Parts.apply(x)
+    assert double.requires_grad and not large.requires_grad and not triple.requires_grad
+    double.sum().backward()
+    return *given, x.grad
+
+
 # ----- Programs and what they give -----
 
 PROGRAMS = [
@@ -120,6 +142,7 @@ PROGRAMS = [
     (a_transpose_of_a_leaf, [[[0.0, 4.0], [0.0, 3.0]], [[0.0, 8.0], [0.0, 6.0]]]),
     (a_computed_value, [[7.0, 12.0], [9.0, 16.0]]),
     (hooks_before_and_after_a_write, [[6.0, 12.0], [21.0, 39.0], [7.0, 13.0], [210.0, 390.0]]),
+    (outputs_without_gradients, [[False, False], [0.0, 0.0], None, [2.0, 2.0]]),
     (a_view_that_was_there, [[16.0, 24.0], [0.0, 32.0, 48.0]]),
 ]
 
