@@ -131,6 +131,17 @@ def outputs_without_gradients():
     return *given, x.grad
 
 
+# ----- Leaves -----
+
+
+def a_leaf_no_more():
+    x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    total = (x * w).sum()
+    x.requires_grad_(False)
+    total.backward()
+    return x.grad, w.grad
+
+
 # ----- Programs and what they give -----
 
 PROGRAMS = [
@@ -143,6 +154,7 @@ PROGRAMS = [
     (a_computed_value, [[7.0, 12.0], [9.0, 16.0]]),
     (hooks_before_and_after_a_write, [[6.0, 12.0], [21.0, 39.0], [7.0, 13.0], [210.0, 390.0]]),
     (outputs_without_gradients, [[False, False], [0.0, 0.0], None, [2.0, 2.0]]),
+    (a_leaf_no_more, [None, [1.0, 2.0]]),
     (a_view_that_was_there, [[16.0, 24.0], [0.0, 32.0, 48.0]]),
 ]
 

@@ -332,6 +332,8 @@ def _with_holders(
         tensor = holders.get(node)
         if tensor is None and node.owner is not None:
             tensor = node.owner()
+            if tensor is not None and not tensor.requires_grad:
+                continue  # it ended being a leaf after it was used
         if tensor is not None:
             yield node, memory_of(tensor), tensor, gradient
         elif node in retaining:
