@@ -177,3 +177,12 @@ def test_a_value_that_a_pass_went_through_is_still_released():
     total.backward()
     with pytest.raises(AutogradError, match="backward through the graph a second time"):
         total.backward()
+
+
+def test_a_complex_value_has_no_implicit_cotangent():
+    z = torch.tensor([1 + 2j, 3 - 1j], requires_grad=True)
+    for ask in (lambda y: y.backward(), lambda y: torch.autograd.grad(y, z)):
+        with pytest.raises(AutogradError, match="grad can be implicitly created only for real scalar outputs but got"):
+            ask((z * z).sum())
+    (z * z).sum().backward(torch.tensor(1 + 0j))
+    np.testing.assert_array_equal(z.grad.asnumpy(), [2 - 4j, 6 + 2j])

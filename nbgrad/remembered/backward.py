@@ -79,7 +79,8 @@ def seeds_of(outputs: Sequence[Tensor], given: Any, name: str = "grad_outputs") 
     Raises
     ------
     AutogradError, DtypeError, GradientShapeError
-        If there are too few or too many, for None beside an output of several elements, and for one that does not fit.
+        If there are too few or too many, for None beside an output of several elements or a complex one, and for one
+        that does not fit.
     """
     if given is None:
         given = [None] * len(outputs)
@@ -95,6 +96,12 @@ def seeds_of(outputs: Sequence[Tensor], given: Any, name: str = "grad_outputs") 
                 message = (
                     "grad can be implicitly created only for scalar outputs: give the cotangent of an output of shape "
                     f"{output.shape}, or take its sum()"
+                )
+                raise AutogradError(message)
+            if output._node.dtype.kind == "c":
+                message = (
+                    "grad can be implicitly created only for real scalar outputs but got "
+                    f"{output._node.dtype}: give the cotangent, or take the real part"
                 )
                 raise AutogradError(message)
             seeds.append(None)
