@@ -186,3 +186,7 @@ def test_a_complex_value_has_no_implicit_cotangent():
             ask((z * z).sum())
     (z * z).sum().backward(torch.tensor(1 + 0j))
     np.testing.assert_array_equal(z.grad.asnumpy(), [2 - 4j, 6 + 2j])
+
+
+def test_a_complex_number_is_complex64():
+    assert torch.tensor(1 + 2j).dtype == torch.tensor([1 + 2j]).dtype == torch.complex64

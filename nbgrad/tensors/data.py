@@ -114,7 +114,7 @@ def _node_of_data(data: Any) -> Node:
     """The node of an argument of `Tensor`, with MindSpore's dtypes for Python numbers."""
     if isinstance(data, Tensor):
         return data._node
-    if not isinstance(data, bool | int | float | list | tuple) or isinstance(data, np.generic):
+    if not isinstance(data, bool | int | float | complex | list | tuple) or isinstance(data, np.generic):
         return as_node(data)
     if isinstance(data, list | tuple) and lists_hold(data, Tensor):
         return as_node(data)
