@@ -190,3 +190,26 @@ def test_a_complex_value_has_no_implicit_cotangent():
 
 def test_a_complex_number_is_complex64():
     assert torch.tensor(1 + 2j).dtype == torch.tensor([1 + 2j]).dtype == torch.complex64
+
+
+MADE = {
+    # name: (what is made, its elements, its dtype)
+    "a double": (lambda: torch.tensor(0.1, dtype=torch.float64), 0.1, "float64"),
+    "a list of doubles": (lambda: torch.tensor([0.1, 1], dtype=torch.float64), [0.1, 1.0], "float64"),
+    "a complex double": (lambda: torch.tensor([0.1 + 0.2j], dtype=torch.complex128), [0.1 + 0.2j], "complex128"),
+    "a range": (lambda: torch.arange(0, 0.4, 0.1, dtype=torch.float64), [0, 0.1, 0.2, 0.30000000000000004], "float64"),
+    "points": (lambda: torch.linspace(0, 1, 11, dtype=torch.float64)[1:3], [0.1, 0.2], "float64"),
+    "whole points": (lambda: torch.linspace(0, 10, 4, dtype=torch.int64), [0, 3, 6, 10], "int64"),
+    "full of doubles": (lambda: torch.full((2,), 0.1, dtype=torch.float64), [0.1, 0.1], "float64"),
+    "full of large integers": (lambda: torch.full((1,), 2**53 + 1, dtype=torch.int64), [2**53 + 1], "int64"),
+    "full of integers": (lambda: torch.full((2,), 3), [3, 3], "int64"),
+    "full of truth": (lambda: torch.full((1, 1), True), [[True]], "bool"),
+    "full of complex numbers": (lambda: torch.full((1,), 1 + 1j), [1 + 1j], "complex64"),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_numbers_keep_the_digits_of_their_dtype(name):
+    make, elements, dtype = MADE[name]
+    found = make().asnumpy()
+    assert found.dtype == dtype and found.tolist() == elements
