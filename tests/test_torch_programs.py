@@ -213,3 +213,25 @@ def test_numbers_keep_the_digits_of_their_dtype(name):
     make, elements, dtype = MADE[name]
     found = make().asnumpy()
     assert found.dtype == dtype and found.tolist() == elements
+
+
+SIZES = [
+    # options of a bicubic interpolation, its elements
+    ({"size": (2, 5)}, [0.1784, 0.3263, 0.6359, 1.1322, 1.5928, 5.2748, 6.2915, 7.7516, 9.3983, 10.7276]),
+    ({"size": (2, 5), "align_corners": True}, [0, 0.0457, 0.2125, 0.5449, 0.9, 6.4, 7.5145, 9.0125, 10.6762, 12.1]),
+    ({"scale_factor": (1.5, 0.7)}, [-0.1393, -0.0021, 0.4139, 1.1218, 2.5993, 4.2611, 5.9944, 8.4011]),
+    (
+        {"scale_factor": (1.5, 0.7), "recompute_scale_factor": True},
+        [-0.1163, 0.4143, 0.6901, 2.2735, 4.0052, 7.2343, 7.4397, 11.7216],
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "elements"), SIZES)
+def test_cubic_curves_through_pixels(options, elements):
+    x = (torch.arange(12.0) ** 2 / 10).reshape(1, 1, 3, 4)
+    for resized in (
+        torch.nn.functional.interpolate(x, mode="bicubic", **options),
+        torch.nn.Upsample(mode="bicubic", **options)(x),
+    ):
+        np.testing.assert_allclose(resized.asnumpy().ravel(), elements, atol=6e-5)
