@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import nbgrad as nb
 import nbgrad.mint.torch_names as torch
 from nbgrad.errors import AutogradError
 
@@ -235,3 +236,21 @@ def test_cubic_curves_through_pixels(options, elements):
         torch.nn.Upsample(mode="bicubic", **options)(x),
     ):
         np.testing.assert_allclose(resized.asnumpy().ravel(), elements, atol=6e-5)
+
+
+def straight_through(x):
+    """Rounded, with the gradient of what it is rounded from."""
+    return ((x + (torch.round(x) - x).detach()) ** 2).sum()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_detach_in_a_function_that_is_differentiated(compiled):
+    function = torch.func.grad(lambda x: (x.detach() * x).sum())
+    rounded, rows = torch.func.grad(straight_through), torch.func.jacfwd(lambda x: x.detach() * x)
+    if compiled:
+        function, rounded, rows = nb.jit(function), nb.jit(rounded), nb.jit(rows)
+    x = torch.tensor([1.25, 2.5])
+    np.testing.assert_array_equal(function(x).asnumpy(), [1.25, 2.5])
+    np.testing.assert_array_equal(rounded(x).asnumpy(), [2.0, 4.0])
+    np.testing.assert_array_equal(rows(x).asnumpy(), [[1.25, 0.0], [0.0, 2.5]])
+    np.testing.assert_array_equal(torch.func.vmap(lambda row: row.detach() * 2)(x).asnumpy(), [2.5, 5.0])
