@@ -238,6 +238,26 @@ def test_cubic_curves_through_pixels(options, elements):
         np.testing.assert_allclose(resized.asnumpy().ravel(), elements, atol=6e-5)
 
 
+VECTOR = torch.tensor([1.0, 2.0])
+OF_INTEGERS = [
+    lambda module, x: module.jacobian(lambda y: y * 2, x),
+    lambda module, x: module.jacobian(lambda y: y * 2, x, vectorize=True, strategy="forward-mode"),
+    lambda module, x: module.jacobian(lambda y, at: y[at], (VECTOR, x)),
+    lambda module, x: module.hessian(lambda y: (y * 2).sum(), x),
+    lambda module, x: module.vjp(lambda y: y * 2, x, VECTOR),
+    lambda module, x: module.jvp(lambda y: y * 2, x, VECTOR),
+    lambda module, x: module.hvp(lambda y: (y * 2).sum(), x, VECTOR),
+    lambda module, x: module.vhp(lambda y: (y * 2).sum(), x, VECTOR),
+]
+
+
+@pytest.mark.parametrize("ask", OF_INTEGERS)
+@pytest.mark.parametrize("integers", [[0, 1], [True, False]])
+def test_there_are_no_derivatives_by_integers(ask, integers):
+    with pytest.raises(AutogradError, match="only Tensors of floating point and complex dtype can require gradients"):
+        ask(torch.autograd.functional, torch.tensor(integers))
+
+
 def straight_through(x):
     """Rounded, with the gradient of what it is rounded from."""
     return ((x + (torch.round(x) - x).detach()) ** 2).sum()
