@@ -274,3 +274,20 @@ def test_detach_in_a_function_that_is_differentiated(compiled):
     np.testing.assert_array_equal(rounded(x).asnumpy(), [2.0, 4.0])
     np.testing.assert_array_equal(rows(x).asnumpy(), [[1.25, 0.0], [0.0, 2.5]])
     np.testing.assert_array_equal(torch.func.vmap(lambda row: row.detach() * 2)(x).asnumpy(), [2.5, 5.0])
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_write_without_gradients_in_a_function_that_is_differentiated(compiled):
+    def function(x):
+        y = x * 2
+        for _ in range(2):
+            with torch.no_grad():
+                y[:1].mul_(3.0)
+                y.add_(1.0)
+            y = y * x
+        return y.sum()
+
+    slope = torch.func.grad(function)
+    x = torch.tensor([1.0, 0.5])
+    np.testing.assert_allclose((nb.jit(slope) if compiled else slope)(x).asnumpy(), [31.0, 3.5], rtol=1e-6)
+    np.testing.assert_allclose((nb.jit(function) if compiled else function)(x).asnumpy(), 23.0)

@@ -191,12 +191,14 @@ _PASSING = _Passing()
 def written(tensor: Tensor, node: Node) -> Node:
     """The node of a Tensor that a node is written to: a leaf stays one, with another value; while nothing is
     remembered, a computed value stays a computed one."""
-    before = node_slot(tensor)
-    if not remembers(before) or remembers(node):
+    before, now = node_slot(tensor), mode()
+    if before.dtype.kind not in "fc" or remembers(node):
         return node
     if is_leaf(before) and before.owner is not None and before.owner() is tensor:
         return leaf_of(tensor, node)
-    if mode().remembers:
+    if now.remembers or before.name == "stop_gradient":
+        return node
+    if not remembers(before) and now.recording is not current_trace():
         return node
     if before.params and before.params[0] is _PASSING:
         before = before.inputs[1]
