@@ -94,6 +94,22 @@ def test_scalars_and_intermediate_values():
     assert not x.requires_grad and x.grad is None
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_fixed_parameter_can_be_watched(compiled):
+    fixed, other = parameter(1.0, 3.0, trainable=False), parameter(2.0, name="other", trainable=False)
+
+    def function():
+        return (fixed * fixed * other).sum()
+
+    with nb.GradientTape() as tape:
+        tape.watch(fixed)
+        loss = nb.jit(function)() if compiled else function()
+    assert tape.watched_variables() == (fixed,)
+    found = tape.gradient(loss, [fixed, other])
+    same(found[0], [4.0, 12.0])
+    assert found[1] is None
+
+
 def test_parameters_are_watched_where_they_are_used():
     w, b = parameter(1.0, 2.0), parameter(0.5, name="b")
     fixed, unused = parameter(3.0, name="fixed", trainable=False), parameter(1.0, name="unused")

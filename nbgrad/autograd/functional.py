@@ -307,6 +307,12 @@ def _called(
                 f"{type(one).__name__}."
             )
             raise DtypeError(message)
+        if one._node.dtype.kind not in "fc":
+            message = (
+                "only Tensors of floating point and complex dtype can require gradients, but the input of "
+                f"{name} at index {position} has the dtype {one._node.dtype}: convert it, x.astype(nb.float32)"
+            )
+            raise AutogradError(message)
     leaves = [leaf_tensor(one, create_graph) for one in points]
     with within(remembers=True):
         returned = func(*leaves)

@@ -76,13 +76,15 @@ class _OwnRule(SharedRule):
         """For each saved Tensor, whether it is an "input" or an "output", and its place among the node's inputs."""
         self.outputs: list[Node | None] = []
         """Those that gradients pass through."""
+        self.returned: list[Node | None] = []
+        """All outputs; None for those that are no Tensors."""
         self.tensors: list[int] = []
         """The positions of Tensors among the outputs, whose values stand last among the node's inputs."""
 
     def cotangents_together(self, given: Mapping[int, Node], node: Node) -> list[Node | None]:
         """The cotangents of the inputs."""
         grads: list[Any] = []
-        for k, output in enumerate(self.outputs):
+        for k, output in enumerate(self.returned):
             if k in given:
                 grads.append(wrap(given[k]))
             elif output is None or not self.ctx._materialize:
@@ -263,7 +265,7 @@ class Function:
             for node, one in zip(raw, outputs, strict=True)
         ]
         rule = _OwnRule(cls, ctx, places, len(nodes))
-        rule.outputs = passing
+        rule.outputs, rule.returned = passing, raw
         rule.tensors = [k for k, node in enumerate(raw) if node is not None]
         others = [node for node in raw if node is not None]
         extra = _saved_places(rule, ctx, args, outputs, places)

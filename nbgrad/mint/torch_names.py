@@ -90,7 +90,7 @@ def randint(low: int, high: Any, size: Any = None, *, dtype: Any = None) -> Tens
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """One number everywhere."""
-    return _leaf(tensor(fill_value, dtype=dtype) + zeros(*size), dtype, requires_grad)
+    return _leaf(mint.full(tuple(size), tensor(fill_value, dtype=dtype)), dtype, requires_grad)
 
 
 def full_like(input: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
@@ -105,12 +105,13 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool 
 
 def arange(*bounds: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Numbers at equal steps: `arange(end)`, `arange(start, end)`, `arange(start, end, step)`."""
-    return _leaf(mint.arange(*bounds), dtype, requires_grad)
+    return _leaf(mint.arange(*bounds, dtype=dtype), dtype, requires_grad)
 
 
 def linspace(start: float, end: float, steps: int, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Numbers from one to another, both included."""
-    return _leaf(mint.linspace(start, end, steps), dtype, requires_grad)
+    ends = (start, end) if dtype is None else [tensor(one, dtype=dtype).astype("float64") for one in (start, end)]
+    return _leaf(mint.linspace(*ends, steps), dtype, requires_grad)
 
 
 def __getattr__(name: str) -> Any:

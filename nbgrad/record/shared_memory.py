@@ -21,6 +21,7 @@ from ..errors import TracedValueError
 from ..graph.builders import users_constant
 from ..graph.ir import Node, constant, snapshot
 from ..graph.trace import Trace, current_trace, is_being_recorded
+from ..process.modes import attentive
 from ..runtime.evaluate import concrete
 from ..runtime.memory_order import copied, is_contiguous, laid_out, strides_of_owned
 from .as_node import wrap
@@ -76,7 +77,10 @@ def moved(base: Tensor, result: Tensor, in_order: bool = False) -> Tensor:
     """
     if result is base:
         return result
-    key = moves_between(base._node, result._node)
+    made = result._node
+    if attentive and made.name in ("stop_gradient", "alias") and made is not base._node:
+        made = made.inputs[0]  # what the mode asked for, after the moves
+    key = moves_between(base._node, made)
     if key is None:
         return result
     if result._node is base._node:
@@ -318,7 +322,7 @@ def written(tensor: Tensor) -> None:
     child = tensor
     while is_view(child):
         base, key = child._base
-        base._take(replace(base._node, key, child._node))
+        base._take(wrap(replace(base._node, key, child._node))._node)
         _write_down(base, child)
         child = base
 

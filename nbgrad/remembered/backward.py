@@ -16,12 +16,12 @@ import numpy as np
 from ..errors import AutogradError, DtypeError, GradientShapeError
 from ..graph.batch import batch
 from ..graph.builders import beside, cast
-from ..graph.differentiate import active_nodes, vjp
+from ..graph.differentiate import CUT, active_nodes, vjp
 from ..graph.ir import Node, broadcast, by_serial, literal, placeholder
 from ..graph.primitives import PRIMITIVES
 from ..graph.rows import Linear
 from ..graph.trace import current_trace
-from ..process.modes import RELEASED, REMEMBERS, mode
+from ..process.modes import RELEASED, mode
 from ..record.as_node import as_node
 from ..record.tensor import Tensor
 from ..runtime.evaluate import LINES, compute_remembered, take_value
@@ -79,7 +79,8 @@ def seeds_of(outputs: Sequence[Tensor], given: Any, name: str = "grad_outputs") 
     Raises
     ------
     AutogradError, DtypeError, GradientShapeError
-        If there are too few or too many, for None beside an output of several elements, and for one that does not fit.
+        If there are too few or too many, for None beside an output of several elements or a complex one, and for one
+        that does not fit.
     """
     if given is None:
         given = [None] * len(outputs)
@@ -95,6 +96,12 @@ def seeds_of(outputs: Sequence[Tensor], given: Any, name: str = "grad_outputs") 
                 message = (
                     "grad can be implicitly created only for scalar outputs: give the cotangent of an output of shape "
                     f"{output.shape}, or take its sum()"
+                )
+                raise AutogradError(message)
+            if output._node.dtype.kind == "c":
+                message = (
+                    "grad can be implicitly created only for real scalar outputs but got "
+                    f"{output._node.dtype}: give the cotangent, or take the real part"
                 )
                 raise AutogradError(message)
             seeds.append(None)
@@ -232,10 +239,20 @@ def passed(outputs: Sequence[Node], wanted: Sequence[Node]) -> list[Node]:
     return [node for node in order if node not in ends or not active.isdisjoint(node.inputs)]
 
 
+def entered(outputs: Sequence[Node], order: Sequence[Node]) -> list[Node]:
+    """Those of some nodes, each after its inputs, that a pass from outputs to all leaves goes through: not those that
+    only a detached value, an integer or a cotangent was made of."""
+    active = set(outputs)
+    for node in reversed(order):
+        if node in active and node.primitive not in CUT and remembers(node):
+            active.update(node.inputs)
+    return [node for node in order if node in active]
+
+
 def release(order: Iterable[Node]) -> None:
     """Let a backward pass be the last one of nodes, each after its inputs: what it would need again counts as freed."""
     for node in order:
-        if node.traced & REMEMBERS and node.owner is None:
+        if remembers(node) and node.owner is None:
             if node.primitive not in LINEAR:
                 node.traced |= RELEASED
                 continue
@@ -290,7 +307,7 @@ def backward(
             for node, memory, tensor, gradient in _with_holders(leaves, found, holders, retaining)
         ]
         if not (create_graph if retain_graph is None else retain_graph):
-            release(order if wanted is None else passed(nodes, wanted))
+            release(entered(nodes, order) if wanted is None else passed(nodes, wanted))
         for _, memory, tensor, gradient in ready:
             _add(memory, gradient, create_graph)
             for hook in list(memory.after.values()):
@@ -322,6 +339,8 @@ def _with_holders(
         tensor = holders.get(node)
         if tensor is None and node.owner is not None:
             tensor = node.owner()
+            if tensor is not None and not tensor.requires_grad:
+                continue  # it ended being a leaf after it was used
         if tensor is not None:
             yield node, memory_of(tensor), tensor, gradient
         elif node in retaining:

@@ -33,6 +33,12 @@ class Memory:
         """Hooks that get the Tensor after its gradient was accumulated."""
         self.retains = False
 
+    def of_next_value(self) -> Memory:
+        """The Memory of a Tensor after a write in place: hooks stay with the value that they were registered on."""
+        made = Memory()
+        made.grad, made.retains, self.retains = self.grad, self.retains, False
+        return made
+
 
 NOTED: weakref.WeakKeyDictionary[Node, tuple[Memory, weakref.ref[Tensor]]] = weakref.WeakKeyDictionary()
 """Nodes that are no leaves but have hooks or retain their gradients."""
@@ -169,9 +175,31 @@ def check_write(tensor: Tensor) -> None:
         raise AutogradError(message)
 
 
+class _Passing:
+    """The derivative of a value written while nothing is remembered: gradients go on to the value before, as if nothing
+    had been written."""
+
+    def cotangents(self, g: Node, node: Node) -> list[Node | None]:
+        """The cotangent of the value before."""
+        del node
+        return [g]
+
+
+_PASSING = _Passing()
+
+
 def written(tensor: Tensor, node: Node) -> Node:
-    """The node of a Tensor that a node is written to: a leaf stays one, with another value."""
-    before = node_slot(tensor)
-    if is_leaf(before) and before.owner is not None and before.owner() is tensor and not remembers(node):
+    """The node of a Tensor that a node is written to: a leaf stays one, with another value; while nothing is
+    remembered, a computed value stays a computed one."""
+    before, now = node_slot(tensor), mode()
+    if before.dtype.kind not in "fc" or remembers(node):
+        return node
+    if is_leaf(before) and before.owner is not None and before.owner() is tensor:
         return leaf_of(tensor, node)
-    return node
+    if now.remembers or before.name == "stop_gradient":
+        return node
+    if not remembers(before) and now.recording is not current_trace():
+        return node
+    if before.params and before.params[0] is _PASSING:
+        before = before.inputs[1]
+    return make("custom", (node, before), (_PASSING, 0))

@@ -87,8 +87,8 @@ class Watching:
             self.tensors[id(value)] = value, stand_in(value, alias), alias
 
     def takes(self, parameter: Parameter) -> bool:
-        """Whether uses of a Parameter are watched."""
-        return self.every_parameter or parameter in self.chosen
+        """Whether uses of a Parameter are watched: of a trainable one, or of one that was asked for."""
+        return (self.every_parameter and parameter.requires_grad) or parameter in self.chosen
 
     def note(self, parameter: Parameter, leaf: Node) -> None:
         """A Parameter is used, and a leaf stands for its value."""

@@ -38,7 +38,7 @@ class Construction(Tensor):
     ) -> None:
         if input_data is None:
             input_data = _initial(dtype, shape, init)
-        node = _node_of_data(input_data)
+        node = _node_of_data(input_data, dtype is not None)
         if dtype is not None:
             node = promote([node], real_dtype(dtype))[0]
         if not node.tensor:
@@ -131,11 +131,11 @@ def _own(node: Node) -> Node:
     return own
 
 
-def _node_of_data(data: Any) -> Node:
-    """The node of an argument of `Tensor`, with MindSpore's dtypes for Python numbers."""
+def _node_of_data(data: Any, exact: bool = False) -> Node:
+    """The node of an argument of `Tensor`, with MindSpore's dtypes for Python numbers, or with NumPy's (`exact`)."""
     if isinstance(data, Tensor):
         return data._node
-    if not isinstance(data, bool | int | float | list | tuple) or isinstance(data, np.generic):
+    if not isinstance(data, bool | int | float | complex | list | tuple) or isinstance(data, np.generic):
         return as_node(data)
     if isinstance(data, list | tuple) and lists_hold(data, Tensor):
         return as_node(data)
@@ -147,6 +147,6 @@ def _node_of_data(data: Any) -> Node:
     if not supported(array.dtype):
         message = f"A Tensor holds booleans, integers, floats or complex numbers, not data of dtype {array.dtype}."
         raise DtypeError(message)
-    if array.dtype.char in "dD" and not lists_hold(data, (np.ndarray, np.generic)):
+    if not exact and array.dtype.char in "dD" and not lists_hold(data, (np.ndarray, np.generic)):
         array = array.astype(FLOAT32 if array.dtype.kind == "f" else np.complex64)
     return constant(array)

@@ -19,7 +19,7 @@ from ..graph import builders
 from ..graph.builders import placed
 from ..graph.ir import HOST, Node
 from ..graph.trace import CELLS, current_trace
-from ..process.modes import leaves_made
+from ..process.modes import REMEMBERS, TRACED, attentive, leaves_made
 from ..record import shared_memory
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import repeated, shape_of
@@ -48,6 +48,7 @@ class Mutation(Tensor):
         before = node_slot(self)
         if before.owner is not None:
             check_write(self)
+        if before.traced & REMEMBERS or (attentive and before.traced & TRACED):
             node = written(self, node)
         place = before.place
         if place is not None and node.place is not place and (node.place is not None or place is not HOST):

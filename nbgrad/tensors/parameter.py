@@ -113,14 +113,14 @@ class Parameter(Tensor):
     def _is_remembered(self, trace: Trace | None = None) -> bool:
         """Whether uses of it are remembered now, as those of a differentiable leaf; not if a recorded function wrote to
         it."""
-        if not self._requires_grad or (trace is not None and self._leaf.owner is None):
+        if trace is not None and self._leaf.owner is None:
             return False
         now = mode()
         return now.remembers and (self._is_leaf(now) or any(tape.takes(self) for tape in now.tapes))
 
     def _is_leaf(self, now: Mode) -> bool:
         """Whether it is a differentiable leaf in a mode, so that operations in place would lose gradients."""
-        return now.parameters or hasattr(self, "_remembers")
+        return self._requires_grad and (now.parameters or hasattr(self, "_remembers"))
 
     def requires_grad_(self, requires_grad: bool = True) -> Parameter:
         """Set `requires_grad`, and make it a differentiable leaf outside of recordings too, with a `grad`."""

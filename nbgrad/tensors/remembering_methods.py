@@ -12,7 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import AutogradError, DtypeError
+from ..graph.ir import make
 from ..graph.trace import current_trace
+from ..process.modes import TRACED
 from ..record.as_node import as_node
 from ..record.axes_and_dtypes import write
 from ..record.tensor import Tensor, part_of_tensor
@@ -157,8 +159,13 @@ class Remembering(Tensor):
         passes.backward([self], passes.seeds_of([self], gradient, "gradient"), retain_graph, create_graph, given)
 
     def detach(self) -> Tensor:
-        """The value as another Tensor that does not remember how it was made."""
-        return Tensor._of(detached(self._node))
+        """The value as another Tensor that does not remember how it was made, and is a constant to transforms."""
+        node = self._node
+        if node.traced & TRACED and node.dtype.kind in "fc":
+            node = make("stop_gradient", (node,))
+            node.traced &= TRACED
+            return Tensor._of(node)
+        return Tensor._of(detached(node))
 
     def clone(self) -> Tensor:
         """A copy through which gradients flow."""
@@ -207,6 +214,9 @@ class Remembering(Tensor):
             return handle
         _check_hook(self, hook)
         if not self.is_leaf:
+            memory = memory_of(self)
+            if memory.hooks and self._node not in NOTED:
+                self._memory = memory.of_next_value()
             _note(self)
         return HookHandle(memory_of(self).hooks, hook)
 

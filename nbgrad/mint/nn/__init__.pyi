@@ -71,7 +71,7 @@ from nbgrad.mint.nn.trained_layers import SyncBatchNorm as SyncBatchNorm
 from nbgrad.nn import Tanh as Tanh
 from nbgrad.mint.nn.layers import Threshold as Threshold
 from nbgrad.mint.nn.layers import Unfold as Unfold
-from nbgrad.nn import Upsample as Upsample
+from nbgrad.mint.nn.layers import Upsample as Upsample
 from nbgrad.mint.nn.layers import UpsamplingBilinear2d as UpsamplingBilinear2d
 from nbgrad.mint.nn.layers import UpsamplingNearest2d as UpsamplingNearest2d
 from nbgrad.nn import ZeroPad1d as ZeroPad1d

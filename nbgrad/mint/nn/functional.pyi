@@ -34,7 +34,7 @@ from nbgrad.ops import hardsigmoid as hardsigmoid
 from nbgrad.ops import hardswish as hardswish
 from nbgrad.mint.nn.functional_rows import hardtanh as hardtanh
 from nbgrad.mint.nn.functional_rows import hardtanh_ as hardtanh_
-from nbgrad.ops import interpolate as interpolate
+from nbgrad.mint.nn.functional_rows import interpolate as interpolate
 from nbgrad.mint.nn.functional_rows import kl_div as kl_div
 from nbgrad.ops import l1_loss as l1_loss
 from nbgrad.ops import layer_norm as layer_norm

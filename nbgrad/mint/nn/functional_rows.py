@@ -16,7 +16,9 @@ from ...functions.elementwise.special_functions import softmax as plain_softmax
 from ...ops import activations, convolution, gathering, losses, pooling, random_tensors, shape_functions, volumes
 from ...ops.declarations import as_numpy
 from ...ops.docstrings import documented
+from ...ops.rarer import resized_images, sampled_images
 from ...ops.rarer.arranged_values import embedding as embedding
+from ...ops.rarer.special_values import float_of
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import integer, only
 from ...record.tensor import Tensor
@@ -356,17 +358,47 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
 
 
 @documented
-def upsample(
-    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+def interpolate(
+    input: Any,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
 ) -> Tensor:
-    """Signals or images of another size; `nbgrad.ops.interpolate` says more.
+    """Signals, images or volumes of another size; `nbgrad.ops.interpolate` says more.
 
     size : int or tuple of int, optional
     scale_factor : float or tuple of float, optional
-    mode : {"nearest", "linear", "bilinear"}
+    mode : {"nearest", "linear", "bilinear", "trilinear", "bicubic", "area"}
+        "bicubic" gives PyTorch's numbers, that of `nbgrad.ops.interpolate` MindSpore's.
+    align_corners : bool, optional
+    recompute_scale_factor : bool, optional
+
+    Notes
+    -----
+    Differs from `torch.nn.functional.interpolate`: there is no mode "nearest-exact", and no antialiasing.
+    """
+    x = _value(input)
+    one_given = (size is None) != (scale_factor is None)
+    if mode != "bicubic" or x.ndim != 4 or 0 in x.shape[2:] or not one_given:
+        return resized_images.interpolate(x, size, scale_factor, mode, align_corners, recompute_scale_factor)
+    sizes = pooling.resampled_sizes(x.shape[2:], size, scale_factor, bool(recompute_scale_factor))
+    return sampled_images.cubic_through_pixels(float_of(x), *sizes, bool(align_corners))
+
+
+@documented
+def upsample(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """Signals, images or volumes of another size; `interpolate` says more.
+
+    size : int or tuple of int, optional
+    scale_factor : float or tuple of float, optional
+    mode : {"nearest", "linear", "bilinear", "trilinear", "bicubic", "area"}
     align_corners : bool, optional
     """
-    return pooling.interpolate(input, size, scale_factor, mode, align_corners)
+    return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 # ----- Tables -----

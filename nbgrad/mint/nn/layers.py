@@ -70,6 +70,15 @@ AdaptiveMaxPool1d, AdaptiveMaxPool2d = (
 Flatten = _layer("Flatten", "flatten", start_dim=1, end_dim=-1)
 Fold = _layer("Fold", "fold", output_size=REQUIRED, kernel_size=REQUIRED, dilation=1, padding=0, stride=1)
 Unfold = _layer("Unfold", "unfold", kernel_size=REQUIRED, dilation=1, padding=0, stride=1)
+Upsample = _layer(
+    "Upsample",
+    "interpolate",
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
+)
 UpsamplingNearest2d = _layer("UpsamplingNearest2d", "interpolate", {"mode": "nearest"}, size=None, scale_factor=None)
 UpsamplingBilinear2d = _layer(
     "UpsamplingBilinear2d", "interpolate", {"mode": "bilinear", "align_corners": True}, size=None, scale_factor=None

@@ -245,6 +245,22 @@ def resize_bicubic(image: Any, size: Any, align_corners: bool, half_pixel_center
     return images
 
 
+def cubic_through_pixels(images: Any, counts: Sequence[int], steps: Sequence[float], align_corners: bool) -> Tensor:
+    """Images of another size by cubic curves, as in PyTorch: places are exact, and the border goes on."""
+    for axis, count, step in zip((2, 3), counts, steps, strict=True):
+        n = images.shape[axis]
+        even = (n - 1) / (count - 1) if count > 1 else 0.0
+        place = np.arange(count) * even if align_corners else (np.arange(count) + 0.5) * step - 0.5
+        first = np.floor(place).astype(int)
+        weights = np.zeros((count, n))
+        for k in range(-1, 3):
+            at = np.arange(count), np.clip(first + k, 0, n - 1)
+            np.add.at(weights, at, _cubic(place - first - k, -0.75))
+        moved = np.moveaxis(images, axis, -1) @ weights.T.astype(np.dtype(images.dtype.name))
+        images = np.moveaxis(moved, -1, axis)
+    return images
+
+
 # ----- Adaptive windows -----
 
 
