@@ -397,3 +397,42 @@ def rows_until(x):
         else:
             total += 10 * table[i, 0]
     return total
+
+
+def read_late(x, a, b):
+    """Many turns, of which later loops read values that nothing seemed to use any more."""
+    s = t = 0.0
+    u = np.zeros(5)
+    while True:
+        if not ((w := max(a, x[0]) * (s if b >= t else t)) > min(1.5 * a, 0.3 * b) and abs(w) < 30.0):
+            break
+        a -= 0.7
+        s -= 0.3
+        if s < -9:
+            break
+    if not (t > a):
+        return 2.0
+    for _ in u:
+        a = min((x[0] if t >= u[-4] else x[-3]), u[3] - 2.0)
+    for one in x:
+        for k in range(1, 5):
+            t = np.tanh(u[-1 - k % 5])
+            s += t * a
+        else:
+            t = np.tanh(one) if (b < u[-1] and u[1] < a) else u[3]
+            s += t * a
+    else:
+        s += np.sin(b)
+    try:
+        a = x[0]
+    except ValueError:
+        a += -0.7
+    t += t if t > 0 else (s - b)
+    u[-4] += min((a if x[1] <= x[-3] else u[-2]), max(a, a))
+    k = 0
+    while k < 3 and (x[2] < 1.5 or t > 2.0):
+        k += 1
+        u[(k + 2) % 5] += t + u.sum()
+        s += a - (u[k % 5] * s)
+        u[u > np.sin(x.sum())] = x[-2]
+    return s + t * 0.5 + (u * np.arange(5.0)).sum() + x.sum()

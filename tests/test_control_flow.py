@@ -165,6 +165,16 @@ def test_each_mapped_value_has_its_own_way_out(function: Callable[[Any], Any]) -
     np.testing.assert_allclose(nb.vmap(nb.differentiable_source(function))(x), [function(v) for v in x], rtol=1e-14)
 
 
+def test_turns_that_are_read_late_are_no_circle() -> None:
+    rng = np.random.default_rng(1098)
+    slope = nb.jit(nb.grad(nb.differentiable_source(code.read_late)))
+    for _ in range(2):
+        x, a, b = rng.normal(size=5), rng.normal(), rng.normal()
+        steps = 1e-6 * np.eye(5)
+        want = [(code.read_late(x + h, a, b) - code.read_late(x - h, a, b)) / 2e-6 for h in steps]
+        np.testing.assert_allclose(slope(x, a, b), want, rtol=1e-6, atol=1e-6)
+
+
 def test_a_function_that_nothing_records_runs_as_it_was_written() -> None:
     converted = nb.differentiable_source(code.newton)
     assert converted(2.0) == code.newton(2.0)
