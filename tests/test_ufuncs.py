@@ -127,7 +127,7 @@ def test_numpy_scalars_and_lists_are_strong():
 )
 def test_scipy_ufuncs(name):
     function = getattr(scipy.special, name)
-    counts = {"bdtr": 1, "bdtrc": 1, "eval_hermite": 0, "eval_hermitenorm": 0}.get(name)
+    counts = {"bdtr": 1, "bdtrc": 1, "bdtri": 1, "eval_hermite": 0, "eval_hermitenorm": 0}.get(name)
     values = [[0.25, 0.5, 1.5], [0.75, 1.0, 2.5], [0.9, 0.5, 2.0], [0.1, 0.6, -0.3]][: function.nin]
     for dtype in ("float32", "float64", "int64", "float16"):
         arrays = [np.array(v).astype("int64" if k == counts else dtype) for k, v in enumerate(values)]
