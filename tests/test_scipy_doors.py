@@ -177,7 +177,11 @@ ERRORS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
     ),
     "shares beyond one": (lambda x: stats.dirichlet.logpdf([0.2, 0.3, 0.9], x[::2] ** 2), RangeError, "sum to 1"),
     "concentrations below 0": (lambda x: stats.dirichlet.logpdf([0.2, 0.3, 0.5], x[:3]), RangeError, "than 0"),
-    "a minimum on a grid": (lambda x: optimize.brute(lambda z: (z - x[0]) ** 2, ((0, 1),)), ArgumentError, "nb.solvers"),
+    "a minimum on a grid": (
+        lambda x: optimize.brute(lambda z: (z - x[0]) ** 2, ((0, 1),)),
+        ArgumentError,
+        "nb.solvers",
+    ),
 }
 
 
