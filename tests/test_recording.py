@@ -185,7 +185,8 @@ def test_a_warm_gradient_takes_few_calls(argument: Any, most: int, files: int) -
     """From the user's call to the program and back; an operation is three calls."""
     slope = nb.grad(lambda x: np.sum(np.sin(x) * x))
     slope(argument)
-    entered = python_calls(lambda: slope(argument))
+    # The fewest of some: a search for garbage may come in between.
+    entered = min([python_calls(lambda: slope(argument)) for _ in range(3)], key=len)
     assert len(entered) <= most
     assert len(set(entered)) <= files
 
