@@ -249,6 +249,31 @@ def test_local_arrays() -> None:
     assert found[2:] == (1.0, 100.0, 7, 0, 1600)
 
 
+def test_small_arrays_of_turns_begin_anew_and_are_results() -> None:
+    body = (
+        New("out", ("n", "2"), "float64", "0.0"),
+        For(
+            "i",
+            "n",
+            (
+                New("w", ("2", "2"), "float64", "0.0"),
+                New("c", ("3",), "int32", "7"),
+                Store("w", ("1", "0"), "i", True),
+                Store("w", ("-1", "-2"), "2.0", True),
+                Set("a", Load("w", ("1", "0"))),
+                Set("b", Load("c", ("2",))),
+                Store("c", ("2",), "i"),
+                Store("out", ("i", "0"), "a"),
+                Store("out", ("i", "1"), "b"),
+            ),
+        ),
+        Set("size", Op("", (), "{0}.nbytes", ("w",))),
+    )
+    out, w, size = run(body, ("out", "w", "size"), n=5)
+    assert np.array_equal(out, np.stack([np.arange(5.0) + 2, np.full(5, 7.0)], 1))
+    assert np.array_equal(w, [[0.0, 0.0], [6.0, 0.0]]) and size == 32
+
+
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_places_in_sorted_arrays(side: str) -> None:
     x = np.array([0.0, 1.0, 1.0, 2.0])

@@ -7,6 +7,7 @@ elements, side by side in C order, and its extents; an array that a function mak
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -29,6 +30,8 @@ ELEMENTS = {
 SIZES = {FLOAT64: 8, FLOAT32: 4, INT: 8, "i32": 4, "i16": 2, "i8": 1}
 FAILED = "out_of_memory"
 _TOO_MUCH = 2**62
+SMALL = 1024
+"""Bytes up to which an array of a known shape lies on the stack."""
 
 
 class Layout(NamedTuple):
@@ -224,6 +227,23 @@ class ArrayCode(NumberCode):
         count = self.value(INT, f"add i64 {count}, {width}").value
         call = f"@calloc(i64 1, i64 {count})" if zero else f"@malloc(i64 {count})"
         self.take(array, self.value("ptr", f"call noalias ptr {call}").value)
+
+    def on_stack(self, array: str, shape: Sequence[int], zero: bool) -> bool:
+        """Make a local array of a known shape on the stack, the same one each time, if it is small."""
+        element = ELEMENTS[self.layout(array).dtype]
+        size = math.prod(shape)
+        if size * SIZES[element] > SMALL:
+            return False
+        slot = f"%{array}.stack = alloca [{max(size, 1)} x {element}], align 16"
+        if slot not in self.slots:
+            self.slots.append(slot)
+        for axis, extent in enumerate(shape):
+            self.put(f"store i64 {extent}, ptr %{array}.extent{axis}")
+        self.put(f"store ptr %{array}.stack, ptr %{array}.data")
+        if zero:
+            count = size * SIZES[element]
+            self.put(f"call void @llvm.memset.p0.i64(ptr %{array}.stack, i8 0, i64 {count}, i1 false)")
+        return True
 
     def bytes(self, size: str, count: str) -> str:
         """A number of bytes; more than there is, if it has more digits than an integer."""

@@ -27,6 +27,7 @@ declare noalias ptr @realloc(ptr, i64)
 declare void @free(ptr)
 declare {i64, i1} @llvm.smul.with.overflow.i64(i64, i64)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 define internal void @nbgrad.threads(ptr %worker, ptr %frame, i64 %threads, ptr %start) {
   %several = icmp sgt i64 %threads, 1
   br i1 %several, label %many, label %one

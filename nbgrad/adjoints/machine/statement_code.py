@@ -70,6 +70,12 @@ class FunctionCode(ArrayCode):
         if again & seen:
             raise UnknownPartError  # another name of an array that is made anew
         self.own = sorted({one.array for one in statements if isinstance(one, New | Copy | Room)})
+        made = {(one.array, one.shape, one.dtype) for one in statements if isinstance(one, New)}
+        names = [array for array, *_ in made]
+        others = {one.array for one in statements if isinstance(one, Copy | Room | Part | Alias)}
+        self.fixed = {array for array, shape, _ in made if names.count(array) == 1 and all(map(str.isdigit, shape))}
+        self.fixed -= others
+        """The arrays that have one shape, which is known."""
         self.definition = self.text(body)
 
     # ----- Statements -----
@@ -123,8 +129,10 @@ class FunctionCode(ArrayCode):
                 kind_of(dtype)
                 last = int(shape[-1]) if shape and shape[-1].isdigit() else 0
                 self.facts.set_array(array, Layout(dtype, len(shape), last if len(shape) > 1 else 0))
-                self.allocate(array, [self.not_negative(one) for one in shape], zero=fill in ("0", "0.0", "False"))
-                if fill and fill not in ("0", "0.0", "False"):
+                zero = fill in ("0", "0.0", "False")
+                if array not in self.fixed or not self.on_stack(array, [int(one) for one in shape], zero):
+                    self.allocate(array, [self.not_negative(one) for one in shape], zero)
+                if fill and not zero:
                     self.fill(array, self.atom(fill))
             case Copy(array, source):
                 layout = self.layout(source)
