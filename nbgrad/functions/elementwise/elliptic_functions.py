@@ -62,20 +62,16 @@ POWERS = HostFunction(
 
 
 def _powers(exponents: tuple[int, ...], moment: int, *bases: Node) -> Node:
-    def by(k: int) -> Partial:
-        raised = (*exponents[:k], exponents[k] + 2, *exponents[k + 1 :])
-        return lambda value, *x: _powers(raised, moment, *x) * (-exponents[k] / 2)
-
-    rule = PartialsRule([by(k) for k in range(len(bases))])
+    rule = PartialsRule(_slopes(1.0, exponents, moment))
     return make("custom", (host(POWERS, bases, exponents, moment), *bases), (rule, 0))
 
 
-def _carlson(scale: float, *exponents: int) -> tuple[Partial, ...]:
-    """A symmetric integral of powers [19.16]."""
+def _slopes(scale: float, exponents: tuple[int, ...], moment: int = 0) -> tuple[Partial, ...]:
+    """The partial derivatives of an integral of powers, times a factor: each raises an exponent [19.16]."""
 
     def by(k: int) -> Partial:
         raised = (*exponents[:k], exponents[k] + 2, *exponents[k + 1 :])
-        return lambda value, *x: _powers(raised, 0, *x) * (-scale * exponents[k] / 2)
+        return lambda value, *x: _powers(raised, moment, *x) * (-scale * exponents[k] / 2)
 
     return tuple([by(k) for k in range(len(exponents))])
 
@@ -170,10 +166,10 @@ def _root(phi: Node, m: Node) -> Node:
 
 ELLIPTIC: dict[str, tuple[Partial, ...]] = {
     "elliprc": (_degenerate(0), _degenerate(1)),
-    "elliprd": _carlson(1.5, 1, 1, 3),
+    "elliprd": _slopes(1.5, (1, 1, 3)),
     "elliprf": tuple([_first_kind(k) for k in range(3)]),
     "elliprg": tuple([_third_kind(k) for k in range(3)]),
-    "elliprj": _carlson(1.5, 1, 1, 1, 2),
+    "elliprj": _slopes(1.5, (1, 1, 1, 2)),
     "ellipkinc": (lambda v, phi, m: 1 / _root(phi, m), lambda v, phi, m: _legendre(1, 3, phi, m) * 0.5),
     "ellipeinc": (lambda v, phi, m: _root(phi, m), lambda v, phi, m: _legendre(1, 1, phi, m) * -0.5),
 }

@@ -154,28 +154,9 @@ def _negative(*partials: Partial) -> tuple[Partial, ...]:
     return tuple([turned(partial) for partial in partials])
 
 
-def _inverse(*partials: Partial) -> tuple[Partial, ...]:
-    """The partial derivatives of a function's inverse by its last operand, by the implicit function theorem."""
-    *by_parameters, by_x = partials
-
-    def density(value: Node, *at: Node) -> Node:
-        found = by_x(value, *at)
-        assert found is not None
-        return found
-
-    def by(partial: Partial) -> Partial:
-        def slope(value: Node, *operands: Node) -> Node | None:
-            at = (*operands[:-1], value)
-            found = partial(value, *at)
-            return None if found is None else -found / density(value, *at)
-
-        return slope
-
-    return (*[by(partial) for partial in by_parameters], lambda v, *o: 1 / density(v, *o[:-1], v))
-
-
 def of_parameter(partials: tuple[Partial, ...], place: int, *order: int | None) -> tuple[Partial, ...]:
-    """The partial derivatives of the operand of a distribution function for which it has a probability.
+    """The partial derivatives of the operand of a distribution function for which it has a probability, by the implicit
+    function theorem.
 
     `order` has the operands of the distribution function by their numbers among those of the inverse; None: its value.
     The operand number `place` of the inverse is the probability.
@@ -201,6 +182,12 @@ def of_parameter(partials: tuple[Partial, ...], place: int, *order: int | None) 
         return slope
 
     return tuple([by(k) for k in range(count)])
+
+
+def _inverse(*partials: Partial) -> tuple[Partial, ...]:
+    """The partial derivatives of a function's inverse by its last operand."""
+    last = len(partials) - 1
+    return of_parameter(partials, last, *range(last), None)
 
 
 def _half(partial: Partial, *operands: Node) -> Node:

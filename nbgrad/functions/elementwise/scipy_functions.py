@@ -108,6 +108,11 @@ def unknown(value: Node, operand: Node, *others: Node) -> Node | None:
     return broadcast(literal(math.nan, value.dtype), value.shape) if operand.traced else None
 
 
+def unknown_by(k: int) -> Partial:
+    """The derivative by operand number k, if it is not known."""
+    return lambda value, *operands: unknown(value, operands[k])
+
+
 def zero(value: Node, *operands: Node) -> None:
     """No derivative: piecewise constant."""
 
@@ -263,7 +268,7 @@ def _raised(names: str, scale: Callable[..., Node]) -> tuple[Partial, ...]:
     def slope(value: Node, *operands: Node) -> Node:
         return scale(*operands) * apply(names, *[p + 1 for p in operands[:-1]], operands[-1])
 
-    parameters = tuple([lambda v, *o, k=k: unknown(v, o[k]) for k in range(count - 1)])
+    parameters = tuple([unknown_by(k) for k in range(count - 1)])
     return (*parameters, slope)
 
 

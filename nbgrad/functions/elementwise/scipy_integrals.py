@@ -17,7 +17,21 @@ from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, broadcast, elementwise, literal, make
 from ...graph.shapes import joint_shape
 from .scipy_cdfs import of_parameter
-from .scipy_functions import Partial, PartialsRule, apply, cos, cosh, exp, last_dtype, log, number, power, unknown, zero
+from .scipy_functions import (
+    Partial,
+    PartialsRule,
+    apply,
+    cos,
+    cosh,
+    exp,
+    last_dtype,
+    log,
+    number,
+    power,
+    unknown,
+    unknown_by,
+    zero,
+)
 
 _DEGREE = math.pi / 180
 _TERMS = 16
@@ -164,10 +178,6 @@ def _cylinder(name: str, curved: Any) -> tuple[tuple[Partial, ...], ...]:
     )
 
 
-def _by_order(k: int) -> Partial:
-    return lambda v, *operands: unknown(v, operands[k])
-
-
 # ----- Noncentral chi-squared -----
 
 
@@ -206,7 +216,7 @@ def _by_exponent(logarithm: Node, m: Node) -> Node:
 
 _NONCENTRAL: tuple[Partial, ...] = (
     _noncentral_density,
-    _by_order(1),
+    unknown_by(1),
     lambda v, x, n, c: (apply("chndtr", x, n + 2, c) - apply("chndtr", x, n, c)) * 0.5,
 )
 
@@ -216,16 +226,16 @@ INTEGRALS: dict[str, tuple[Partial, ...]] = {
     "itmodstruve0": (lambda v, x: apply("modstruve", number(0, x), x),),
     "besselpoly": (
         lambda v, a, p, n: apply("besselpoly", a, p + 1, n - 1) - apply("besselpoly", a, p + 1, n + 1),
-        _by_order(1),
-        _by_order(2),
+        unknown_by(1),
+        unknown_by(2),
     ),
     "hankel1e": _scaled_hankel("hankel1e", -1j),
     "hankel2e": _scaled_hankel("hankel2e", 1j),
-    "lpmv": (zero, _by_order(1), _associated_legendre),
-    "wright_bessel": (_by_order(0), _by_order(1), lambda v, a, b, x: apply("wright_bessel", a, b + a, x)),
+    "lpmv": (zero, unknown_by(1), _associated_legendre),
+    "wright_bessel": (unknown_by(0), unknown_by(1), lambda v, a, b, x: apply("wright_bessel", a, b + a, x)),
     "log_wright_bessel": (
-        _by_order(0),
-        _by_order(1),
+        unknown_by(0),
+        unknown_by(1),
         lambda v, a, b, x: exp(apply("log_wright_bessel", a, b + a, x) - v),
     ),
     "kolmogorov": (_kolmogorov,),

@@ -17,7 +17,20 @@ from ...graph.formulas import choose
 from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, broadcast, elementwise, make
 from ...graph.shapes import joint_shape
-from .scipy_functions import Partial, PartialsRule, apply, exp, log, log1p, number, power, sin, unknown, zero
+from .scipy_functions import (
+    Partial,
+    PartialsRule,
+    apply,
+    exp,
+    log,
+    log1p,
+    number,
+    power,
+    sin,
+    unknown,
+    unknown_by,
+    zero,
+)
 
 _DEGREE = math.pi / 180
 
@@ -34,17 +47,13 @@ def _lower(name: str, scale: Any, *shift: int) -> tuple[Partial, ...]:
         found = apply(name, below, *parameters, x) * scale(cast(n, x.dtype), *given)
         return elementwise("select", none, found * 0, found)
 
-    return (unknown, *[_parameter(k) for k in range(count)], slope)
+    return (unknown, *[unknown_by(1 + k) for k in range(count)], slope)
 
 
 def _is_constant(name: str, n: Node) -> Node:
     """Whether a polynomial of a degree is a constant; Gegenbauer's of degree -1 is zero."""
     constant = elementwise("equal", n, 0)
     return elementwise("logical_or", constant, elementwise("equal", n, -1)) if name == "eval_gegenbauer" else constant
-
-
-def _parameter(k: int) -> Partial:
-    return lambda v, n, *rest: unknown(v, rest[k])
 
 
 def _as_gegenbauer(alpha: float, scale: float, sum_of_degrees: int, sign: float) -> tuple[Partial, ...]:
@@ -231,7 +240,7 @@ MORE: dict[str, tuple[Partial, ...]] = {
     "eval_sh_legendre": _at(_LEGENDRE, 2, -1),
     "eval_sh_chebyt": _at(_CHEBYSHEV_T, 2, -1),
     "eval_sh_chebyu": _at(_CHEBYSHEV_U, 2, -1),
-    "eval_sh_jacobi": (unknown, _parameter(0), _parameter(1), _shifted_jacobi),
+    "eval_sh_jacobi": (unknown, unknown_by(1), unknown_by(2), _shifted_jacobi),
     "eval_gegenbauer": _lower("eval_gegenbauer", lambda n, a: a * 2, 1),
     "eval_jacobi": _lower("eval_jacobi", lambda n, a, b: (n + a + b + 1) * 0.5, 1, 1),
     "eval_genlaguerre": _lower("eval_genlaguerre", lambda n, a: -1, 1),
