@@ -131,15 +131,15 @@ AdaptiveMaxPool3d = function_layer(
 MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = (
     function_layer(f"MaxUnpool{n}d", f"max_unpool{n}d", kernel_size=REQUIRED, stride=None, padding=0) for n in (1, 2, 3)
 )
-Upsample = function_layer(
-    "Upsample",
-    "interpolate",
-    size=None,
-    scale_factor=None,
-    mode="nearest",
-    align_corners=None,
-    recompute_scale_factor=None,
-)
+UPSAMPLE: dict[str, Any] = {
+    "size": None,
+    "scale_factor": None,
+    "mode": "nearest",
+    "align_corners": None,
+    "recompute_scale_factor": None,
+}
+"""The options of `Upsample`, here and in mint, with their defaults."""
+Upsample = function_layer("Upsample", "interpolate", **UPSAMPLE)
 PixelShuffle = function_layer("PixelShuffle", "pixel_shuffle", upscale_factor=REQUIRED)
 PixelUnshuffle = function_layer("PixelUnshuffle", "pixel_unshuffle", downscale_factor=REQUIRED)
 ChannelShuffle = function_layer("ChannelShuffle", "channel_shuffle", groups=REQUIRED)

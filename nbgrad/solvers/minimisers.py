@@ -174,7 +174,7 @@ def minimize(
         if next_to_bounds:
             near = [np.isclose(x, end, rtol=NEAR, atol=NEAR) for end in rest[:2]]
             push = held.pushes(x, slope, of_rows, ~(near[0] | near[1])) if held else slope
-            x = np.where(near[0] & (push > 0), rest[0], np.where(near[1] & (push < 0), rest[1], x))
+            x = pushed_to_bounds(x, push, rest[:2], near)
         if not held:
             return x, fields
         free = (x > rest[0]) & (x < rest[1]) if ends else np.full(n, True)
@@ -240,6 +240,13 @@ def ends_of(ends: Sequence[Any], n: int, title: str) -> list[Node]:
             raise ShapeError(message)
         nodes.append(broadcast(node, (n,)))
     return nodes
+
+
+def pushed_to_bounds(x: np.ndarray, push: np.ndarray, ends: Sequence[Any], near: Sequence[Any]) -> np.ndarray:
+    """A point whose elements near a lower or an upper end are on it, if the function's gradient, or what constraints
+    leave of it, pushes them there."""
+    x = np.where(near[1] & (push < 0), ends[1], x)
+    return np.where(near[0] & (push > 0), ends[0], x)
 
 
 # ----- Residuals -----

@@ -38,7 +38,7 @@ from .implicit import (
     solution,
     value_at,
 )
-from .minimisers import bound_nodes
+from .minimisers import bound_nodes, pushed_to_bounds
 
 NEAR = 1e-4
 """The distance from a bound, in units of the distance of both, at which an element may lie short of it."""
@@ -111,9 +111,8 @@ def minimiser(
 
 def _on_bounds(x: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """The point, with its elements moved to bounds that they were stopped short of."""
-    near = NEAR * np.where(np.isfinite(high - low), high - low, 1.0)
-    x = np.where((x - low <= near) & (slope > 0), low, x)
-    return np.where((high - x <= near) & (slope < 0), high, x)
+    short = NEAR * np.where(np.isfinite(high - low), high - low, 1.0)
+    return pushed_to_bounds(x, slope, (low, high), (x - low <= short, high - x <= short))
 
 
 def minimize_scalar(

@@ -23,13 +23,17 @@ Function = Callable[..., Any]
 _CONSTRAINTS = frozenset("eqcons f_eqcons ieqcons f_ieqcons cons consargs".split())
 
 
+def _alone(name: str, given: dict[str, Any]) -> None:
+    for wanted in [one for one in ("full_output", "retall") if given.get(one)]:
+        message = f"{name} gives its result alone in a function that is recorded: leave {wanted} away."
+        raise ArgumentError(message)
+
+
 def _fmin(name: str, first: str, method: str, options: dict[str, str]) -> Function:
     """A function that SciPy calls as `minimize` with a method; `options` has its parameters as options of that."""
 
     def minimum(**given: Any) -> Any:
-        for wanted in [one for one in ("full_output", "retall") if given.get(one)]:
-            message = f"{name} gives its result alone in a function that is recorded: leave {wanted} away."
-            raise ArgumentError(message)
+        _alone(name, given)
         if any(one in _CONSTRAINTS and value for one, value in given.items()):
             message = f"{name} takes no constraints in a function that is recorded: take minimize with constraints."
             raise ArgumentError(message)
@@ -78,12 +82,6 @@ def _scalar(method: str) -> Function:
         return solvers.minimize_scalar(func, brack, None, args, method, options=chosen).x
 
     return minimum
-
-
-def _alone(name: str, given: dict[str, Any]) -> None:
-    if given.get("full_output"):
-        message = f"{name} gives its result alone in a function that is recorded: leave full_output away."
-        raise ArgumentError(message)
 
 
 def _fminbound(func: Function, x1: Any, x2: Any, args: Any = (), **given: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...nn.function_layers import REQUIRED, function_layer
+from ...nn.function_layers import REQUIRED, UPSAMPLE, function_layer
 
 _layer = partial(function_layer, home="nbgrad.mint.nn.functional")
 
@@ -70,15 +70,7 @@ AdaptiveMaxPool1d, AdaptiveMaxPool2d = (
 Flatten = _layer("Flatten", "flatten", start_dim=1, end_dim=-1)
 Fold = _layer("Fold", "fold", output_size=REQUIRED, kernel_size=REQUIRED, dilation=1, padding=0, stride=1)
 Unfold = _layer("Unfold", "unfold", kernel_size=REQUIRED, dilation=1, padding=0, stride=1)
-Upsample = _layer(
-    "Upsample",
-    "interpolate",
-    size=None,
-    scale_factor=None,
-    mode="nearest",
-    align_corners=None,
-    recompute_scale_factor=None,
-)
+Upsample = _layer("Upsample", "interpolate", **UPSAMPLE)
 UpsamplingNearest2d = _layer("UpsamplingNearest2d", "interpolate", {"mode": "nearest"}, size=None, scale_factor=None)
 UpsamplingBilinear2d = _layer(
     "UpsamplingBilinear2d", "interpolate", {"mode": "bilinear", "align_corners": True}, size=None, scale_factor=None

@@ -133,8 +133,9 @@ class _ByFactor(LRScheduler):
     """Schedulers whose rate is the last one times a factor of the epoch."""
 
     def factor(self, epoch: int) -> float:
-        """The factor of an epoch."""
-        raise NotImplementedError
+        """The factor of an epoch: 1, unless a scheduler has another one."""
+        del epoch
+        return 1.0
 
     def get_lr(self) -> list[Any]:
         """The learning rates of all groups in epoch `last_epoch`."""
