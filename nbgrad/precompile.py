@@ -1,6 +1,7 @@
 """Writes the IR and the object code that come with the package: `python -m nbgrad.precompile`.
 
-In: the kernels' sources. Out: shipped.ll, shipped_device.ll and shipped_objects.txt in nbgrad/compiler. To be run
+In: the kernels' sources. Out: shipped.ll, shipped_device.ll, shipped_objects.txt and shipped_scalars.txt in
+nbgrad/compiler. To be run
 after every change of kernels/, of runtime/native.py or of compiler/lowering.py and conversions.py; a test fails until
 it is. What is still current is kept; all of it takes some minutes. It needs the oldest Numba that nbgrad runs with
 (`OLDEST_LLVM`). Without current files everything works, but the first gradient needs Numba.
@@ -16,7 +17,7 @@ from functools import partial
 import llvmlite.binding as llvm
 import numpy as np
 
-from .compiler import cpu, shipped, shipped_objects, special
+from .compiler import called_scalars, cpu, shipped, shipped_objects, special
 from .compiler.lowering import kernel_module, lower, scalar_text
 from .device.kernels.python_kernels import arguments_of
 from .device.recipes import PYTHON_KERNELS
@@ -59,6 +60,31 @@ def objects() -> dict[str, bytes]:
         name = shipped_objects.name_of(section, function.__module__, layout)
         text = words.native_ir(function, count).replace("@exported(", f"@exported.{name}(")
         found[name] = cpu.object_code(text, machine, "", finished=True)
+    return found
+
+
+def scalar_texts() -> Iterator[tuple[str, str]]:
+    """The IR of each elementary function that there is object code of, and its digest, for each kind of CPU."""
+    for symbol, _, _ in functions():
+        text = shipped.find(symbol) or ""
+        if symbol.startswith("nbgrad.") and "(" not in symbol and called_scalars.is_long(symbol, text):
+            for text in map(called_scalars.function_text, called_scalars.variants(symbol)):
+                for level in shipped_objects.LEVELS:
+                    yield level, text
+
+
+def scalar_objects() -> dict[str, bytes]:
+    """The object code of each elementary function, by the name that it is found by."""
+    target = llvm.Target.from_triple(shipped_objects.TRIPLE)
+    machines = {
+        level: target.create_target_machine(cpu=level, opt=3, reloc="pic", codemodel="small")
+        for level in shipped_objects.LEVELS
+    }
+    found: dict[str, bytes] = {}
+    for level, text in scalar_texts():
+        name, symbol = shipped_objects.name_of_scalar(level, text), called_scalars.SYMBOL
+        text = text.replace(f"@{symbol}(", f"@{symbol}.{name}(")
+        found[name] = cpu.object_code(text, machines[level], shipped_objects.LEVELS[level])
     return found
 
 
@@ -135,7 +161,8 @@ def write() -> int:
         temporary.write_text("\n".join([*lines, ";; end", ""]), encoding="ascii", newline="\n")
         os.replace(temporary, file)
     shipped.forget()
-    shipped_objects.FILE.write_text(shipped_objects.written(objects()), encoding="ascii", newline="\n")
+    for file, codes in ((shipped_objects.FILE, objects()), (shipped_objects.SCALARS_FILE, scalar_objects())):
+        file.write_text(shipped_objects.written(codes), encoding="ascii", newline="\n")
     return len(found)
 
 
@@ -152,7 +179,7 @@ def main() -> None:
     if any(os.environ.get(name) != value for name, value in NEUTRAL.items()):
         os.execve(sys.executable, [sys.executable, "-m", "nbgrad.precompile"], {**os.environ, **NEUTRAL})
     count = write()
-    files = (shipped.FILE, shipped.DEVICE_FILE, shipped_objects.FILE)
+    files = (shipped.FILE, shipped.DEVICE_FILE, shipped_objects.FILE, shipped_objects.SCALARS_FILE)
     sizes = [f"{file.name} {file.stat().st_size // 1024} KiB" for file in files]
     sys.stdout.write(f"{count} functions: {', '.join(sizes)}\n")
 

@@ -34,12 +34,13 @@ def kernel_text(monkeypatch: pytest.MonkeyPatch, f: Any, *arguments: Any) -> str
 
 
 def long_text(monkeypatch: pytest.MonkeyPatch, dtype: str, body: int) -> str:
-    """The IR of a loop with `body` sines."""
+    """The IR of a loop with a polynomial of `body` terms, and none of the functions that loops call."""
 
     def f(x):
+        total = x
         for k in range(body):
-            x = np.sin(x * (k + 1.5))
-        return x + 1.0
+            total = total * x + x / (k + 1.5)
+        return total + 1.0
 
     return kernel_text(monkeypatch, f, np.ones(3, dtype))
 
@@ -55,7 +56,7 @@ def assembly(text: str, cpu_name: str, features: str) -> str:
 
 @pytest.mark.parametrize(("dtype", "width"), [("float64", 8), ("float32", 16)])
 def test_long_bodies_get_hints_where_there_are_masks(dtype: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = long_text(monkeypatch, dtype, 25)
+    text = long_text(monkeypatch, dtype, 60)
     for features in ("", "+avx2,+fma", "+neon"):
         assert with_hints(text, features) == (text.replace(MASKED, UNMASKED), False)
     hinted, any_hints = with_hints(text, MASKS)
@@ -68,7 +69,7 @@ def test_long_bodies_get_hints_where_there_are_masks(dtype: str, width: int, mon
 
 
 def test_bodies_of_medium_length_do_two_vectors_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = long_text(monkeypatch, "float64", 1)
+    text = long_text(monkeypatch, "float64", 6)
     hinted, any_hints = with_hints(text, MASKS)
     assert any_hints
     more = '!{!"llvm.loop.interleave.count", i32 2}'
@@ -84,7 +85,7 @@ def test_short_bodies_get_none(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("cpu_name", "vectors"), [("skylake-avx512", "zmm"), ("haswell", "ymm")])
 def test_vectors_on_the_stack_are_aligned(cpu_name: str, vectors: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Else a loop takes half again as long wherever the stack lies so that one of them is spread over two pages.
-    text = long_text(monkeypatch, "float64", 25)
+    text = long_text(monkeypatch, "float64", 60)
     code = assembly(text, cpu_name, MASKS if vectors == "zmm" else "+avx2,+fma")
     body = code.partition("\nbody:")[2].partition("\nkernel.")[0]
     kept = re.findall(rf"^\s(v\w+)\s+%{vectors}\d+, -?\d*\(%rsp\)", body, re.MULTILINE)

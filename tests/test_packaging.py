@@ -57,6 +57,7 @@ def test_every_data_file_is_listed(project: dict[str, Any]) -> None:
         "shipped.ll",
         "shipped_device.ll",
         "shipped_objects.txt",
+        "shipped_scalars.txt",
     }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from nbgrad import precompile
-from nbgrad.compiler import scalars, shipped, shipped_objects
+from nbgrad.compiler import called_scalars, scalars, shipped, shipped_objects
 from nbgrad.compiler.lowering import kernel_module
 from nbgrad.process import object_layout
 
@@ -133,8 +133,38 @@ def test_the_object_code_is_current_and_complete() -> None:
         found.add(symbol.removeprefix("exported."))
         other = {**layout, "tuple_items": layout["tuple_items"] + 8}
         assert shipped_objects.find(section, function.__module__, other) is None
-    lines = shipped_objects.FILE.read_text(encoding="ascii").splitlines()[1:]
-    assert {line.split()[0] for line in lines} == found, AGAIN
+    assert names_in(shipped_objects.FILE) == found, AGAIN
+
+
+def names_in(file: Path) -> set[str]:
+    return {line.split()[0] for line in file.read_text(encoding="ascii").splitlines() if not line.startswith("#")}
+
+
+def test_the_object_code_of_elementary_functions_is_current_and_complete() -> None:
+    expected = {shipped_objects.name_of_scalar(level, text) for level, text in precompile.scalar_texts()}
+    assert names_in(shipped_objects.SCALARS_FILE) == expected, AGAIN
+
+
+@pytest.mark.skipif(not LINUX, reason="object code is for Linux on x86-64")
+@pytest.mark.parametrize(
+    ("features", "level"),
+    [
+        (shipped_objects.LEVELS["x86-64-v3"], "x86-64-v3"),
+        (shipped_objects.LEVELS["x86-64-v4"] + ",+avx512vbmi", "x86-64-v4"),
+        (shipped_objects.LEVELS["x86-64-v3"].replace("+fma", "-fma"), None),
+        # Its callers hand on wide vectors, but it lacks features of x86-64-v4.
+        (shipped_objects.LEVELS["x86-64-v3"] + ",+avx512f", None),
+        ("", None),
+    ],
+)
+def test_elementary_functions_are_those_for_the_cpu(features: str, level: str | None) -> None:
+    text = called_scalars.function_text("nbgrad.called.exp.float64.float64.v16")
+    found = shipped_objects.find_scalar("scalar_kernel", text, features)
+    assert (found is None) == (level is None)
+    if found is not None:
+        symbol, code = found
+        assert symbol == f"scalar_kernel.{shipped_objects.name_of_scalar(level or '', text)}"
+        assert code[:4] == b"\x7fELF" and symbol.encode() in code
 
 
 @pytest.mark.parametrize("system", [("darwin", "x86_64"), ("linux", "aarch64")])

@@ -25,7 +25,7 @@ from .. import config
 from ..errors import ArgumentError
 from ..process.locks import building
 from ..process.side_by_side import SideBySide
-from . import cache
+from . import cache, called_scalars, shipped_objects
 from .passes import emitted, parsed, run_passes
 from .scalars import RARE
 from .texts.float_parts import inlined_late
@@ -137,8 +137,9 @@ machine.emit_object(llvm.parse_assembly("define void @f() { ret void }"))
 """
 
 
-def _load_object(data: bytes, symbol: str) -> Code:
-    """Link object code into the process; `symbol` is that of its entry, which no other object has.
+def _load_object(data: bytes, symbol: str, called: Mapping[str, int]) -> Code:
+    """Link object code into the process; `symbol` is that of its entry, which no other object has, and `called` has the
+    addresses of scalar kernels that it may call.
 
     JITLink lays the parts of an object side by side. LLVM's older linker puts constants wherever there is room, which
     code cannot reach once the process has mapped many gigabytes of arrays in between.
@@ -151,6 +152,8 @@ def _load_object(data: bytes, symbol: str) -> Code:
         machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic", codemodel="small")
         _linker = llvm.create_lljit_compiler(machine, use_jit_link=True)
     object_code = llvm.JITLibraryBuilder().add_object_img(data).add_current_process().export_symbol(symbol)
+    for name in called_scalars.names_in(data):
+        object_code.import_symbol(name, called[name])
     # The library's name has no meaning, but must be new: the same code may be loaded again.
     loaded = object_code.link(_linker, f"{symbol} {next(_numbers)}")
     return Code(loaded, loaded[symbol])
@@ -252,8 +255,10 @@ def function_codes(
             _unload_dropped()
             # Threads must not go on after an interrupt, when the lock is open.
             with closing(_objects(missing, threads, tell)) as objects:
-                for key, symbol, data in objects:
-                    found[key] = _loaded[key] = _load_object(data, symbol)
+                made = list(objects)
+            called = _called({name for _, _, data in made for name in called_scalars.names_in(data)}, threads)
+            for key, symbol, data in made:
+                found[key] = _loaded[key] = _load_object(data, symbol, called)
         for key, code in found.items():
             _recent.pop(key, None)
             _recent[key] = code
@@ -295,6 +300,26 @@ def _objects(
             cache.counters["compiled"] += 1
             cache.store("object", name, data)
             yield key, symbol, data
+
+
+def _called(names: set[str], threads: int) -> dict[str, int]:
+    """The addresses of scalar kernels that loops call, by their names; they stay loaded. Called with the lock."""
+    kept = {name: _kind(name, False)[0] for name in sorted(names)}
+    new = {name: _scalar(name) for name, key in kept.items() if key not in _permanent}
+    if new:
+        for name, code in zip(new, function_codes(list(new.values()), threads), strict=True):
+            _permanent[kept[name]] = code
+    return {name: _permanent[key].address for name, key in kept.items()}
+
+
+def _scalar(name: str) -> Function:
+    """A scalar kernel that loops call."""
+    symbol, text = called_scalars.SYMBOL, functools.partial(called_scalars.function_text, name)
+
+    def made() -> tuple[str, bytes] | None:
+        return shipped_objects.find_scalar(symbol, text(), cache.cpu_features())
+
+    return Function(name, symbol, text, made=made)
 
 
 def function_address(function: Function) -> int:

@@ -44,13 +44,15 @@ class IRText:
     def store(self, kind: str, value: str, slot: str) -> None:
         self.put(f"store {kind} {value}, ptr {slot}")
 
-    def counted(self, variable: str, first: str, stop: str, body: Any, hint: str = "", stride: str = "1") -> None:
-        """`for variable in range(first, stop, stride): body(value)`."""
-        mark, index = self.begin_loop(variable, first, stop)
+    def counted(
+        self, variable: str, first: str, stop: str, body: Any, hint: str = "", stride: str = "1", until: str = "slt"
+    ) -> None:
+        """`for variable in range(first, stop, stride): body(value)`, as long as `variable until stop` holds."""
+        mark, index = self.begin_loop(variable, first, stop, until)
         body(index)
         self.end_loop(mark, variable, index, hint, stride)
 
-    def begin_loop(self, variable: str, first: str, stop: str) -> tuple[str, str]:
+    def begin_loop(self, variable: str, first: str, stop: str, until: str = "slt") -> tuple[str, str]:
         """The head of a counted loop: its mark, for `end_loop`, and the number that it counts."""
         self.counter += 1
         mark = f"L{self.counter}"
@@ -58,7 +60,7 @@ class IRText:
         self.put(f"br label %{mark}.test")
         self.label(f"{mark}.test")
         index = self.let(f"load i64, ptr {variable}", "i")
-        inside = self.let(f"icmp slt i64 {index}, {stop}")
+        inside = self.let(f"icmp {until} i64 {index}, {stop}")
         self.put(f"br i1 {inside}, label %{mark}.body, label %{mark}.done")
         self.label(f"{mark}.body")
         return mark, index

@@ -21,6 +21,12 @@ from .texts import huge_angles
 
 __all__ = ["LLVM_TYPES", "convert", "kernel_module", "lower", "merge", "scalar_ir"]
 
+MASKED = "_ZGV_LLVM_M"
+"""Marks the declaration of a library function that a kernel calls for rare elements, behind a branch."""
+RARE = ".rare"
+"""Part of the names of the vector variants of such a function."""
+WIDTHS = (2, 4, 8, 16)
+
 _known: dict[tuple[str | int, ...], tuple[str, str]] = {}
 
 
@@ -54,8 +60,9 @@ def scalar_ir(name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any])
     return _known[short]
 
 
-def merge(texts: Sequence[str]) -> str:
-    """Several IR texts as one: equal declarations once, definitions after them, vector variants of rare calls added."""
+def merge(texts: Sequence[str], widths: Sequence[int] = WIDTHS) -> str:
+    """Several IR texts as one: equal declarations once, definitions after them, and variants of rare calls for vectors
+    of the given widths."""
     declarations: dict[str, str] = {}
     bodies = [_without_declarations(text, declarations) for text in texts]
     rare: set[str] = set()
@@ -64,12 +71,12 @@ def merge(texts: Sequence[str]) -> str:
             # LLVM uses variants only of functions that it does not know, so the kernels call one under another name.
             bodies = [body.replace(f"@{name}(", f"@{name}{RARE}(") for body in bodies]
             declarations[name] = re.sub(r'"vector-function-abi-variant"="[^"]*"', "", line)
-            bodies.append(_rare_variants(name, line))
+            bodies.append(_rare_variants(name, line, widths))
             rare.add(name)
     if rare:
         bodies += [_without_declarations(text, declarations) for text in huge_angles.texts_for(rare)]
-        widths = [f"declare i1 @llvm.vector.reduce.or.v{width}i1(<{width} x i1>)" for width in WIDTHS]
-        bodies += [*widths, '!1 = !{!"branch_weights", i32 1, i32 1000000}']
+        tests = [f"declare i1 @llvm.vector.reduce.or.v{width}i1(<{width} x i1>)" for width in widths]
+        bodies += [*tests, '!1 = !{!"branch_weights", i32 1, i32 1000000}']
     return "\n".join([*declarations.values(), *bodies])
 
 
@@ -88,14 +95,8 @@ def _without_declarations(text: str, declarations: dict[str, str]) -> str:
 
 # ----- Rare calls -----
 
-MASKED = "_ZGV_LLVM_M"
-"""Marks the declaration of a library function that a kernel calls for rare elements, behind a branch."""
-RARE = ".rare"
-"""Part of the names of the vector variants of such a function."""
-WIDTHS = (2, 4, 8, 16)
 
-
-def _rare_variants(name: str, declaration: str) -> str:
+def _rare_variants(name: str, declaration: str, widths: Sequence[int]) -> str:
     """Masked vector variants of a library function, for loops that call it for rare elements.
 
     Each tests whether any lane needs the call, in line, and only then calls a function that does those lanes one by
@@ -109,7 +110,7 @@ def _rare_variants(name: str, declaration: str) -> str:
     callee = f"nbgrad.huge.{name}" if name in huge_angles.DEFINITIONS else name
     mapping: list[str] = []
     lines: list[str] = []
-    for width in WIDTHS:
+    for width in widths:
         vector, mask = f"<{width} x {t}>", f"<{width} x i1>"
         symbol = f"{name}{RARE}{width}"
         mapping.append(f"_ZGV_LLVM_M{width}{'v' * arity}_{name}{RARE}({symbol})")
@@ -153,7 +154,8 @@ def _rare_variants(name: str, declaration: str) -> str:
             "}",
         ]
     parameters = ", ".join(f"{t} %x{k}" for k in range(arity))
-    attributes = f'noinline cold nounwind willreturn memory(none) "vector-function-abi-variant"="{",".join(mapping)}"'
+    variants = f' "vector-function-abi-variant"="{",".join(mapping)}"' if mapping else ""
+    attributes = f"noinline cold nounwind willreturn memory(none){variants}"
     lines += [
         f"define internal {t} @{name}{RARE}({parameters}) {attributes} {{",
         f"  %r = call {t} @{callee}({parameters})",

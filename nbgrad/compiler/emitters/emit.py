@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ..ir_text import IRText
 from ..loops import APART, Access, Loop, Reduction, Value
-from ..scalars import LLVM_TYPES, convert, kernel_module, merge, scalar_ir
+from ..scalars import merge
 from ..views import Range
+from .computed_values import FLOAT16, FLOAT32, TYPES, ComputedValues, register_type
 
 BLOCK = 512
 """Elements of the innermost axis that are summed without an error term."""
@@ -34,20 +34,10 @@ HINTS = """!2 = !{!"llvm.loop.interleave.count", i32 2}
 !5 = !{!"llvm.loop.vectorize.predicate.enable", i1 true}
 !9 = !{i64 1, i64 72057594037927936}"""
 
-FLOAT32 = np.dtype(np.float32)
-FLOAT16 = np.dtype(np.float16).num
-TYPES = {np.dtype(code).num: LLVM_TYPES[np.dtype(code).name] for code in "?bBhHiIlLqQefd"}
-"""LLVM's types by dtype number: a dtype's name takes NumPy a microsecond. Some types have two numbers."""
-
 
 def memory_type(dtype: np.dtype[Any]) -> str:
     """The LLVM type of an element in memory."""
     return "i8" if dtype.kind == "b" else TYPES[dtype.num]
-
-
-def register_type(dtype: np.dtype[Any]) -> str:
-    """The LLVM type of a scalar value."""
-    return TYPES[dtype.num]
 
 
 def number(value: Any, dtype: np.dtype[Any]) -> str:
@@ -73,16 +63,12 @@ def identity_element(kind: str, dtype: np.dtype[Any]) -> Any:
     return limits.min if kind == "max" else limits.max
 
 
-class Emitter(IRText):
+class Emitter(ComputedValues):
     """Writes a loop nest for the CPU. nbgrad.device has a kind of it for GPUs."""
 
     def __init__(self, loop: Loop) -> None:
-        super().__init__()
-        self.loop = loop
+        super().__init__(loop)
         self.last = len(loop.shape) - 1
-        self.scalars: dict[str, str] = {}
-        self.intrinsics: set[str] = set()
-        self.hints: list[str] = []
         self.broken: dict[int, str] = {}
         """For extrema along the innermost axis, whether there was a NaN; the extremum is then not known."""
         self.part = "all"
@@ -114,8 +100,7 @@ class Emitter(IRText):
             *head,
         ]
         body += ["  br label %start", "start:", *self.lines, "}"]
-        texts = [*self.scalars.values(), "\n".join(sorted(self.intrinsics))]
-        return merge(texts) + "\n" + "\n".join([*body, *self.entry(used), "!0 = !{}", HINTS, *self.hints, ""])
+        return merge(self.texts()) + "\n" + "\n".join([*body, *self.entry(used), "!0 = !{}", HINTS, *self.hints, ""])
 
     def entry(self, used: list[int]) -> list[str]:
         """The function with the kernel's ABI. Chunks that only store are one range; others run one by one."""
@@ -166,12 +151,6 @@ class Emitter(IRText):
         if self.last > 0 and summed and len(self.loop.values) <= SHORT_BODY:
             return self.told(SUM)
         return ""
-
-    def told(self, hint: str) -> str:
-        """The metadata of a loop's last branch that give LLVM a hint."""
-        name = f"!{10 + len(self.hints)}"
-        self.hints.append(f"{name} = distinct !{{{name}, {hint}}}")
-        return f", !llvm.loop {name}"
 
     def nest(self, axis: int, low: str, high: str) -> None:
         """The loops from `axis` inwards."""
@@ -236,7 +215,27 @@ class Emitter(IRText):
 
     def along(self, variable: str, low: str, high: str) -> None:
         """The innermost loop, without sums."""
-        self.counted(variable, low, high, self.point, self.hint())
+        self.points(variable, low, high)
+
+    def points(self, variable: str, low: str, high: str) -> None:
+        """The points of a part of the innermost loop.
+
+        Where they take elementary functions, these are called for many points at once, and for a few in a second loop.
+        """
+        wide = None if self.part == "border" else self.wide_turns()
+        if wide is None:
+            self.counted(variable, low, high, self.point, self.hint())
+            return
+        count = self.let(f"sub nsw i64 {high}, {low}")
+        many = self.let(f"icmp sgt i64 {count}, {wide - 1}")
+        middle = self.let(f"add nsw i64 {low}, {self.let(f'and i64 {count}, {-wide}')}")
+        self.calling, self.included = True, self.pairs()
+        # LLVM knows this way that the first loop leaves nothing over.
+        self.branch(many, lambda: self.counted(variable, low, middle, self.point, self.in_vectors(wide), until="ne"))
+        self.included = []
+        first = self.let(f"select i1 {many}, i64 {middle}, i64 {low}")
+        self.counted(variable, first, high, self.point, self.in_vectors(max(4, wide // 4)))
+        self.calling = False
 
     def row_adds(self) -> str | None:
         """Whether a row of the innermost loop adds anything but zero, or is the first of a sum; None: unknown.
@@ -310,7 +309,7 @@ class Emitter(IRText):
             stop = self.let(f"select i1 {fits}, i64 {after}, i64 {high}")
             for r in sums:
                 self.store(register_type(self.accumulator(r)), self.start_value(r), self.registers[r.access])
-            self.counted(variable, first, stop, self.point, self.hint())
+            self.points(variable, first, stop)
             for r in sums:
                 kind = register_type(self.accumulator(r))
                 part = self.let(f"load {kind}, ptr {self.registers[r.access]}")
@@ -465,35 +464,6 @@ class Emitter(IRText):
             ):
                 condition = test if condition is None else self.let(f"and i1 {condition}, {test}")
         return condition
-
-    def cast(self, value: str, source: np.dtype[Any], target: np.dtype[Any]) -> str:
-        if source == target:
-            return value
-        name = self.fresh("cast")
-        lines = convert(value, source.name, target.name, name)
-        if any("llvm.fabs" in line for line in lines):
-            self.intrinsics.add("declare double @llvm.fabs.f64(double)")
-        self.lines.extend(lines)
-        return name
-
-    def scalar(self, name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any]) -> tuple[str, str]:
-        """A scalar kernel of the target."""
-        return scalar_ir(name, dtypes, result)
-
-    def call(self, value: Value, names: list[str]) -> str:
-        """Call a scalar kernel; float16 is computed in float32 and rounded after each operation."""
-        dtypes = [self.loop.values[o].dtype for o in value.operands]
-        operands = [names[o] for o in value.operands]
-        wide = [FLOAT32 if d.num == FLOAT16 else d for d in dtypes]
-        operands = [self.cast(v, d, w) for v, d, w in zip(operands, dtypes, wide, strict=True)]
-        result = FLOAT32 if value.dtype.num == FLOAT16 else value.dtype
-        half = any(d.num == FLOAT16 for d in dtypes)
-        name = kernel_module().OF_HALF.get(value.operation, value.operation) if half else value.operation
-        symbol, text = self.scalar(name, wide, result)
-        self.scalars[symbol] = text
-        arguments = ", ".join(f"{register_type(d)} {v}" for d, v in zip(wide, operands, strict=True))
-        called = self.let(f"call {register_type(result)} @{symbol}({arguments})")
-        return self.cast(called, result, value.dtype)
 
     # ----- Reductions -----
 

@@ -103,7 +103,7 @@ class NarrowEmitter(Emitter):
         self.indices.append(first)
         self.rows = [self.row(position, access) for position, access in enumerate(loop.accesses)]
         self.indices.pop()
-        self.counted(self.slot("i64", "j"), "0", elements(after), self.point)
+        self.points(self.slot("i64", "j"), "0", elements(after))
 
         def reduce(row: str) -> None:
             offset = elements(row)

@@ -72,6 +72,10 @@ class TileEmitter(Emitter):
         """The hint to LLVM: a row of a tile is one vector, not as many turns to be written out."""
         return super().hint() if self.corner is None else self.told(f"!4, {ROW}")
 
+    def wide_turns(self) -> int | None:
+        """No row of a tile has as many points as a call of an elementary function takes."""
+        return super().wide_turns() if self.corner is None else None
+
     def turn(self, position: int, access: Access, row: str, column: str) -> None:
         """Read a tile along the rows of memory, and store it with rows and columns exchanged."""
         kind = memory_type(access.dtype)

@@ -1,18 +1,33 @@
 """float16 where the CPU, or LLVM, has no instruction for it: the conversions that LLVM calls as library functions.
 
-In: nothing. Out: `CONVERSIONS`, IR of internal functions with the names that LLVM expects; a module that defines them
-needs no such library, which not every system has. Called by text_passes.py for modules that use float16. The
-conversions are exact or round to nearest, ties to even; from double through a float rounded to odd, so that only the
-last rounding counts.
+In: a module's IR text. Out: the text, with internal functions that have the names that LLVM expects, if it uses float16;
+a module that defines them needs no such library, which not every system has. Called by text_passes.py. The conversions
+are exact or round to nearest, ties to even; from double through a float rounded to odd, so that only the last rounding
+counts.
 """
 
 from __future__ import annotations
 
-CONVERSIONS = """
-@llvm.compiler.used = appending global [3 x ptr] [
-  ptr @__truncsfhf2, ptr @__truncdfhf2, ptr @__extendhfsf2
-], section "llvm.metadata"
+import re
 
+_KEPT = re.compile(r'^@llvm\.compiler\.used = appending global \[\d+ x ptr\] \[(.*)\], section "llvm.metadata"$', re.M)
+
+
+def with_conversions(text: str) -> str:
+    """The text of a module with the conversions, if it uses float16."""
+    if " half " not in text:
+        return text
+    # LLVM calls them only when it selects instructions; a module has one list of all that must last until then.
+    kept = [f"ptr @{name}" for name in ("__truncsfhf2", "__truncdfhf2", "__extendhfsf2")]
+    known = _KEPT.search(text)
+    if known is not None:
+        kept += known[1].split(", ")
+        text = text[: known.start()] + text[known.end() :]
+    used = f'@llvm.compiler.used = appending global [{len(kept)} x ptr] [{", ".join(kept)}], section "llvm.metadata"'
+    return f"{text}{CONVERSIONS}\n{used}\n"
+
+
+CONVERSIONS = """
 define internal half @__truncsfhf2(float %value) {
   %all = bitcast float %value to i32
   %sign = and i32 %all, -2147483648

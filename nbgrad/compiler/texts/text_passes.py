@@ -16,7 +16,7 @@ import llvmlite.binding as llvm
 
 from ..lowering import cleaned, contracted
 from .float_parts import with_definitions
-from .half import CONVERSIONS
+from .half import with_conversions
 from .hints import with_hints
 from .multiply_add import without_library_calls
 from .wide_registers import with_answer
@@ -107,7 +107,7 @@ FOR_CPU: Sequence[TextPass] = (
         "float16",
         "conversions that the CPU lacks are library functions, which not every system has",
         "the type's name, half",
-        lambda text, target: text + CONVERSIONS if " half " in text else text,
+        lambda text, target: with_conversions(text),
     ),
     TextPass(
         "width of registers",
