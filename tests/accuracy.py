@@ -281,7 +281,7 @@ def compiled_loops() -> dict[str, tuple[int, list[str], bool]]:
     """
     import llvmlite.binding as llvm
 
-    from nbgrad.compiler import cpu
+    from nbgrad.compiler import called_scalars, cpu
     from nbgrad.compiler.emitters.loop_ir import emit
     from nbgrad.compiler.fuse import fuse
     from nbgrad.compiler.loops import Loop
@@ -305,7 +305,10 @@ def compiled_loops() -> dict[str, tuple[int, list[str], bool]]:
                 result = function_of(name)(*[Tensor._of(node) for node in nodes])
                 (step,) = fuse(simplify([result._node])).steps
                 assert isinstance(step, Loop)
-                cpu.compile_ir(emit(step))
+                called = called_scalars.names_in(cpu.compile_ir(emit(step)))
+                if called:
+                    widest = max(called, key=lambda name: int(name.partition(".v")[2] or 1))
+                    cpu.compile_ir(called_scalars.function_text(widest))
                 found[f"{name} {dtype}"] = _facts(*seen[-1])
     return found
 
@@ -313,7 +316,7 @@ def compiled_loops() -> dict[str, tuple[int, list[str], bool]]:
 def _facts(text: str, assembly: str) -> tuple[int, list[str], bool]:
     calls = re.findall(r"^\s*(?:call|jmp)q?\s+([A-Za-z_][\w.]*)", assembly, re.M)
     block = re.search(r"^vector\.body:.*?(?=^\S|\Z)", text, re.M | re.S)
-    body = block[0] if block else ""
+    body = block[0] if block else text.partition("@scalar_kernel(")[2].partition("\n}")[0]
     widths = [int(width) for width in re.findall(r"= (?:f\w+|(?:tail )?call)[^<\n]*<(\d+) x (?:float|double)>", body)]
     scalar = re.search(r"= f(?:add|sub|mul|div) (?:\w+ )*(?:float|double) ", body)
     return max(widths, default=1), sorted(set(calls)), scalar is None
@@ -346,8 +349,8 @@ The elementary functions are branch-free source in `kernels/`, which LLVM vector
 largest ones found, in ULP (units in the last place of the exact result; correct rounding is 0.5): float64 against
 mpmath over samples of the whole range and next to hard cases. A float32 function is its float64 function, rounded once,
 or has arithmetic of its own (marked with an asterisk): then over every float32. Zeros, infinities, NaN, subnormal
-numbers and huge arguments are among them. The last columns are the numbers of elements in a vector of the loop for
-float64 / float32; a float32 function that computes in float64 counts those.
+numbers and huge arguments are among them. The last columns are the numbers of elements that a loop computes side by
+side, in one vector or several, for float64 / float32.
 
 For negative arguments the errors of gammaln and digamma count where the result is above 1 in magnitude: next to the
 zeros they are those of the terms that cancel. Next to digamma's positive zero they count from 1/4 on. Those of

@@ -13,14 +13,15 @@ The operations are those of the kernel, and so are the results, bit for bit.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 
 from .conversions import LLVM_TYPES
 from .scalars import MASKED, merge, scalar_ir
+from .shipped_objects import cpu_features
 from .texts import wide_registers
 
 LONG = 25
@@ -28,15 +29,16 @@ LONG = 25
 SYMBOL = "scalar_kernel"
 """The name of a function's entry, before cpu.py makes it unique."""
 
-WIDE = 128
-"""Bytes of results that a call computes where there are as many: several chains of operations, side by side."""
+WIDE, NARROW = 128, 64
+"""Bytes of results that a call computes where there are as many: several chains of operations, side by side, in the
+registers of CPUs with vectors of 256 bits or more, and of others."""
 WIDTHS = (4, 8, 16, 32)
 """Elements of the vectors that there are functions for."""
 
 _PREFIX = "nbgrad.called."
 
 
-@cache
+@functools.cache
 def is_long(symbol: str, text: str) -> bool:
     """Whether a kernel is worth a call: of floats, without functions of libraries but for rare elements, and without a
     way of its own for wide registers, because such a kernel is short elsewhere."""
@@ -80,10 +82,15 @@ def declarations(symbols: Sequence[str]) -> str:
     return "\n".join([*lines, f'@llvm.compiler.used = appending global {kept}, section "llvm.metadata"'])
 
 
+def wide() -> int:
+    """The bytes of results of a call on this CPU."""
+    return WIDE if {"+avx2", "+sve"}.intersection(cpu_features().split(",")) else NARROW
+
+
 def variants(symbol: str) -> list[str]:
     """The names of a kernel's functions that loops of its dtype call: for many elements, for few, and for one."""
-    name, wide = called_name(symbol), WIDE // np.dtype(symbol.rpartition(".")[2]).itemsize
-    return [*[f"{name}.v{width}" for width in (wide, wide // 2, wide // 4)], name]
+    name, most = called_name(symbol), WIDE // np.dtype(symbol.rpartition(".")[2]).itemsize
+    return [*[f"{name}.v{width}" for width in (most, most // 2, most // 4)], name]
 
 
 def names_in(data: bytes) -> set[str]:

@@ -317,7 +317,7 @@ def _scalar(name: str) -> Function:
     symbol, text = called_scalars.SYMBOL, functools.partial(called_scalars.function_text, name)
 
     def made() -> tuple[str, bytes] | None:
-        return shipped_objects.find_scalar(symbol, text(), cache.cpu_features())
+        return shipped_objects.find_scalar(symbol, text(), shipped_objects.cpu_features())
 
     return Function(name, symbol, text, made=made)
 

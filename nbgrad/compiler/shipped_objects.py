@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from . import cache as code_cache
 from . import shipped
 
 FILE = Path(__file__).resolve().with_name("shipped_objects.txt")
@@ -48,6 +49,11 @@ def find(section: str, module: str, layout: dict[str, int]) -> tuple[str, bytes]
     except OSError:  # no sources
         return None
     return _found(FILE, f"exported.{name}")
+
+
+def cpu_features() -> str:
+    """The features of the CPU that code is made for, also where it is one of these kinds by name."""
+    return code_cache.cpu_features() or LEVELS.get(code_cache.cpu_name(), "")
 
 
 def name_of_scalar(level: str, text: str) -> str:

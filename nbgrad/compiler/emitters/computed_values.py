@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..called_scalars import WIDE, called_name, declarations, is_long
+from ..called_scalars import called_name, declarations, is_long, wide
 from ..ir_text import IRText
 from ..loops import READS, Loop, Value
 from ..scalars import LLVM_TYPES, convert, kernel_module, scalar_ir
@@ -61,8 +61,8 @@ class ComputedValues(IRText):
         computed = [value for value in self.loop.values if value.operation not in READS]
         if not any(is_long(*self.scalar(*self.kernel(value))) for value in computed):
             return None
-        wide = WIDE // max(4, *[value.dtype.itemsize for value in computed])
-        return wide // 2 if self.pairs() else wide
+        points = wide() // max(4, *[value.dtype.itemsize for value in computed])
+        return points // 2 if self.pairs() else points
 
     def pairs(self) -> list[Value]:
         """Sines and cosines of the same angles, which have most of their work in common, if they are few."""

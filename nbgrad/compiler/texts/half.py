@@ -1,9 +1,9 @@
 """float16 where the CPU, or LLVM, has no instruction for it: the conversions that LLVM calls as library functions.
 
-In: a module's IR text. Out: the text, with internal functions that have the names that LLVM expects, if it uses float16;
-a module that defines them needs no such library, which not every system has. Called by text_passes.py. The conversions
-are exact or round to nearest, ties to even; from double through a float rounded to odd, so that only the last rounding
-counts.
+In: a module's IR text. Out: the text, with internal functions that have the names that LLVM expects, if it uses
+float16; a module that defines them needs no such library, which not every system has. Called by text_passes.py. The
+conversions are exact or round to nearest, ties to even; from double through a float rounded to odd, so that only the
+last rounding counts.
 """
 
 from __future__ import annotations
