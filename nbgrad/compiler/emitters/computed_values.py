@@ -59,7 +59,7 @@ class ComputedValues(IRText):
     def wide_turns(self) -> int | None:
         """The points of a turn of the loop, if it calls elementary functions."""
         computed = [value for value in self.loop.values if value.operation not in READS]
-        if not any(is_long(*self.scalar(*self.kernel(value))) for value in computed):
+        if not any(is_long(*self.scalar(*self.kernel_of(value))) for value in computed):
             return None
         points = wide() // max(4, *[value.dtype.itemsize for value in computed])
         return points // 2 if self.pairs() else points
@@ -89,7 +89,7 @@ class ComputedValues(IRText):
         """A scalar kernel of the target."""
         return scalar_ir(name, dtypes, result)
 
-    def kernel(self, value: Value) -> tuple[str, list[np.dtype[Any]], np.dtype[Any]]:
+    def kernel_of(self, value: Value) -> tuple[str, list[np.dtype[Any]], np.dtype[Any]]:
         """The scalar kernel of a value: its name, and the dtypes of its operands and its result."""
         dtypes = [self.loop.values[o].dtype for o in value.operands]
         wide = [FLOAT32 if d.num == FLOAT16 else d for d in dtypes]
@@ -100,7 +100,7 @@ class ComputedValues(IRText):
 
     def call(self, value: Value, names: list[str]) -> str:
         """Call a scalar kernel; float16 is computed in float32 and rounded after each operation."""
-        name, wide, result = self.kernel(value)
+        name, wide, result = self.kernel_of(value)
         dtypes = [self.loop.values[o].dtype for o in value.operands]
         operands = [self.cast(names[o], d, w) for o, d, w in zip(value.operands, dtypes, wide, strict=True)]
         symbol, text = self.scalar(name, wide, result)
