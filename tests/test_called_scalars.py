@@ -139,3 +139,36 @@ def test_computed_values_say_which_kernels_they_call() -> None:
     text = called_scalars.declarations(["nbgrad.power.float64.float64.float64"])
     assert "_ZGV_LLVM_N16vv_nbgrad.called.power.float64.float64.float64(" in text
     assert called_scalars.declarations([]) == ""
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 17, 40])
+def test_turns_of_scalars_call_functions_of_several_elements_at_once(size: int, dtype: str) -> None:
+    """A loop's turn has groups of equal functions of which none needs another, and single ones between them."""
+
+    def f(x, y):
+        for _ in range(30):
+            x = np.tanh(x * y) + 0.1 * np.exp(-x) * np.sum(np.log1p(x * x)) / size
+            y = 0.5 * y * np.cos(x[0]) + np.power(1.0 + x * x, -0.3 * y)
+        return np.sum(x * y)
+
+    generator = np.random.default_rng(size)
+    x, y = generator.uniform(0.1, 0.9, (2, size)).astype(dtype)
+    value, (by_x, by_y) = nb.jit(nb.value_and_grad(f, (0, 1)))(x, y)
+    wide = x.astype(float), y.astype(float)
+    tolerance = 1e-11 if dtype == "float64" else 2e-4
+    np.testing.assert_allclose(value, f(*wide), rtol=tolerance)
+    for which, slope in enumerate((by_x, by_y)):
+        for k in range(size):
+            moved = [a.astype(complex) for a in wide]
+            moved[which][k] += 1e-30j
+            np.testing.assert_allclose(
+                slope[k], np.imag(complex_step(f, moved)) / 1e-30, rtol=tolerance * 30, atol=tolerance
+            )
+
+
+def complex_step(f, arguments):
+    """A function whose powers and logarithms NumPy computes for complex numbers with few digits."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np, "log1p", lambda z: np.log(1.0 + z))
+        return f(*arguments)

@@ -2,7 +2,8 @@
 
 In: a `Special` whose node is a loop. Out: a `ScalarTurns`, or None where a turn is more than that: its straight line of
 scalar operations, the text of its function in LLVM's language, and the integers that it is called with. Called by
-cpu_plan.py. Every array of the body is taken apart into its elements: moving them costs nothing then.
+cpu_plan.py. Every array of the body is taken apart into its elements: moving them costs nothing then. Elementary
+functions of several elements are put together again, for calls with vectors.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from ..graph.loops.loop_body import LOOP, Body, is_reversed, turns_of
 from ..graph.loops.loop_rewrites import written_out
 from ..graph.loops.loop_rows import EVERY, LAST
 from ..graph.simplify import simplify
+from .called_scalars import WIDE, called_name, is_long
+from .emitters.computed_values import FLOAT16
 from .emitters.emit import Emitter, memory_type, register_type
 from .fuse import Special
 from .loop_builder import SAME, baked
@@ -28,9 +31,11 @@ from .scalars import merge
 from .unroll_axes import COMBINED, OF_TRUTHS
 
 MOST_OPERATIONS = 1500
-MOST_HEAVY = 24
-"""Functions such as exp in one turn; of more of them, several are better computed at once in a vector."""
+MOST_HEAVY = 128
+"""Elements of functions such as exp in one turn; arrays of more of them are better computed by loops of their own."""
 LITERAL, MATMUL, IOTA = (PRIMITIVES[name] for name in "literal matmul iota".split())
+MANY = 200
+"""Lines of elementary functions that are included, in one turn; of more of them, all are called."""
 TURNS, STEP, FIRST, BLOCK, LOOK, CONTEXT, NUMBERS = range(7)
 """Words that the function is called with: turns; 1 or -1, and the first part of what is scanned; the turns after which
 it calls a function, its address, and what it gets; then numbers."""
@@ -275,15 +280,11 @@ class _TurnEmitter(Emitter):
         turn, at = self.fresh("turn"), self.fresh("at")
         now = [[self.fresh("c") for _ in range(node.size)] for node in body.carried]
         limit = self.fresh("limit")
-        line: list[str] = []
         for position, value in enumerate(turns.values):
-            name = names.get(position)
-            if name is None and value.operation == "load":
+            if value.operation == "load" and position not in names:
                 which, element = turns.loads[value.access]
-                name = now[which][element] if which < carried else self._element(which, element, at)
-            elif name is None:
-                name = self.value(value, line, "0")
-            line.append(name)
+                names[position] = now[which][element] if which < carried else self._element(which, element, at)
+        line = self._line(names)
         for number_, (kind, positions) in enumerate(turns.targets):
             if kind == EVERY:
                 self._write_all(inputs + number_, positions, line, at)
@@ -324,8 +325,76 @@ class _TurnEmitter(Emitter):
         lines = ["entry:", *inside, "block:", *outer, "loop:", *phis, *loop, *looks, "done:", *self.lines]
         lines += ["  ret void", "}", "!0 = !{}"]
         head = 'define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) "prefer-vector-width"="512" {'
-        texts = [*self.scalars.values(), "\n".join(sorted(self.intrinsics))]
-        return "\n".join([merge(texts), head, *lines, ""])
+        return "\n".join([merge(self.texts()), head, *lines, ""])
+
+    def _line(self, names: dict[int, str]) -> list[str]:
+        """The names of the values of a turn, given those that are not computed; equal functions in vectors."""
+        values = self.turns.values
+        line = [names.get(position, "") for position in range(len(values))]
+        groups = self._groups(names)
+        alone = [position for group in groups if len(group) == 1 for position in group]
+        self.calling = sum(self._lines_of(values[position]) for position in alone) > MANY
+        for group in groups:
+            if len(group) == 1:
+                line[group[0]] = self.value(values[group[0]], line, "0")
+            else:
+                self._at_once(group, line)
+        return line
+
+    def _groups(self, names: dict[int, str]) -> list[list[int]]:
+        """The positions of the values to compute, in order; those of a group have the same long kernel, and none needs
+        another."""
+        values = self.turns.values
+        stages = [0] * len(values)
+        by_stage: dict[int, tuple[list[int], dict[tuple[Any, ...], list[int]]]] = {}
+        for position, value in enumerate(values):
+            stage = max([stages[o] for o in value.operands], default=0)
+            if position not in names:
+                alone, together = by_stage.setdefault(stage, ([], {}))
+                if self._lines_of(value):
+                    kinds = [values[o].dtype for o in value.operands]
+                    together.setdefault((value.operation, value.dtype, *kinds), []).append(position)
+                    # What needs the results comes in a later stage.
+                    stage += 1
+                else:
+                    alone.append(position)
+            stages[position] = stage
+        found: list[list[int]] = []
+        for stage in sorted(by_stage):
+            alone, together = by_stage[stage]
+            found += [[position] for position in alone]
+            for group in together.values():
+                most = WIDE // values[group[0]].dtype.itemsize
+                found += [group[k : k + most] for k in range(0, len(group), most)]
+        return found
+
+    def _lines_of(self, value: Value) -> int:
+        """The size of a value's kernel, if it may be called; else 0."""
+        if value.operation in ("literal", "number", "load", "cast") or value.dtype.num == FLOAT16:
+            return 0
+        symbol, text = self.scalar(*self.kernel_of(value))
+        return text.count("\n") if is_long(symbol, text) else 0
+
+    def _at_once(self, group: Sequence[int], line: list[str]) -> None:
+        """Compute values by one call of the function of a vector, the rest of which has the last of them again."""
+        values = self.turns.values
+        first = values[group[0]]
+        symbol, _ = self.scalar(*self.kernel_of(first))
+        self.called.add(symbol)
+        most = WIDE // first.dtype.itemsize
+        width = next(w for w in (most // 4, most // 2, most) if w >= len(group))
+        given: list[str] = []
+        for which, operand in enumerate(first.operands):
+            kind = register_type(values[operand].dtype)
+            vector = "poison"
+            for lane in range(width):
+                element = line[values[group[min(lane, len(group) - 1)]].operands[which]]
+                vector = self.let(f"insertelement <{width} x {kind}> {vector}, {kind} {element}, i32 {lane}")
+            given.append(f"<{width} x {kind}> {vector}")
+        vector_type = f"<{width} x {register_type(first.dtype)}>"
+        result = self.let(f"call {vector_type} @{called_name(symbol)}.v{width}({', '.join(given)})")
+        for lane, position in enumerate(group):
+            line[position] = self.let(f"extractelement {vector_type} {result}, i32 {lane}")
 
     def _word(self, position: int) -> str:
         return self.let(f"load i64, ptr {self.let(f'getelementptr i64, ptr %sizes, i64 {position}')}")
