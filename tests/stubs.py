@@ -195,7 +195,9 @@ STUBS: dict[str, Callable[[], str]] = {
     "nbgrad/numpy/fft.pyi": lambda: submodule_stub("fft"),
     "nbgrad/numpy/linalg.pyi": lambda: submodule_stub("linalg"),
     "nbgrad/ops/__init__.pyi": ops_stub,
-    "nbgrad/nn/__init__.pyi": lambda: names_stub({f".{module}": names for module, names in nn.NAMES.items()}),
+    "nbgrad/nn/__init__.pyi": lambda: names_stub(
+        {f".{module}": names for module, names in nn.NAMES.items()} | {".": "probability"}
+    ),
     **{path: partial(door_stub, package) for package, path in DOORS.items()},
 }
 """The files, and what makes their text."""

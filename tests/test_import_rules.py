@@ -60,7 +60,7 @@ LAYERS = """
     interop
     bench
     ops ops.rarer
-    nn nn.transformers nn.evaluation nn.rarer
+    nn nn.transformers nn.evaluation nn.rarer nn.probability
     mint mint.nn
     common
     amp
