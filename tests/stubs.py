@@ -78,6 +78,8 @@ def _function_behind(name: str, member: Any) -> Callable[..., Any] | None:
         return None
     original = getattr(np, name, None)
     own = table.find(original) if original is not None and "numpy" in (member.__doc__ or "") else None
+    if name.removesuffix("_") in ops.IN_PLACE.split():
+        name = name.removesuffix("_")
     return own or getattr(ops, ops.OTHER_METHODS.get(name, name))
 
 

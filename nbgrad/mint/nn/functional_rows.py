@@ -370,14 +370,14 @@ def interpolate(
 
     size : int or tuple of int, optional
     scale_factor : float or tuple of float, optional
-    mode : {"nearest", "linear", "bilinear", "trilinear", "bicubic", "area"}
+    mode : {"nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area"}
         "bicubic" gives PyTorch's numbers, that of `nbgrad.ops.interpolate` MindSpore's.
     align_corners : bool, optional
     recompute_scale_factor : bool, optional
 
     Notes
     -----
-    Differs from `torch.nn.functional.interpolate`: there is no mode "nearest-exact", and no antialiasing.
+    Differs from `torch.nn.functional.interpolate`: there is no antialiasing.
     """
     x = _value(input)
     one_given = (size is None) != (scale_factor is None)
@@ -395,7 +395,7 @@ def upsample(
 
     size : int or tuple of int, optional
     scale_factor : float or tuple of float, optional
-    mode : {"nearest", "linear", "bilinear", "trilinear", "bicubic", "area"}
+    mode : {"nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area"}
     align_corners : bool, optional
     """
     return interpolate(input, size, scale_factor, mode, align_corners)
