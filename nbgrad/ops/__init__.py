@@ -223,7 +223,8 @@ _HIDDEN = {
     **{
         _name: (f"{__name__}.rarer.written_tensors", _name)
         for _name in (
-            "filled_with ones_by_chance uniform_like distinct kth_least elements_added slices_added tiled expanded"
+            "scatter_reduce filled_with ones_by_chance uniform_like distinct kth_least elements_added slices_added "
+            "tiled expanded"
         ).split()
     },
     "prim_arg_register": (f"{__name__}.rarer.own_primitives", "prim_attr_register"),
@@ -278,6 +279,7 @@ OTHER_METHODS = {
     "unique": "distinct",
     "kthvalue": "kth_least",
     "scatter_add": "elements_added",
+    "scatter_reduce": "scatter_reduce",
     "index_add": "slices_added",
     "tile": "tiled",
     "expand": "expanded",
@@ -303,8 +305,8 @@ IN_PLACE = (
     "bitwise_xor ceil clip copysign cos cosh cumprod cumsum deg2rad digamma div divide erf erfc exp2 expm1 "
     "float_power fmod frac gcd heaviside hypot i0 igamma igammac lcm ldexp lerp lgamma log10 log1p log2 logical_and "
     "logical_not logical_or logical_xor logit multiply mvlgamma nan_to_num neg negative nextafter polygamma pow "
-    "rad2deg reciprocal relu renorm round rsqrt sgn sin sinc sinh sqrt square subtract tan tril triu true_divide "
-    "trunc xlogy"
+    "rad2deg reciprocal relu renorm round rsqrt scatter_reduce sgn sin sinc sinh sqrt square subtract tan tril triu "
+    "true_divide trunc xlogy"
 )
 """Functions that Tensor has as methods with `_` after the name, which write their result to the Tensor."""
 

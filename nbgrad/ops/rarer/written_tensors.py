@@ -189,6 +189,51 @@ def scatter_add_(input: Any, dim: int, index: Any, src: Any) -> Tensor:
 
 # ----- Methods only -----
 
+_REDUCTIONS: dict[str, tuple[Any, float]] = {
+    "sum": (np.add, 0),
+    "mean": (np.add, 0),
+    "prod": (np.multiply, 1),
+    "amax": (np.maximum, -np.inf),
+    "amin": (np.minimum, np.inf),
+}
+"""Name of a reduction -> the ufunc of two elements, and what leaves the other one as it is."""
+
+
+@documented
+def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
+    """The array with elements of `src` put together with those at positions along an axis.
+
+    input : Tensor
+    dim : int
+    src : Tensor or ndarray
+        With as many axes as the positions, none smaller.
+    reduce : {"sum", "prod", "mean", "amax", "amin"}
+    include_self : bool
+        Whether elements of the input count where there are positions.
+
+    >>> nb.Tensor([1.0, 2.0]).scatter_reduce(0, nb.Tensor([0, 0]), nb.Tensor([5.0, 3.0]), "amax").tolist()
+    [5.0, 2.0]
+    """
+    only("reduce", reduce, *_REDUCTIONS)
+    result, places, values = value_of(input).copy(), value_of(index), value_of(src)
+    place: list[Any] = list(np.indices(places.shape, sparse=True))
+    place[axis_of(dim, result.ndim)] = places
+    key = tuple(place)
+    values = values[tuple(slice(extent) for extent in places.shape)]
+    ufunc, neutral = _REDUCTIONS[reduce]
+    if not include_self:
+        if result.dtype.kind in "iu" and np.isinf(neutral):
+            limits = np.iinfo(result.dtype)
+            neutral = limits.min if neutral < 0 else limits.max
+        result[key] = neutral
+    ufunc.at(result, key, values)
+    if reduce == "mean":
+        count = np.zeros(result.shape, result.dtype) if not include_self else np.ones(result.shape, result.dtype)
+        np.add.at(count, key, 1)
+        count = np.maximum(count, 1)
+        result = result / count if result.dtype.kind in "fc" else result // count
+    return result
+
 
 @spelled
 def elements_added(
