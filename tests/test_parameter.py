@@ -202,6 +202,26 @@ def test_a_compiled_function_writes():
     assert w.asnumpy().tolist() == [0.125] and len(calls) == 1
 
 
+def test_a_compiled_function_that_writes_may_return_nothing():
+    w, total = weight(), np.zeros(2)
+
+    @nb.jit
+    def step(x):
+        w.set_data(w * x)
+
+    @nb.jit
+    def add(array, x):
+        array += x
+
+    assert step(2.0) is None and step(3.0) is None
+    np.testing.assert_array_equal(w.asnumpy(), [12.0, 18.0])
+    add(total, np.array([1.0, 2.0]))
+    add(total, np.array([1.0, 3.0]))
+    np.testing.assert_array_equal(total, [2.0, 5.0])
+    with pytest.raises(nb.errors.DtypeError, match="returned nothing"):
+        nb.jit(lambda x: None if x[0] > 0 else x)(np.ones(2))
+
+
 def test_a_write_is_read_back_within_one_recording():
     w = weight((3.0,))
 
