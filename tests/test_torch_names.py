@@ -174,6 +174,18 @@ def test_elements_put_together_at_positions(reduce, include_self, elements, by_x
     assert whole.tolist() == [5, 2, 4]
 
 
+def test_where_a_condition_is_true():
+    """Sums of the rows that each of two experts takes."""
+    chosen, x = torch.tensor([[0, 1], [1, 2], [0, 2]]), torch.ones(3, 2, requires_grad=True)
+    rows, columns = torch.where(chosen == 1)
+    assert rows.tolist() == [0, 1] and columns.tolist() == [1, 0]
+    torch.zeros(3, 2).index_add(0, rows, x[rows] * 2).sum().backward()
+    same(x.grad, [[2.0, 2.0], [2.0, 2.0], [0.0, 0.0]])
+    same(torch.where(chosen > 1, 1.0, torch.zeros(())), [[0.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    with pytest.raises(nb.errors.ArgumentError, match="both input and other"):
+        torch.where(chosen > 1, 1.0)
+
+
 def test_functions_of_other_modules_are_found():
     same(torch.relu(torch.tensor([-1.0, 2.0])), [0.0, 2.0])
     same(torch.log_softmax(torch.zeros(2), -1), [-math.log(2)] * 2)

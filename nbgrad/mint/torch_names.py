@@ -46,8 +46,8 @@ _ALIKE = frozenset(
         "clip cartesian_prod column_stack conj copysign cov deg2rad det diag_embed diagonal digamma fliplr flipud fmax "
         "fmin heaviside hsplit hypot i0 igamma igammac index_fill inner is_complex is_floating_point kron lcm ldexp "
         "lgamma logcumsumexp logdet logit masked_fill matrix_exp matrix_power moveaxis movedim msort mvlgamma nanmean "
-        "nextafter numel polygamma positive rad2deg scatter_reduce sgn signbit slogdet subtract swapdims "
-        "tensor_split true_divide tril_indices triu_indices vander vsplit"
+        "nanquantile nextafter numel polygamma positive quantile rad2deg scatter_reduce sgn signbit slogdet subtract "
+        "swapdims tensor_split true_divide tril_indices triu_indices vander vsplit"
     ).split()
 )
 """Functions of `nbgrad.ops` that are PyTorch's, by name, parameters and results."""
