@@ -186,6 +186,33 @@ def test_where_a_condition_is_true():
         torch.where(chosen > 1, 1.0)
 
 
+def test_matrices_and_transforms():
+    """A Gaussian process: its likelihood by a Cholesky factor and by an inverse; and a convolution by transforms."""
+    x, y = torch.linspace(0, 1, 5), torch.tensor([1.0, -1.0, 0.5, 2.0, 0.0])
+    scale = torch.tensor(0.4, requires_grad=True)
+
+    def likelihood(by_factor):
+        covariance = torch.exp(-0.5 * ((x[:, None] - x) / scale) ** 2) + 0.1 * torch.eye(5)
+        if not by_factor:
+            return y @ torch.linalg.solve(covariance, y) / 2 + torch.linalg.slogdet(covariance)[1] / 2
+        factor = torch.linalg.cholesky(covariance)
+        whitened = torch.linalg.solve_triangular(factor, y[:, None], upper=False)
+        by_right = torch.linalg.solve_triangular(factor.mT, y[None], upper=True, left=False)
+        same(by_right.mT, whitened.detach().asnumpy())
+        return whitened.pow(2).sum() / 2 + torch.log(torch.diagonal(factor)).sum()
+
+    slopes = [torch.autograd.grad(likelihood(way), scale)[0] for way in (True, False)]
+    np.testing.assert_allclose(slopes[0].asnumpy(), slopes[1].asnumpy(), rtol=1e-3)
+    kernel = torch.tensor([1.0, 2.0, 0.0, 0.0, 0.0])
+    found = torch.fft.irfft(torch.fft.rfft(y) * torch.fft.rfft(kernel), 5)
+    same(found, [1.0, 1.0, -1.5, 3.0, 4.0])
+    assert {"fft", "rfftfreq"} <= set(dir(torch.fft)) and "svdvals" in dir(torch.linalg)
+    for space in (torch.fft, torch.linalg):
+        assert all(callable(getattr(space, name)) for name in dir(space))
+        with pytest.raises(AttributeError, match="has no 'nothing' here"):
+            _ = space.nothing
+
+
 def test_functions_of_other_modules_are_found():
     same(torch.relu(torch.tensor([-1.0, 2.0])), [0.0, 2.0])
     same(torch.log_softmax(torch.zeros(2), -1), [-math.log(2)] * 2)

@@ -14,6 +14,8 @@ from typing import Any
 from ..record.tensor import Tensor
 from ..tensors.data import tensor
 from .function_transforms import func as func
+from .torch_modules import fft as fft
+from .torch_modules import linalg as linalg
 
 _PACKAGE = __package__.rpartition(".")[0] if __package__ else "nbgrad"
 mint: Any = import_module(f"{_PACKAGE}.mint")
@@ -43,11 +45,12 @@ vmap = func.vmap
 _ALIKE = frozenset(
     (
         "adjoint angle argwhere atleast_1d atleast_2d atleast_3d bitwise_left_shift bitwise_right_shift block_diag "
-        "clip cartesian_prod column_stack conj copysign cov deg2rad det diag_embed diagonal digamma fliplr flipud fmax "
-        "fmin heaviside hsplit hypot i0 igamma igammac index_fill inner is_complex is_floating_point kron lcm ldexp "
-        "lgamma logcumsumexp logdet logit masked_fill matrix_exp matrix_power moveaxis movedim msort mvlgamma nanmean "
-        "nanquantile nextafter numel polygamma positive quantile rad2deg scatter_reduce sgn signbit slogdet subtract "
-        "swapdims tensor_split true_divide tril_indices triu_indices vander vsplit"
+        "cartesian_prod cholesky_solve clip column_stack conj copysign cov deg2rad det diag_embed diagonal digamma "
+        "fliplr flipud fmax fmin heaviside hsplit hypot i0 igamma igammac index_fill inner is_complex "
+        "is_floating_point kron lcm ldexp lgamma logcumsumexp logdet logit masked_fill matrix_exp matrix_power "
+        "moveaxis movedim msort mvlgamma nanmean nanquantile nextafter numel polygamma positive quantile rad2deg "
+        "scatter_reduce sgn signbit slogdet subtract swapdims tensor_split tril_indices triu_indices true_divide "
+        "vander vsplit"
     ).split()
 )
 """Functions of `nbgrad.ops` that are PyTorch's, by name, parameters and results."""
