@@ -78,6 +78,8 @@ def _function_behind(name: str, member: Any) -> Callable[..., Any] | None:
         return None
     original = getattr(np, name, None)
     own = table.find(original) if original is not None and "numpy" in (member.__doc__ or "") else None
+    if name.removesuffix("_") in ops.IN_PLACE.split():
+        name = name.removesuffix("_")
     return own or getattr(ops, ops.OTHER_METHODS.get(name, name))
 
 
@@ -195,7 +197,9 @@ STUBS: dict[str, Callable[[], str]] = {
     "nbgrad/numpy/fft.pyi": lambda: submodule_stub("fft"),
     "nbgrad/numpy/linalg.pyi": lambda: submodule_stub("linalg"),
     "nbgrad/ops/__init__.pyi": ops_stub,
-    "nbgrad/nn/__init__.pyi": lambda: names_stub({f".{module}": names for module, names in nn.NAMES.items()}),
+    "nbgrad/nn/__init__.pyi": lambda: names_stub(
+        {f".{module}": names for module, names in nn.NAMES.items()} | {".": "probability"}
+    ),
     **{path: partial(door_stub, package) for package, path in DOORS.items()},
 }
 """The files, and what makes their text."""

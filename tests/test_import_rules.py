@@ -60,7 +60,7 @@ LAYERS = """
     interop
     bench
     ops ops.rarer
-    nn nn.transformers nn.evaluation nn.rarer
+    nn nn.transformers nn.evaluation nn.rarer nn.probability
     mint mint.nn
     common
     amp
@@ -83,6 +83,7 @@ TABLES = {
     "nbgrad.mindspore_paths": "MindSpore's older module paths",
     "nbgrad.mint.inner_names": "names of mint",
     "nbgrad.mint.named_modules": "names of mint",
+    "nbgrad.mint.torch_modules": "names of torch.fft and torch.linalg",
     "nbgrad.mint.torch_names": "names of autograd and of mint",
     "nbgrad.moved": "modules by their old paths",
     "nbgrad.nn": "layers",

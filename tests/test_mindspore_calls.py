@@ -252,3 +252,35 @@ def test_complex_numbers_print_as_in_mindspore() -> None:
     assert repr(numbers) == "Tensor(shape=[2], dtype=Complex64, value= [1.5+2j, 0.333333-2e-09j])"
     assert repr(numbers[0]) == "Tensor(shape=[], dtype=Complex64, value= 1.5+2j)"
     assert repr(nb.Tensor(True)) == "Tensor(shape=[], dtype=Bool, value= True)"
+
+
+SEGMENTS = {
+    # function -> of [1, 2, 3, 4, 5] in the segments [2, 0, 2, -1, 0] of three, and its gradient
+    "unsorted_segment_sum": ([7.0, 0.0, 4.0], [1.0, 1.0, 1.0, 0.0, 1.0]),
+    "unsorted_segment_max": ([5.0, np.finfo(np.float32).min, 3.0], [0.0, 0.0, 1.0, 0.0, 1.0]),
+    "unsorted_segment_prod": ([10.0, 1.0, 3.0], [3.0, 5.0, 1.0, 0.0, 2.0]),
+    "unsorted_segment_min": ([2.0, np.finfo(np.float32).max, 1.0], [1.0, 1.0, 0.0, 0.0, 0.0]),
+}
+
+
+@pytest.mark.parametrize("name", SEGMENTS)
+def test_segments_that_calls_bring(name):
+    function, (expected, slope) = getattr(nb.ops, name), SEGMENTS[name]
+    x, ids = nb.Tensor([1.0, 2.0, 3.0, 4.0, 5.0]), nb.Tensor([2, 0, 2, -1, 0])
+    assert function(x, ids, 3).tolist() == expected
+    compiled = nb.jit(lambda x, ids: function(x, ids, 3))
+    assert compiled(x, ids).tolist() == expected
+    assert nb.jit(nb.grad(lambda x, ids: function(x, ids, 3)[::2].sum()))(x, ids).tolist() == slope
+    with pytest.raises(IndexError):
+        function(x, nb.Tensor([0, 0, 0, 0, 3]), 3)
+
+
+def test_labels_and_lengths_of_alignments_that_calls_bring():
+    """Two frames of three classes, one label: the alignments are "1 1", "1 -" and "- 1"."""
+    chances = np.array([[[0.5, 0.3, 0.2]], [[0.6, 0.1, 0.3]]])
+    loss = nb.jit(lambda x, labels, lengths, sizes: nb.ops.ctc_loss(x, labels, lengths, sizes, 0, "none")[0])
+    call = [np.array([[1]]), np.array([2]), np.array([1])]
+    expected = -np.log(0.3 * 0.1 + 0.3 * 0.6 + 0.5 * 0.1)
+    np.testing.assert_allclose(loss(np.log(chances), *call), [expected], rtol=1e-12)
+    call[1] = np.array([1])
+    np.testing.assert_allclose(loss(np.log(chances), *call), [-np.log(0.3)], rtol=1e-12)

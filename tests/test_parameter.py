@@ -202,6 +202,26 @@ def test_a_compiled_function_writes():
     assert w.asnumpy().tolist() == [0.125] and len(calls) == 1
 
 
+def test_a_compiled_function_that_writes_may_return_nothing():
+    w, total = weight(), np.zeros(2)
+
+    @nb.jit
+    def step(x):
+        w.set_data(w * x)
+
+    @nb.jit
+    def add(array, x):
+        array += x
+
+    assert step(2.0) is None and step(3.0) is None
+    np.testing.assert_array_equal(w.asnumpy(), [12.0, 18.0])
+    add(total, np.array([1.0, 2.0]))
+    add(total, np.array([1.0, 3.0]))
+    np.testing.assert_array_equal(total, [2.0, 5.0])
+    with pytest.raises(nb.errors.DtypeError, match="returned nothing"):
+        nb.jit(lambda x: None if x[0] > 0 else x)(np.ones(2))
+
+
 def test_a_write_is_read_back_within_one_recording():
     w = weight((3.0,))
 
@@ -290,3 +310,28 @@ def test_a_parameter_stays_one_after_its_new_value_was_asked_for(asked: str) -> 
     ASKED[asked](w)
     (slope,) = nb.GradOperation(get_by_list=True)(lambda x: np.sum(x * w * w))(nb.Tensor(np.ones(1)))
     assert slope.asnumpy().tolist() == [6.0]
+
+
+def test_writes_to_data_are_writes_to_the_parameter():
+    weight = Parameter(Tensor([1.0, 2.0]), name="weight")
+    data = weight.data
+    data.sub_(Tensor([1.0, 1.0]))
+    weight.data[0] = 7.0
+    assert weight.asnumpy().tolist() == data.asnumpy().tolist() == [7.0, 1.0]
+    weight.data = np.array([3.0, 4.0], np.float32)
+    weight.data -= 1.0
+    weight.data.view(2, 1).mul_(2.0)
+    assert weight.asnumpy().tolist() == data.tolist() == [4.0, 6.0] and weight.name == "weight"
+    assert type(pickle.loads(pickle.dumps(data))) is Tensor
+    layer = nb.nn.Dense(2, 1)
+    layer.weight.data.fill_(0.5)
+    layer.bias.data.zero_()
+    assert layer(Tensor([[1.0, 2.0]])).tolist() == [[1.5]]
+
+    @nb.jit
+    def step(x):
+        weight.data.sub_(x)
+        return weight.sum()
+
+    assert [float(step(Tensor([1.0, 1.0]))) for _ in range(2)] == [8.0, 6.0]
+    assert weight.asnumpy().tolist() == [2.0, 4.0]

@@ -152,6 +152,8 @@ def test_bfloat16_has_a_name_only() -> None:
     assert isinstance(nb.float16, nb.Type)
     with pytest.raises(DtypeError, match="Arrays of bfloat16 are not supported"):
         nb.Tensor([1.0]).astype(nb.bfloat16)
+    with pytest.raises(DtypeError, match="Arrays of bfloat16 are not supported"):
+        nb.Tensor([1.0]).to(nb.bfloat16)
 
 
 # ----- Buffers -----

@@ -19,6 +19,7 @@ PUBLIC = (
     "nbgrad.errors nbgrad.nn nbgrad.numpy nbgrad.numpy.fft nbgrad.numpy.linalg nbgrad.numpy.random nbgrad.ops "
     "nbgrad.mint nbgrad.mint.linalg nbgrad.mint.nn nbgrad.mint.nn.functional nbgrad.mint.optim nbgrad.mint.special "
     "nbgrad.mint.torch_names "
+    "nbgrad.nn.probability.distribution nbgrad.nn.probability.bijector "
     "nbgrad.tape nbgrad.interop nbgrad.solvers nbgrad.mpi nbgrad.optim"
 ).split()
 SUBMODULES = {

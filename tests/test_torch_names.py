@@ -91,6 +91,138 @@ def test_transforms():
         same(forward_ad.unpack_dual(torch.exp(dual)).tangent, np.full(3, 2 * math.e))
 
 
+def test_transforms_have_pytorchs_parameters():
+    def f(x, y):
+        return (x * y).sum(), 2 * x
+
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+    (by_x, by_y), double = torch.func.grad(f, argnums=(0, 1), has_aux=True)(x, y)
+    same(by_x, [3.0, 4.0])
+    same(by_y, [1.0, 2.0])
+    same(double, [2.0, 4.0])
+    slope, (value, double) = torch.func.grad_and_value(f, has_aux=True)(x, y)
+    same(slope, [3.0, 4.0])
+    same(value, 11.0)
+    same(double, [2.0, 4.0])
+    same(torch.vmap(lambda a, b: a + b.sum(), in_dims=(0, None), out_dims=0)(x, y), [8.0, 9.0])
+    same(torch.func.jacrev(lambda x, y: x * y, argnums=1)(x, y), np.diag([1.0, 2.0]))
+
+
+def test_a_network_as_a_function_of_its_parameters():
+    net = nb.nn.SequentialCell(torch.nn.Linear(3, 4), nb.nn.Tanh(), torch.nn.Linear(4, 2))
+    start = {name: torch.as_tensor(value.asnumpy()) for name, value in net.parameters_dict().items()}
+    x, y = torch.randn(5, 3), torch.tensor([0, 1, 1, 0, 1])
+
+    def loss(values, x, y):
+        output = torch.func.functional_call(net, values, (x.unsqueeze(0),))
+        return torch.nn.functional.cross_entropy(output, y.unsqueeze(0))
+
+    each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))
+    compiled, weights = nb.jit(each), list(net.trainable_params())
+    for factor in (1.0, 0.5):
+        values = {name: value * factor for name, value in start.items()}
+        found, again = each(values, x, y), compiled(values, x, y)
+        for weight in weights:
+            weight.data = values[weight.name]
+        for row in range(5):
+            expected = nb.grad(lambda x, y: torch.nn.functional.cross_entropy(net(x), y), None, weights)(
+                x[row : row + 1], y[row : row + 1]
+            )
+            for weight, slope in zip(weights, expected, strict=True):
+                same(found[weight.name][row], slope.asnumpy())
+                same(again[weight.name][row], slope.asnumpy())
+    with pytest.raises(nb.errors.ArgumentError, match="no Parameters with the names other"):
+        torch.func.functional_call(net, {"other": x}, x)
+    assert all(isinstance(weight, nb.Parameter) for weight in net.get_parameters())
+
+
+def test_running_statistics_are_written():
+    """Those of [[1, 4], [3, 8]] have means 2 and 6 and unbiased variances 2 and 8; a tenth of them comes in."""
+    mean, var = torch.zeros(2), torch.ones(2)
+    x = torch.tensor([[1.0, 4.0], [3.0, 8.0]], requires_grad=True)
+    torch.nn.functional.batch_norm(x, mean, var, training=True).sum().backward()
+    same(mean, [0.2, 0.6])
+    same(var, [1.1, 1.7])
+    assert not mean.requires_grad
+    torch.nn.functional.batch_norm(x, mean, var)
+    same(mean, [0.2, 0.6])
+
+
+SCATTERED = [
+    # reduction, include_self, elements of [1, 2, 3] with [5, 5, 4] at [0, 0, 2], gradients by both of 1x + 2y + 3z
+    ("sum", True, [11, 2, 7], [1, 2, 3], [1, 1, 3]),
+    ("sum", False, [10, 2, 4], [0, 2, 0], [1, 1, 3]),
+    ("prod", True, [25, 2, 12], [25, 2, 12], [5, 5, 9]),
+    ("mean", True, [11 / 3, 2, 3.5], [1 / 3, 2, 1.5], [1 / 3, 1 / 3, 1.5]),
+    ("mean", False, [5, 2, 4], [0, 2, 0], [0.5, 0.5, 3]),
+    ("amax", True, [5, 2, 4], [0, 2, 0], [0.5, 0.5, 3]),
+    ("amin", True, [1, 2, 3], [1, 2, 3], [0, 0, 0]),
+    ("amin", False, [5, 2, 4], [0, 2, 0], [0.5, 0.5, 3]),
+]
+
+
+@pytest.mark.parametrize(("reduce", "include_self", "elements", "by_x", "by_src"), SCATTERED)
+def test_elements_put_together_at_positions(reduce, include_self, elements, by_x, by_src):
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    src, index = torch.tensor([5.0, 5.0, 4.0], requires_grad=True), torch.tensor([0, 0, 2])
+    found = torch.scatter_reduce(x, 0, index, src, reduce, include_self=include_self)
+    same(found, elements)
+    (found * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
+    same(x.grad, by_x)
+    same(src.grad, by_src)
+    whole = torch.tensor([1, 2, 3]).scatter_reduce_(0, index, torch.tensor([5, 5, 4]), "amax", include_self=False)
+    assert whole.tolist() == [5, 2, 4]
+
+
+def test_where_a_condition_is_true():
+    """Sums of the rows that each of two experts takes."""
+    chosen, x = torch.tensor([[0, 1], [1, 2], [0, 2]]), torch.ones(3, 2, requires_grad=True)
+    rows, columns = torch.where(chosen == 1)
+    assert rows.tolist() == [0, 1] and columns.tolist() == [1, 0]
+    torch.zeros(3, 2).index_add(0, rows, x[rows] * 2).sum().backward()
+    same(x.grad, [[2.0, 2.0], [2.0, 2.0], [0.0, 0.0]])
+    same(torch.where(chosen > 1, 1.0, torch.zeros(())), [[0.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    with pytest.raises(nb.errors.ArgumentError, match="both input and other"):
+        torch.where(chosen > 1, 1.0)
+
+
+def test_matrices_and_transforms():
+    """A Gaussian process: its likelihood by a Cholesky factor and by an inverse; and a convolution by transforms."""
+    x, y = torch.linspace(0, 1, 5), torch.tensor([1.0, -1.0, 0.5, 2.0, 0.0])
+    scale = torch.tensor(0.4, requires_grad=True)
+
+    def likelihood(by_factor):
+        covariance = torch.exp(-0.5 * ((x[:, None] - x) / scale) ** 2) + 0.1 * torch.eye(5)
+        if not by_factor:
+            return y @ torch.linalg.solve(covariance, y) / 2 + torch.linalg.slogdet(covariance)[1] / 2
+        factor = torch.linalg.cholesky(covariance)
+        whitened = torch.linalg.solve_triangular(factor, y[:, None], upper=False)
+        by_right = torch.linalg.solve_triangular(factor.mT, y[None], upper=True, left=False)
+        same(by_right.mT, whitened.detach().asnumpy())
+        return whitened.pow(2).sum() / 2 + torch.log(torch.diagonal(factor)).sum()
+
+    slopes = [torch.autograd.grad(likelihood(way), scale)[0] for way in (True, False)]
+    np.testing.assert_allclose(slopes[0].asnumpy(), slopes[1].asnumpy(), rtol=1e-3)
+    kernel = torch.tensor([1.0, 2.0, 0.0, 0.0, 0.0])
+    found = torch.fft.irfft(torch.fft.rfft(y) * torch.fft.rfft(kernel), 5)
+    same(found, [1.0, 1.0, -1.5, 3.0, 4.0])
+    assert {"fft", "rfftfreq"} <= set(dir(torch.fft)) and "svdvals" in dir(torch.linalg)
+    for space in (torch.fft, torch.linalg):
+        assert all(callable(getattr(space, name)) for name in dir(space))
+        with pytest.raises(AttributeError, match="has no 'nothing' here"):
+            _ = space.nothing
+
+
+def test_functions_of_other_modules_are_found():
+    same(torch.relu(torch.tensor([-1.0, 2.0])), [0.0, 2.0])
+    same(torch.log_softmax(torch.zeros(2), -1), [-math.log(2)] * 2)
+    same(torch.det(torch.tensor([[2.0, 1.0], [1.0, 3.0]])), 5.0)
+    for name in torch._ALIKE:
+        assert callable(getattr(torch, name)), name
+    with pytest.raises(AttributeError, match="no attribute 'rot91'"):
+        getattr(torch, "rot91")  # noqa: B009
+
+
 class Linear(torch.autograd.Function):
     @staticmethod
     def forward(given, weight, bias):

@@ -143,6 +143,43 @@ def a_leaf_no_more():
     return x.grad, w.grad
 
 
+# ----- Data -----
+
+
+def data_is_a_constant():
+    w = leaf(1.0, 2.0)
+    y = w * 3
+    (y * y.data + w.data).sum().backward()
+    return (w.grad,)
+
+
+def writes_to_the_data_of_a_leaf():
+    w = leaf(1.0, 2.0)
+    (w * w).sum().backward()
+    w.data.sub_(w.grad, alpha=0.1)
+    w.data -= 0.1 * w.grad
+    w.data.mul_(2.0)
+    w.grad.data.zero_()
+    (w**3).sum().backward()
+    assert w.is_leaf
+    return w, w.grad
+
+
+def other_data():
+    w = leaf(1.0, 2.0)
+    w.data = torch.tensor([3.0, 4.0])
+    (w**2).sum().backward()
+    return (w.grad,)
+
+
+def a_value_that_is_detached():
+    w = leaf(1.0, 2.0)
+    y = (w * 3).detach_()
+    assert not y.requires_grad
+    (w * y).sum().backward()
+    return (w.grad,)
+
+
 # ----- Programs and what they give -----
 
 PROGRAMS = [
@@ -157,6 +194,10 @@ PROGRAMS = [
     (outputs_without_gradients, [[False, False], [0.0, 0.0], None, [2.0, 2.0]]),
     (a_leaf_no_more, [None, [1.0, 2.0]]),
     (a_view_that_was_there, [[16.0, 24.0], [0.0, 32.0, 48.0]]),
+    (data_is_a_constant, [[9.0, 18.0]]),
+    (writes_to_the_data_of_a_leaf, [[1.2, 2.4], [4.32, 17.28]]),
+    (other_data, [[6.0, 8.0]]),
+    (a_value_that_is_detached, [[3.0, 6.0]]),
 ]
 
 
@@ -214,6 +255,54 @@ def test_numbers_keep_the_digits_of_their_dtype(name):
     make, elements, dtype = MADE[name]
     found = make().asnumpy()
     assert found.dtype == dtype and found.tolist() == elements
+
+
+IN_PLACE = {
+    # an expression of t = [1.5, -2.25, 4] and o = [2, 3, -1], and what it gives
+    "t.add_(o, alpha=2)": [5.5, 3.75, 2.0],
+    "t.sub_(o, alpha=-0.5)": [2.5, -0.75, 3.5],
+    "t.addcmul_(o, o, value=0.5)": [3.5, 2.25, 4.5],
+    "t.addcdiv_(o, o + 3, value=-2)": [0.7, -3.25, 5.0],
+    "t.lerp_(o, 0.25)": [1.625, -0.9375, 2.75],
+    "t.div_(o, rounding_mode='floor')": [0.0, -1.0, -4.0],
+    "t.pow_(2)": [2.25, 5.0625, 16.0],
+    "t.round_()": [2.0, -2.0, 4.0],
+    "t.neg_()": [-1.5, 2.25, -4.0],
+    "t.cumsum_(0)": [1.5, -0.75, 3.25],
+    "t.relu_()": [1.5, 0.0, 4.0],
+    "t.clip_(-1, 1)": [1.0, -1.0, 1.0],
+    "t.addmv_(torch.eye(3), o)": [3.5, 0.75, 3.0],
+    "t.atan2_(o)": [0.6435011, -0.6435011, 1.8157749],
+    "t.reciprocal_()": [0.6666667, -0.44444445, 0.25],
+}
+
+
+@pytest.mark.parametrize("expression", IN_PLACE)
+def test_methods_that_write_to_their_tensor(expression):
+    t, o = torch.tensor([1.5, -2.25, 4.0]), torch.tensor([2.0, 3.0, -1.0])
+    found = eval(expression, {"torch": torch}, {"t": t, "o": o})
+    assert found is t
+    np.testing.assert_allclose(t.asnumpy(), IN_PLACE[expression], rtol=1e-6)
+
+
+def test_every_method_that_writes_has_its_function():
+    for name in nb.ops.IN_PLACE.split():
+        assert callable(getattr(nb.ops, name)) and callable(getattr(nb.Tensor, f"{name}_")), name
+
+
+EXACT = [
+    # options of the mode "nearest-exact" on [0, 1, 2, 3, 4], and its elements
+    ({"size": 3}, [0, 2, 4]),
+    ({"size": 7}, [0, 1, 1, 2, 3, 3, 4]),
+    ({"scale_factor": 1.7}, [0, 0, 1, 2, 2, 3, 3, 4]),
+]
+
+
+@pytest.mark.parametrize(("options", "elements"), EXACT)
+def test_the_element_of_the_centre(options, elements):
+    x = torch.arange(5.0).reshape(1, 1, 5)
+    found = torch.nn.functional.interpolate(x, mode="nearest-exact", **options)
+    assert found.asnumpy().ravel().tolist() == elements
 
 
 SIZES = [

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nbgrad as nb
 from nbgrad.errors import ArgumentError, DtypeError, RangeError
 from nbgrad.transforms.arguments import lift
 
@@ -113,4 +114,64 @@ def test_at_of_integers() -> None:
     np.divide.at(found, [0], 2)
     np.testing.assert_array_equal(np.asarray(found), expected)
     with pytest.raises(ArgumentError, match="65 times"):
-        np.maximum.at(lift(X), np.zeros(65, int), 1.0)
+        np.power.at(lift(X), np.zeros(65, int), 1.0)
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_extremes_at_positions_that_calls_bring(name: str) -> None:
+    """Positions may be arguments of a compiled function, and be named any number of times."""
+    generator = np.random.default_rng(3)
+    x, y, places = generator.normal(size=20), generator.normal(size=500), generator.integers(-20, 20, 500)
+
+    def function(x: Any, y: Any, places: Any) -> Any:
+        z = x * 1.0
+        getattr(np, name).at(z, places, y)
+        return z
+
+    compiled = nb.jit(function)
+    for values in (y, -y):
+        for number in (1.0, np.nan, np.inf, -np.inf):
+            values[7] = number
+            expected = x.copy()
+            with np.errstate(invalid="ignore"):
+                getattr(np, name).at(expected, places, values)
+            np.testing.assert_array_equal(compiled(x, values, places), expected)
+    whole = nb.jit(function)(np.arange(3), np.array([5, -4, 1]), np.array([0, 2, 2]))
+    np.testing.assert_array_equal(whole, [5, 1, 2] if name == "maximum" else [0, 1, -4])
+
+
+@pytest.mark.parametrize("name", ["multiply", "fmax", "logaddexp", "hypot", "bitwise_xor"])
+def test_values_joined_at_positions_that_calls_bring(name: str) -> None:
+    generator = np.random.default_rng(4)
+    whole = name == "bitwise_xor"
+    x, y = generator.normal(size=(3, 4)), generator.normal(size=300) / 4 + 1
+    x, y = ((values * 100).astype(int) if whole else values for values in (x, y))
+    y[5] = 0
+    rows, columns = generator.integers(-3, 3, 300), generator.integers(0, 4, 300)
+    rows[:100] = 1
+    columns[:100] = 2
+
+    def function(x: Any, y: Any, rows: Any, columns: Any) -> Any:
+        z = x * 1
+        getattr(np, name).at(z, (rows, columns), y)
+        return z
+
+    expected = function(x, y, rows, columns)
+    np.testing.assert_allclose(nb.jit(function)(x, y, rows, columns), expected, rtol=1e-12)
+    np.testing.assert_allclose(np.asarray(function(lift(x), lift(y), rows, columns)), expected, rtol=1e-12)
+    if not whole:
+        nb.check_grads(lambda x, y: function(x, y, rows, columns), (x, y[:300]))
+
+
+def test_gradients_of_extremes_at_positions_go_to_all_in_equal_parts() -> None:
+    """Position 0 holds 3 and is named with 3, 3 and 1: three of these are its largest element."""
+
+    def function(x: Any, y: Any, places: Any) -> Any:
+        z = x * 1.0
+        np.maximum.at(z, places, y)
+        return np.sum(z * np.array([3.0, 5.0]))
+
+    x, y, places = np.array([3.0, 4.0]), np.array([3.0, 3.0, 1.0]), np.array([0, 0, 0])
+    by_x, by_y = nb.jit(nb.grad(function, (0, 1)))(x, y, places)
+    np.testing.assert_allclose(by_x, [1.0, 5.0], rtol=1e-15)
+    np.testing.assert_allclose(by_y, [1.0, 1.0, 0.0], rtol=1e-15)

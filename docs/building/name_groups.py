@@ -83,6 +83,8 @@ MODULES = {
     "nbgrad.config": "Options of the process.",
     "nbgrad.dtype": "Element types, with MindSpore's names.",
     "nbgrad.nn": "Cells, layers, losses, optimizers and metrics, with MindSpore's names.",
+    "nbgrad.nn.probability.distribution": "Probability distributions as Cells, with MindSpore's names.",
+    "nbgrad.nn.probability.bijector": "Bijections of random variables, with MindSpore's names.",
     "nbgrad.ops": "MindSpore's functions and their class forms.",
     "nbgrad.mint": "Functions with PyTorch's parameters and defaults.",
     "nbgrad.mint.nn": "Layers and losses with PyTorch's parameters and defaults.",
@@ -111,9 +113,9 @@ SECTIONS = {
     "PyTorch's and TensorFlow's words": "autograd autograd.functional autograd.forward_ad tape",
     "NumPy's names": "numpy numpy.linalg numpy.fft numpy.random",
     "MindSpore's interface": (
-        "nn ops mint mint.nn mint.nn.functional mint.optim mint.linalg mint.special mint.torch_names common "
-        "common.initializer train "
-        "amp dataset communication log context dtype"
+        "nn nn.probability.distribution nn.probability.bijector ops mint mint.nn mint.nn.functional mint.optim "
+        "mint.linalg mint.special mint.torch_names common common.initializer train amp dataset "
+        "communication log context dtype"
     ),
 }
 """The order of the modules on the first page of the reference."""
@@ -123,6 +125,7 @@ OWN_PAGES = frozenset("nbgrad.solvers nbgrad.optim nbgrad.mpi nbgrad.autograd nb
 
 WITH_MEMBERS = frozenset(
     "Tensor Parameter Generator Cell Optimizer Model Callback Initializer GradientTape ForwardAccumulator Function "
-    "Transformation Solution Halo Grid Communicator Event Stream Dataset Gradients".split()
+    "Transformation Solution Halo Grid Communicator Event Stream Dataset Gradients Distribution "
+    "Bijector".split()
 )
 """Classes whose methods are shown."""

@@ -88,7 +88,7 @@ def specialize(
             continue
     _refuse_lost_writes(fn, trace)
     assert trace.guards is not None
-    results, kept, out_spec = _results(fn, output, trace)
+    results, kept, out_spec = _results(fn, output, trace, bool(written or callers.changed()))
     orders = [order_of(value) for value in inputs.given]
     lying = [_order_of_result(result) for result in results]
     # All calls whose order counts are made, whether or not anything reads their results.
@@ -200,8 +200,10 @@ def _lifted(leaves: Sequence[Any]) -> _Inputs:
     return inputs
 
 
-def _results(fn: Callable[..., Any], output: Any, trace: Trace) -> tuple[list[Tensor], list[Any], Any]:
+def _results(fn: Callable[..., Any], output: Any, trace: Trace, writes: bool) -> tuple[list[Tensor], list[Any], Any]:
     """The Tensors that a function returned, the leaves of `Returned`, and the structure of both.
+
+    A function that `writes` to Parameters or to arguments may return None.
 
     Raises
     ------
@@ -220,7 +222,7 @@ def _results(fn: Callable[..., Any], output: Any, trace: Trace) -> tuple[list[Te
         else:
             _refuse_hidden(fn, leaf, trace)
             kept.append(one_callers(leaf))
-    if not results and not any(kind_of(leaf) != "other" for leaf in leaves):
+    if not results and not (output is None and writes) and not any(kind_of(leaf) != "other" for leaf in leaves):
         given = "nothing (None)" if output is None else described_output(output)
         hint = "Return its .data." if computes_itself(output) else "Is a return statement missing?"
         message = (

@@ -21,14 +21,14 @@ TABLE = {
         "narrow ne neg negative nonzero not_equal ones_like outer permute polar pow prod ravel real reciprocal "
         "remainder repeat_interleave reshape roll round rsqrt scatter searchsorted sigmoid sign sin sinc sinh softmax "
         "split sqrt square squeeze stack sub swapaxes sum tan tanh tile trace tril triu trunc unbind "
-        "unique_consecutive unsqueeze vstack where xlogy zeros_like"
+        "unique_consecutive unsqueeze vstack xlogy zeros_like"
     ),
     "nbgrad.mint.nn.functional_rows": "conv2d",
     "nbgrad.mint.own_parameters": (
         "argmin argsort bernoulli cdist clone count_nonzero diag empty empty_like equal flatten index_add kthvalue max "
         "median meshgrid min multinomial norm normal ones rand rand_like randint randint_like randn randn_like "
         "randperm scatter_add select sort std std_mean t take topk transpose triangular_solve "
-        "var var_mean vdot zeros"
+        "var var_mean vdot where zeros"
     ),
 }
 """Module -> names; `name=function` has another name there."""

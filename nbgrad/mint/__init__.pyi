@@ -207,7 +207,7 @@ from nbgrad.mint.own_parameters import var as var
 from nbgrad.mint.own_parameters import var_mean as var_mean
 from nbgrad.mint.own_parameters import vdot as vdot
 from nbgrad.ops import vstack as vstack
-from nbgrad.ops import where as where
+from nbgrad.mint.own_parameters import where as where
 from nbgrad.ops import xlogy as xlogy
 from nbgrad.mint.own_parameters import zeros as zeros
 from nbgrad.ops import zeros_like as zeros_like

@@ -50,6 +50,28 @@ def argmin(input: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
 
 
 @documented
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:
+    """Elements of `input` where a condition is true, of `other` elsewhere; of a condition alone, where it is true.
+
+    condition : Tensor, ndarray or bool
+    input, other : Tensor, ndarray or number, optional
+    -> Tensor, or of a condition alone a tuple of positions along each axis
+    ArgumentError : If one of the two is missing.
+
+    >>> nb.mint.where(nb.Tensor([True, False]), 1.0, 2.0).tolist()
+    [1.0, 2.0]
+    >>> [place.tolist() for place in nb.mint.where(nb.Tensor([[False, True]]))]
+    [[0], [1]]
+    """
+    if input is None and other is None:
+        return tuple(np.nonzero(_value(condition)))
+    if input is None or other is None:
+        message = "where needs both input and other, or none of them for the positions where the condition is true."
+        raise ArgumentError(message)
+    return elementwise.where(condition, input, other)
+
+
+@documented
 def equal(input: Any, other: Any) -> bool:
     """Whether two arrays have the same shape and elements; a Python bool."""
     first, second = _value(input), _value(other)

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from types import SimpleNamespace
 from typing import Any
 
 from ..record.tensor import Tensor
 from ..tensors.data import tensor
-from ..transforms.grad import grad
-from ..transforms.jacobians import hessian, jacfwd, jacrev, jvp, vjp
-from ..transforms.vmap import vmap
+from .function_transforms import func as func
+from .torch_modules import fft as fft
+from .torch_modules import linalg as linalg
 
 _PACKAGE = __package__.rpartition(".")[0] if __package__ else "nbgrad"
 mint: Any = import_module(f"{_PACKAGE}.mint")
 __all__ = [
     "arange",
+    "as_tensor",
     "empty",
     "eye",
     "full",
@@ -36,12 +36,32 @@ __all__ = [
     "randn",
     "randn_like",
     "tensor",
+    "vmap",
     "zeros",
     "zeros_like",
 ]
 
-func = SimpleNamespace(grad=grad, vmap=vmap, jacrev=jacrev, jacfwd=jacfwd, hessian=hessian, vjp=vjp, jvp=jvp)
-"""PyTorch's `torch.func`: transforms of functions."""
+vmap = func.vmap
+_ALIKE = frozenset(
+    (
+        "adjoint angle argwhere atleast_1d atleast_2d atleast_3d bitwise_left_shift bitwise_right_shift block_diag "
+        "cartesian_prod cholesky_solve clip column_stack conj copysign cov deg2rad det diag_embed diagonal digamma "
+        "fliplr flipud fmax fmin heaviside hsplit hypot i0 igamma igammac index_fill inner is_complex "
+        "is_floating_point kron lcm ldexp lgamma logcumsumexp logdet logit masked_fill matrix_exp matrix_power "
+        "moveaxis movedim msort mvlgamma nanmean nanquantile nextafter numel polygamma positive quantile rad2deg "
+        "scatter_reduce sgn signbit slogdet subtract swapdims tensor_split tril_indices triu_indices true_divide "
+        "vander vsplit"
+    ).split()
+)
+"""Functions of `nbgrad.ops` that are PyTorch's, by name, parameters and results."""
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """A Tensor as it is, or another array as one."""
+    del device
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.astype(dtype)  # pyright: ignore[reportAttributeAccessIssue]
+    return tensor(data, dtype=dtype)
 
 
 def _leaf(made: Any, dtype: Any, requires_grad: bool) -> Tensor:
@@ -115,8 +135,9 @@ def linspace(start: float, end: float, steps: int, *, dtype: Any = None, require
 
 
 def __getattr__(name: str) -> Any:
-    for module in (f"{_PACKAGE}.autograd", f"{_PACKAGE}.mint", f"{_PACKAGE}"):
-        found = getattr(import_module(module), name, None)
+    homes = (".autograd", ".mint", ".mint.nn.functional", *((".ops",) if name in _ALIKE else ()), "")
+    for module in homes:
+        found = getattr(import_module(f"{_PACKAGE}{module}"), name, None)
         if found is not None:
             return found
     message = f"module {__name__!r} has no attribute {name!r}"

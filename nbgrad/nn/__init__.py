@@ -103,6 +103,8 @@ def __getattr__(name: str) -> Any:
     if name in _ends:
         module, name = _ends[name]
         return getattr(import_module(module), name)
+    if name == "probability":
+        return import_module(".probability", __name__)
     module = _module_of.get(name)
     if module is None and (path := submodule("nn", name)) is not None:
         return path

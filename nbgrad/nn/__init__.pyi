@@ -244,3 +244,4 @@ from .evaluation.classification_metrics import Precision as Precision
 from .evaluation.classification_metrics import Recall as Recall
 from .evaluation.classification_metrics import Fbeta as Fbeta
 from .evaluation.classification_metrics import F1 as F1
+from . import probability as probability

@@ -223,7 +223,8 @@ _HIDDEN = {
     **{
         _name: (f"{__name__}.rarer.written_tensors", _name)
         for _name in (
-            "filled_with ones_by_chance uniform_like distinct kth_least elements_added slices_added tiled expanded"
+            "scatter_reduce filled_with ones_by_chance uniform_like distinct kth_least elements_added slices_added "
+            "tiled expanded"
         ).split()
     },
     "prim_arg_register": (f"{__name__}.rarer.own_primitives", "prim_attr_register"),
@@ -278,6 +279,7 @@ OTHER_METHODS = {
     "unique": "distinct",
     "kthvalue": "kth_least",
     "scatter_add": "elements_added",
+    "scatter_reduce": "scatter_reduce",
     "index_add": "slices_added",
     "tile": "tiled",
     "expand": "expanded",
@@ -297,8 +299,32 @@ def _method(name: str) -> Callable[..., Any]:
     return method
 
 
+IN_PLACE = (
+    "abs absolute acos acosh addbmm addcdiv addcmul addmv addr arccos arccosh arcsin arcsinh arctan arctanh asin "
+    "asinh atan atan2 atanh baddbmm bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift "
+    "bitwise_xor ceil clip copysign cos cosh cumprod cumsum deg2rad digamma div divide erf erfc exp2 expm1 "
+    "float_power fmod frac gcd heaviside hypot i0 igamma igammac lcm ldexp lerp lgamma log10 log1p log2 logical_and "
+    "logical_not logical_or logical_xor logit multiply mvlgamma nan_to_num neg negative nextafter polygamma pow "
+    "rad2deg reciprocal relu renorm round rsqrt scatter_reduce sgn sin sinc sinh sqrt square subtract tan tril triu "
+    "true_divide trunc xlogy"
+)
+"""Functions that Tensor has as methods with `_` after the name, which write their result to the Tensor."""
+
+
+def _method_in_place(name: str) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        into = import_module(f"{__name__}.rarer.written_tensors").write_result
+        return into(self, (globals().get(name) or __getattr__(name))(self, *args, **kwargs), f"{name}_")
+
+    method.__name__ = method.__qualname__ = f"{name}_"
+    method.__doc__ = f"Write the result of `nbgrad.ops.{name}` to this Tensor, which is given back."
+    return method
+
+
 for _after_dot in " ".join([*_HERE.values(), *_ELSEWHERE.values()]).split(".")[1:]:
     _name = _after_dot.partition(" ")[0]
     setattr(Tensor, _name, _method(_name))
 for _name, _function in OTHER_METHODS.items():
     setattr(Tensor, _name, _method(_function))
+for _name in IN_PLACE.split():
+    setattr(Tensor, f"{_name}_", _method_in_place(_name))

@@ -349,6 +349,8 @@ def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
 def _resampled(x: Node, axis: int, count: int, step: float, mode: str, align_corners: bool) -> Node:
     """Elements at `count` places along an axis, `step` apart."""
     n = x.shape[axis]
+    if mode == "nearest-exact":
+        return take_positions(x, axis, np.minimum(((np.arange(count) + 0.5) * step).astype(np.int64), n - 1))
     if mode == "nearest":
         if count % n == 0 and step == n / count:
             column = reshape(x, (*x.shape[:axis], n, 1, *x.shape[axis + 1 :]))
@@ -382,7 +384,8 @@ def interpolate(
         The extents of the output.
     scale_factor : float or tuple of float, optional
         The output's extents divided by the input's, instead of `size`.
-    mode : {"nearest", "linear", "bilinear", "trilinear"}
+    mode : {"nearest", "nearest-exact", "linear", "bilinear", "trilinear"}
+        "nearest" takes the element in which the start of an output's element lies, "nearest-exact" that of its centre.
         "linear" is for signals, "bilinear" for images, "trilinear" for volumes.
     align_corners : bool, optional
         Whether the first and last elements stay where they are; else elements are areas, and their centres count.
@@ -399,15 +402,15 @@ def interpolate(
     array([[[0. , 0.5, 1. ]]])
     """
     x = inexact(as_node(input))
-    needed = {"nearest": (3, 4, 5), "linear": (3,), "bilinear": (4,), "trilinear": (5,)}
+    needed = {"nearest": (3, 4, 5), "nearest-exact": (3, 4, 5), "linear": (3,), "bilinear": (4,), "trilinear": (5,)}
     if mode not in needed:
         message = f"mode must be one of {', '.join(repr(m) for m in needed)}, but is {mode!r}."
         raise ArgumentError(message)
     if x.ndim not in needed[mode]:
         message = f"interpolate with mode={mode!r} needs an input with {needed[mode][-1]} axes, but it has {x.shape}."
         raise ShapeError(message)
-    if align_corners and mode == "nearest":
-        message = "align_corners is used with straight lines between elements, not with mode 'nearest'."
+    if align_corners and mode in ("nearest", "nearest-exact"):
+        message = f"align_corners is used with straight lines between elements, not with mode {mode!r}."
         raise ArgumentError(message)
     if (size is None) == (scale_factor is None):
         message = "Give interpolate either size or scale_factor."

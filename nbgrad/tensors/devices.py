@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DtypeError
 from ..record.placement import device_of, moved
 from ..record.tensor import Tensor, part_of_tensor
 
@@ -145,6 +145,8 @@ def _dtype(given: Any) -> np.dtype[Any]:
         if given is None:
             raise TypeError
         return np.dtype(getattr(given, "dtype", given) if not isinstance(given, str | type) else given)
+    except DtypeError:
+        raise
     except TypeError:
         message = f'to() takes a device ("cpu", "cuda", "cuda:1"), a dtype or a Tensor, but got {given!r}.'
         raise ArgumentError(message) from None

@@ -12,8 +12,11 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.shapes import broadcasts
+from ..process.modes import within
 from ..record.shared_memory import is_in_order
 from ..record.tensor import Tensor, part_of_tensor
+from ..remembered.leaves import remembers
+from .own_data import Data
 
 
 @part_of_tensor
@@ -26,8 +29,17 @@ class FurtherMembers(Tensor):
 
     @property
     def data(self) -> Tensor:
-        """The Tensor itself."""
-        return self
+        """The Tensor itself; of one that remembers how it was made, its values alone.
+
+        Writes to it are writes to this Tensor, and `x.data = y` gives it other values. Both are allowed on a
+        differentiable leaf, which stays one.
+        """
+        return Data.of(self) if remembers(self._node) else self
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        with within(remembers=False):
+            self.assign_value(value)
 
     def value(self) -> Tensor:
         """The Tensor itself; of a Parameter, its value."""

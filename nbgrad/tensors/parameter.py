@@ -28,6 +28,7 @@ from ..record.placement import moved
 from ..record.tensor import Tensor
 from ..remembered.leaves import become_leaf, parameter_leaf
 from ..runtime import evaluate
+from .own_data import Data
 
 _unnamed = itertools.count()
 _CONSTANT = PRIMITIVES["constant"]
@@ -266,8 +267,12 @@ class Parameter(Tensor):
 
     @property
     def data(self) -> Tensor:
-        """The value."""
-        return self.value()
+        """The value, now and later; writes to it, and `p.data = x`, are writes to the Parameter."""
+        return Data.of(self)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        self.set_data(value)
 
     def value(self) -> Tensor:
         """The value as a Tensor, which later changes of the Parameter leave alone."""

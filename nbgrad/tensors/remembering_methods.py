@@ -15,7 +15,7 @@ from ..errors import AutogradError, DtypeError
 from ..graph.ir import make
 from ..graph.trace import current_trace
 from ..process.modes import TRACED
-from ..record.as_node import as_node
+from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import write
 from ..record.tensor import Tensor, part_of_tensor
 from ..remembered import backward as passes
@@ -252,24 +252,35 @@ class Remembering(Tensor):
         self.fill(value)  # pyright: ignore[reportAttributeAccessIssue]
         return self
 
+    def mul_(self, other: Any) -> Tensor:
+        """Write the product with another array to this Tensor."""
+        write(self, as_node(operator.mul(self, other)), "mul_")
+        return self
+
+    def detach_(self) -> Tensor:
+        """Forget how this Tensor was made, which becomes a constant to transforms."""
+        self._node = self.detach()._node
+        return self
+
     def zero_(self) -> Tensor:
         """Write zero to every element."""
         self.fill(0)  # pyright: ignore[reportAttributeAccessIssue]
         return self
 
 
-def _in_place(function: Callable[[Any, Any], Any], name: str) -> Callable[[Tensor, Any], Tensor]:
-    def method(self: Tensor, other: Any) -> Tensor:
-        write(self, as_node(function(self, other)), name)
+def _in_place(function: Callable[[Any, Any], Any], name: str) -> Callable[..., Tensor]:
+    def method(self: Tensor, other: Any, *, alpha: Any = None) -> Tensor:
+        scaled = other if alpha is None else wrap(as_node(other)) * alpha  # pyright: ignore[reportOperatorIssue]
+        write(self, as_node(function(self, scaled)), name)
         return self
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"Write the result of `{name[:-1]}` to this Tensor."
+    method.__doc__ = f"Write the result of `{name[:-1]}` with another array, times `alpha`, to this Tensor."
     return method
 
 
-for _name in ("add", "sub", "mul", "div"):
-    setattr(Tensor, f"{_name}_", _in_place(getattr(operator, {"div": "truediv"}.get(_name, _name)), f"{_name}_"))
+for _name in ("add", "sub"):
+    setattr(Tensor, f"{_name}_", _in_place(getattr(operator, _name), f"{_name}_"))
 
 
 def _seen(gradient: Tensor, hooks: dict[int, Callable[..., Any]]) -> Tensor:

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError, DtypeError, RangeError, ShapeError
-from ...graph.builders import concatenate, gather, reshape, scatter_add, transpose
+from ...errors import ArgumentError, DtypeError, RangeError, ShapeError, TracedValueError
+from ...graph.builders import argsort, cast, concatenate, gather, iota, reshape, scatter_add, slice_axes, transpose
+from ...graph.formulas import both, choose
 from ...graph.ir import INT64, Node, broadcast, constant, elementwise, literal
 from ...record.as_node import as_node
 from ...record.axes_and_dtypes import cut, from_last, gather_axis, keep, reduced_axes, to_last, truth
-from ...record.indexing import add_at, setitem
+from ...record.indexing import add_at, getitem, setitem
 from ...record.promotion import convert, loop_dtypes
 from ...record.tensor import Tensor
 from ...runtime.evaluate import concrete
@@ -211,7 +212,7 @@ def at(ufunc: np.ufunc, target: Tensor, key: Any, value: Any) -> None:
     Raises
     ------
     ArgumentError
-        If a position is named more than MOST_ROUNDS times.
+        If a position is named more than MOST_ROUNDS times, and values cannot be grouped.
     """
     name, node = ufunc.__name__, target._node
     operand = None if value is None else as_node(value)
@@ -224,9 +225,23 @@ def at(ufunc: np.ufunc, target: Tensor, key: Any, value: Any) -> None:
         operand = convert(operand, node.dtype)
         target._replace(add_at(node, key, operand if name == "add" else -operand))
         return
+    if operand is not None and name in ("maximum", "minimum") and dtype == node.dtype and dtype.kind in "fiu":
+        target._replace(_extremes_at(name, node, key, convert(operand, dtype)))
+        return
     keys = key if isinstance(key, tuple) else (key,)
-    plain: Any = tuple([_array(k) if isinstance(k, Tensor) else k for k in keys])
-    where = np.arange(node.size).reshape(node.shape)[plain]
+    groups = operand is not None and name in REORDERABLE and dtype == node.dtype
+    try:
+        plain: Any = tuple([_array(k) if isinstance(k, Tensor) else k for k in keys])
+        where = np.arange(node.size).reshape(node.shape)[plain]
+    except TracedValueError:
+        if not groups:
+            raise
+        where = None
+    if groups and (where is None or np.bincount(where.ravel(), minlength=1).max() > MOST_ROUNDS):
+        assert operand is not None
+        target._replace(_joined_at(name, node, key, convert(operand, dtype)))
+        return
+    assert where is not None
     given = None if operand is None else reshape(broadcast(operand, where.shape), (where.size,))
     flat = reshape(node, (node.size,))
     for chosen in _rounds(where.ravel(), name):
@@ -240,6 +255,54 @@ def at(ufunc: np.ufunc, target: Tensor, key: Any, value: Any) -> None:
         assert isinstance(result, Node)
         flat = setitem(flat, Tensor._of(places), convert(result, node.dtype))
     target._replace(reshape(flat, node.shape))
+
+
+def _extremes_at(name: str, node: Node, key: Any, operand: Node) -> Node:
+    """The largest (or least) of each element and of the values for its position; gradients go to all that are it, in
+    equal parts. Values are written in their order, so that the last one written to a position is the extreme one."""
+    where = getitem(reshape(iota(node.size), node.shape), key)
+    places = reshape(where, (where.size,))
+    given, flat = reshape(broadcast(operand, where.shape), (where.size,)), reshape(node, (node.size,))
+    if not where.size:
+        return node
+    floats = node.dtype.kind == "f"
+    still, before = (elementwise("stop_gradient", one) if floats else one for one in (given, flat))
+    order = argsort(-still if floats and name == "minimum" else still)
+    if not floats and name == "minimum":
+        order = slice_axes(order, [(where.size - 1, where.size, -1)])
+    written = setitem(before, Tensor._of(gather(places, order)), gather(still, order))
+    best = elementwise(name, before, written)
+    if floats:
+        there = gather(best, places)
+        mine, theirs = elementwise("equal", before, best), elementwise("equal", still, there)
+        finite = elementwise("isfinite", still)
+        count = cast(mine, node.dtype) + scatter_add(node.size, places, cast(theirs, node.dtype))
+        moved = choose(both(mine, elementwise("isfinite", before)), flat - before, 0.0, flat)
+        moved = moved + scatter_add(node.size, places, choose(both(theirs, finite), given - still, 0.0, given))
+        best = best + moved / elementwise("maximum", count, 1.0)
+    return reshape(best, node.shape)
+
+
+def _joined_at(name: str, node: Node, key: Any, operand: Node) -> Node:
+    """Each element joined with the values for its position, which may come with each call: values are sorted by
+    position, and joined over 1, 2, 4, ... places where the position is the same."""
+    where = getitem(reshape(iota(node.size), node.shape), key)
+    count = where.size
+    if not count:
+        return node
+    order = argsort(reshape(where, (count,)))
+    places = gather(reshape(where, (count,)), order)
+    values, flat = gather(reshape(broadcast(operand, where.shape), (count,)), order), reshape(node, (node.size,))
+    step = 1
+    while step < count:
+        early, late = (slice_axes(values, [(start, count - step, 1)]) for start in (0, step))
+        same = elementwise("equal", *(slice_axes(places, [(start, count - step, 1)]) for start in (0, step)))
+        joined = choose(same, _binary(name, early, late), late, late)
+        values = concatenate([slice_axes(values, [(0, step, 1)]), joined], 0)
+        step *= 2
+    # The last value of each position has all of them.
+    result = _binary(name, gather(flat, places), values)
+    return reshape(setitem(flat, Tensor._of(places), convert(result, node.dtype)), node.shape)
 
 
 def _rounds(places: np.ndarray, name: str) -> list[np.ndarray]:

@@ -8,7 +8,7 @@ from nbgrad.ops import adaptive_max_pool2d as adaptive_max_pool2d
 from nbgrad.mint.nn.functional_rows import avg_pool1d as avg_pool1d
 from nbgrad.mint.nn.functional_rows import avg_pool2d as avg_pool2d
 from nbgrad.mint.nn.functional_rows import avg_pool3d as avg_pool3d
-from nbgrad.ops import batch_norm as batch_norm
+from nbgrad.mint.nn.functional_rows import batch_norm as batch_norm
 from nbgrad.mint.nn.functional_rows import binary_cross_entropy as binary_cross_entropy
 from nbgrad.mint.nn.functional_rows import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from nbgrad.mint.nn.functional_rows import conv1d as conv1d

@@ -13,14 +13,25 @@ import numpy
 from ...errors import ArgumentError
 from ...functions.elementwise.special_functions import log_softmax as plain_log_softmax
 from ...functions.elementwise.special_functions import softmax as plain_softmax
-from ...ops import activations, convolution, gathering, losses, pooling, random_tensors, shape_functions, volumes
+from ...ops import (
+    activations,
+    convolution,
+    gathering,
+    losses,
+    normalisation,
+    pooling,
+    random_tensors,
+    shape_functions,
+    volumes,
+)
 from ...ops.declarations import as_numpy
 from ...ops.docstrings import documented
 from ...ops.rarer import resized_images, sampled_images
 from ...ops.rarer.arranged_values import embedding as embedding
 from ...ops.rarer.special_values import float_of
+from ...process.modes import within
 from ...record.as_node import as_node, wrap
-from ...record.axes_and_dtypes import integer, only
+from ...record.axes_and_dtypes import integer, only, write
 from ...record.tensor import Tensor
 
 np: Any = numpy
@@ -37,6 +48,39 @@ def _in_place(input: Any, result: Tensor, inplace: bool) -> Tensor:
         return result
     input[...] = result
     return input
+
+
+# ----- Normalisation -----
+
+
+@documented
+def batch_norm(
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Channels standardised by running statistics, or by those of the batch, which then go into the running ones.
+
+    running_mean, running_var : Tensor or ndarray, shape (C,), or None
+        Written to while training, if they are Tensors.
+    weight, bias : Tensor or ndarray, shape (C,), optional
+    training : bool
+    momentum : float
+        The weight of the batch in the running statistics.
+    """
+    if not training:
+        return normalisation.batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    result, *new = normalisation.batch_norm_training(input, running_mean, running_var, weight, bias, momentum, eps)
+    with within(remembers=False):
+        for statistic, value in zip((running_mean, running_var), new, strict=True):
+            if isinstance(statistic, Tensor):
+                write(statistic, as_node(value), "batch_norm")
+    return result
 
 
 # ----- Activations -----
@@ -370,14 +414,14 @@ def interpolate(
 
     size : int or tuple of int, optional
     scale_factor : float or tuple of float, optional
-    mode : {"nearest", "linear", "bilinear", "trilinear", "bicubic", "area"}
+    mode : {"nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area"}
         "bicubic" gives PyTorch's numbers, that of `nbgrad.ops.interpolate` MindSpore's.
     align_corners : bool, optional
     recompute_scale_factor : bool, optional
 
     Notes
     -----
-    Differs from `torch.nn.functional.interpolate`: there is no mode "nearest-exact", and no antialiasing.
+    Differs from `torch.nn.functional.interpolate`: there is no antialiasing.
     """
     x = _value(input)
     one_given = (size is None) != (scale_factor is None)
@@ -395,7 +439,7 @@ def upsample(
 
     size : int or tuple of int, optional
     scale_factor : float or tuple of float, optional
-    mode : {"nearest", "linear", "bilinear", "trilinear", "bicubic", "area"}
+    mode : {"nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area"}
     align_corners : bool, optional
     """
     return interpolate(input, size, scale_factor, mode, align_corners)

@@ -214,13 +214,15 @@ def ctc_loss(
     ShapeError : If the lengths do not belong to the rows.
     """
     only("reduction", reduction, "none", "mean", "sum")
-    x, sizes = float_of(log_probs), np.atleast_1d(np.asarray(target_lengths)).astype(int)
+    x, sizes = float_of(log_probs), np.atleast_1d(value_of(target_lengths)).astype(int)
     batch = x[:, None] if x.ndim == 2 else x
     losses, paths = alignments(batch, targets, input_lengths, sizes, blank, zero_infinity)
     if x.ndim == 2:
         paths = paths[0]
         losses = losses[0] if reduction != "mean" else losses
-    return (np.mean(losses / np.maximum(sizes, 1)) if reduction == "mean" else _reduced(losses, reduction)), paths
+    return (
+        np.mean(losses / np.maximum(sizes, 1).astype(x.dtype)) if reduction == "mean" else _reduced(losses, reduction)
+    ), paths
 
 
 def loss_of_sequences(
@@ -235,31 +237,32 @@ def alignments(
     log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int, zero_infinity: bool
 ) -> tuple[Any, Any]:
     """The losses of `ctc_loss` for each row, and the logarithms of the probabilities of alignments."""
-    x, lengths, sizes = float_of(log_probs), np.asarray(input_lengths), np.asarray(target_lengths)
-    lengths, sizes = np.atleast_1d(lengths).astype(int), np.atleast_1d(sizes).astype(int)
+    x, labels = float_of(log_probs), value_of(targets)
+    lengths, sizes = (np.atleast_1d(value_of(one)).astype(int) for one in (input_lengths, target_lengths))
     if x.ndim != 3 or lengths.shape != (x.shape[1],) or sizes.shape != (x.shape[1],):
         message = f"ctc_loss needs log_probs (T, N, C) and one length for each of N rows, but got {x.shape}."
         raise ShapeError(message)
-    labels = _labels(np.asarray(value_of(targets)), sizes)
-    count = labels.shape[1]
-    labels = np.where(np.arange(count) < sizes[:, None], labels, blank)
+    labels = labels if labels.ndim == 2 else _labels(np.asarray(labels), np.asarray(sizes))
+    rows, count = labels.shape
+    labels = np.where(np.arange(count) < sizes[:, None], labels, blank).astype(int)
     beyond = np.arange(2 * count + 1) > 2 * sizes[:, None]
-    states = np.full((labels.shape[0], 2 * count + 1), blank)
-    states[:, 1::2] = labels
-    jump = np.zeros(states.shape, bool)
-    jump[:, 2:] = (states[:, 2:] != states[:, :-2]) & (states[:, 2:] != blank)
-    rows = np.arange(states.shape[0])
-    first = np.arange(states.shape[1]) < 2
-    alpha = np.where(first, x[0][rows[:, None], states], _NEVER)
+    between = np.full((rows, 1), blank)
+    states = np.stack([np.broadcast_to(between, (rows, count)), labels], -1).reshape((rows, 2 * count))
+    states = np.concatenate([states, between], 1)
+    jump = np.pad((states[:, 2:] != states[:, :-2]) & (states[:, 2:] != blank), ((0, 0), (2, 0)))[:, : 2 * count + 1]
+    first = np.arange(2 * count + 1) < 2
+    alpha = np.where(first, np.take_along_axis(x[0], states, 1), _NEVER)
     steps = [alpha]
     for step in range(1, x.shape[0]):
         one = np.pad(alpha[:, :-1], ((0, 0), (1, 0)), constant_values=_NEVER)
         two = np.where(jump, np.pad(alpha[:, :-2], ((0, 0), (2, 0)), constant_values=_NEVER), _NEVER)
-        new = np.logaddexp(np.logaddexp(alpha, one), two) + x[step][rows[:, None], states]
+        new = np.logaddexp(np.logaddexp(alpha, one), two) + np.take_along_axis(x[step], states, 1)
         alpha = np.where((step < lengths)[:, None], new, alpha)
         steps.append(alpha)
-    end = alpha[rows, 2 * sizes]
-    total = np.where(sizes > 0, np.logaddexp(end, alpha[rows, np.maximum(2 * sizes - 1, 0)]), end)
+    end, before = (
+        np.take_along_axis(alpha, place[:, None], 1)[:, 0] for place in (2 * sizes, np.maximum(2 * sizes - 1, 0))
+    )
+    total = np.where(sizes > 0, np.logaddexp(end, before), end)
     paths = np.stack(steps, 1)
     losses = np.where(total < _NEVER / 2, 0.0 if zero_infinity else np.inf, -total)
     return losses, np.where((paths < _NEVER / 2) | beyond[:, None], -np.inf, paths)

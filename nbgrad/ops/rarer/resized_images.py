@@ -38,7 +38,8 @@ def interpolate(
         The extents of the output.
     scale_factor : float or tuple of float, optional
         The output's extents divided by the input's, instead of `size`.
-    mode : {"nearest", "linear", "bilinear", "trilinear", "bicubic", "area"}
+    mode : {"nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area"}
+        "nearest" takes the element in which the start of an output's element lies, "nearest-exact" that of its centre.
         "linear" is for signals, "bilinear" and "bicubic" for images, "trilinear" for volumes. "area" has the means of
         areas of equal size.
     align_corners : bool, optional

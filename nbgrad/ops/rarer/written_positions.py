@@ -77,9 +77,11 @@ def _segments(name: str, kind: str, start: Callable[[Any], float], says: str) ->
             message = f"{name} needs a segment for each of the first axes of {value.shape}, but got {ids.shape}."
             raise ShapeError(message)
         rows = value.reshape((ids.size, *value.shape[ids.ndim :]))
-        target = np.full((count, *rows.shape[1:]), start(value.dtype), np.dtype(value.dtype.name))
-        keep = np.flatnonzero(np.asarray(ids).ravel() >= 0)
-        return _changed(target, kind, ids.ravel()[keep], rows[keep])
+        target = np.full((count + 1, *rows.shape[1:]), start(value.dtype), np.dtype(value.dtype.name))
+        flat = ids.ravel().astype(np.int64)
+        # The row behind the segments takes what belongs to none; a segment too far stays out of range.
+        place = np.where(flat < 0, count, flat + (flat >= count))
+        return _changed(target, kind, place, rows)[:count]
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""The {says} of the elements of each segment.
@@ -141,7 +143,7 @@ tensor_scatter_max, tensor_scatter_min = _tensor_scatter("max"), _tensor_scatter
 
 def _in_place(kind: str) -> Callable[[Any, Any, Any], Tensor]:
     def function(x: Any, v: Any, indices: Any) -> Tensor:
-        return _changed(x, kind, np.atleast_1d(np.asarray(indices)), v)
+        return _changed(x, kind, np.atleast_1d(value_of(indices)), v)
 
     function.__name__ = function.__qualname__ = f"inplace_{kind}"
     function.__doc__ = f"""A new array with rows {_SAYS[kind]} at positions of the first axis.

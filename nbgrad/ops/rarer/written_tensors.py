@@ -33,7 +33,7 @@ np: Any = numpy
 """NumPy, whose functions take Tensors, which its types do not know."""
 
 
-def _written(input: Any, result: Any, name: str) -> Tensor:
+def write_result(input: Any, result: Any, name: str) -> Tensor:
     """The Tensor, with the values of a result.
 
     Raises
@@ -53,7 +53,7 @@ def _in_place(function: Callable[..., Any], name: str = "") -> Callable[..., Ten
     name = f"{name or getattr(function, '__name__', '')}_"
 
     def written(*args: Any, **kwargs: Any) -> Tensor:
-        return _written(args[0], function(*args, **kwargs), name)
+        return write_result(args[0], function(*args, **kwargs), name)
 
     written.__name__ = written.__qualname__ = name
     written.__doc__ = f"Write the result of `{name[:-1]}` to the first argument, which is given back."
@@ -77,7 +77,7 @@ def fill_diagonal_(input: Any, fill_value: Any, wrap: bool = False) -> Tensor:
     wrap : bool
         Whether the diagonal of a tall matrix goes on after each square.
     """
-    return _written(input, input.fill_diagonal(fill_value, wrap), "fill_diagonal_")
+    return write_result(input, input.fill_diagonal(fill_value, wrap), "fill_diagonal_")
 
 
 @documented
@@ -88,7 +88,7 @@ def masked_scatter_(input: Any, mask: Any, source: Any) -> Tensor:
     mask : Tensor or ndarray of bool
     source : Tensor or ndarray
     """
-    return _written(input, input.masked_scatter(mask, source), "masked_scatter_")
+    return write_result(input, input.masked_scatter(mask, source), "masked_scatter_")
 
 
 @documented
@@ -101,7 +101,7 @@ def index_put_(input: Any, indices: Any, values: Any, accumulate: bool = False) 
     accumulate : bool
         Whether values are added.
     """
-    return _written(input, input.index_put(indices, values, accumulate), "index_put_")
+    return write_result(input, input.index_put(indices, values, accumulate), "index_put_")
 
 
 @documented
@@ -113,7 +113,7 @@ def index_add_(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1)
     source : Tensor or ndarray
     alpha : number
     """
-    return _written(input, index_add(input, index, value_of(source) * alpha, dim), "index_add_")
+    return write_result(input, index_add(input, index, value_of(source) * alpha, dim), "index_add_")
 
 
 @documented
@@ -123,7 +123,7 @@ def index_fill_(input: Any, dim: int, index: Any, value: Any) -> Tensor:
     input : Tensor
     dim : int
     """
-    return _written(input, index_fill(input, dim, index, value), "index_fill_")
+    return write_result(input, index_fill(input, dim, index, value), "index_fill_")
 
 
 @documented
@@ -138,7 +138,7 @@ def index_copy_(input: Any, dim: int, index: Any, tensor: Any) -> Tensor:
     key = (*[slice(None)] * at, value_of(index))
     copy: Any = value_of(input).copy()
     copy[key] = value_of(tensor)
-    return _written(input, copy, "index_copy_")
+    return write_result(input, copy, "index_copy_")
 
 
 @documented
@@ -153,7 +153,7 @@ def put_(input: Any, index: Any, source: Any, accumulate: bool = False) -> Tenso
     """
     flat: Any = value_of(input).ravel()
     changed = flat.index_put([value_of(index).ravel()], value_of(source).ravel(), accumulate)
-    return _written(input, changed.reshape(input.shape), "put_")
+    return write_result(input, changed.reshape(input.shape), "put_")
 
 
 @also(src="value")
@@ -174,7 +174,7 @@ def scatter_(input: Any, dim: int, index: Any, src: Any, *, reduce: str | None =
         key = list(np.indices(places.shape, sparse=True))
         key[axis_of(dim, input.ndim)] = places
         np.multiply.at(changed, tuple(key), src)
-    return _written(input, changed, "scatter_")
+    return write_result(input, changed, "scatter_")
 
 
 @documented
@@ -184,10 +184,55 @@ def scatter_add_(input: Any, dim: int, index: Any, src: Any) -> Tensor:
     input : Tensor
     dim : int
     """
-    return _written(input, tensor_scatter_elements(input, index, src, dim, "add"), "scatter_add_")
+    return write_result(input, tensor_scatter_elements(input, index, src, dim, "add"), "scatter_add_")
 
 
 # ----- Methods only -----
+
+_REDUCTIONS: dict[str, tuple[Any, float]] = {
+    "sum": (np.add, 0),
+    "mean": (np.add, 0),
+    "prod": (np.multiply, 1),
+    "amax": (np.maximum, -np.inf),
+    "amin": (np.minimum, np.inf),
+}
+"""Name of a reduction -> the ufunc of two elements, and what leaves the other one as it is."""
+
+
+@documented
+def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
+    """The array with elements of `src` put together with those at positions along an axis.
+
+    input : Tensor
+    dim : int
+    src : Tensor or ndarray
+        With as many axes as the positions, none smaller.
+    reduce : {"sum", "prod", "mean", "amax", "amin"}
+    include_self : bool
+        Whether elements of the input count where there are positions.
+
+    >>> nb.Tensor([1.0, 2.0]).scatter_reduce(0, nb.Tensor([0, 0]), nb.Tensor([5.0, 3.0]), "amax").tolist()
+    [5.0, 2.0]
+    """
+    only("reduce", reduce, *_REDUCTIONS)
+    result, places, values = value_of(input).copy(), value_of(index), value_of(src)
+    place: list[Any] = list(np.indices(places.shape, sparse=True))
+    place[axis_of(dim, result.ndim)] = places
+    key = tuple(place)
+    values = values[tuple(slice(extent) for extent in places.shape)]
+    ufunc, neutral = _REDUCTIONS[reduce]
+    if not include_self:
+        if result.dtype.kind in "iu" and np.isinf(neutral):
+            limits = np.iinfo(result.dtype)
+            neutral = limits.min if neutral < 0 else limits.max
+        result[key] = neutral
+    ufunc.at(result, key, values)
+    if reduce == "mean":
+        count = np.zeros(result.shape, result.dtype) if not include_self else np.ones(result.shape, result.dtype)
+        np.add.at(count, key, 1)
+        count = np.maximum(count, 1)
+        result = result / count if result.dtype.kind in "fc" else result // count
+    return result
 
 
 @spelled
