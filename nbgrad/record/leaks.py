@@ -53,7 +53,7 @@ def way_out(of_number: bool) -> str:
                 f"nb.solvers.{solver} has derivatives: call it in place of SciPy's {one.f_code.co_name}, or run the "
                 "function by nb.differentiable_source(f), which does."
             )
-    converted = [f for f in around if _is_converted(f)]
+    converted = [f for f in around if is_converted(f)]
     module = str(frame.f_globals.get("__name__", ""))
     called = called_name(frame)
     function = _found(frame, called)
@@ -103,7 +103,7 @@ def _outwards(frame: FrameType | None) -> list[FrameType]:
     return found
 
 
-def _is_converted(frame: FrameType) -> bool:
+def is_converted(frame: FrameType) -> bool:
     """Whether `differentiable_source` runs the code: it has globals of its own kind."""
     return frame.f_globals.__class__.__module__.startswith("nbgrad.source.")
 
