@@ -358,6 +358,8 @@ RECORDED: list[Callable[[Any, Any], Any]] = [
     lambda np, x: np.polynomial.legendre.legval(x[0], [1, 2, 3]),
     lambda np, x: np.polynomial.hermite_e.hermeval(0.2, [x[0, 0], 1.0, x[1, 1]]),
     lambda np, x: np.polynomial.Polynomial.fit([0.0, 1.0, 2.0, 3.0], [x[0, 0], x[0, 1], x[1, 0], 1.0], 2)(0.3),
+    lambda np, x: np.polynomial.Chebyshev.fit([0.0, 1.0, 2.0], x[0], 2).convert(kind=np.polynomial.Polynomial).coef,
+    lambda np, x: np.polynomial.Polynomial.fit([0.0, 1.0, 2.0], x[1], 1).convert().coef,
     lambda np, x: np.poly1d([x[0, 0], x[0, 1], 2.0])(x[1]),
     lambda np, x: (np.poly1d(x[0]) * np.poly1d([1.0, x[1, 1]])).deriv().coeffs,
     lambda np, x: np.emath.sqrt([x[0, 0], x[1, 1]]),
