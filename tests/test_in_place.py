@@ -50,6 +50,10 @@ y = x[np.argmax(x[:, 0])]; x[0] = 3.0; x[2] = 2 * x[0]; r = y * x
 i = np.argmax(x[0]); y = x[:, i]; y[:] = y[::-1] * 2.0
 y = x.T[np.argmin(x[0])]; y -= y.mean(); x[np.argmin(x[:, 1])] += x[1]
 i = np.argmax(x[0]) - 3; y = x[i]; z = x[i]; z[0] = 9.0; y[1:] *= z[0]
+y = x.conj(); y[0] = x[2] * 2.0
+y = np.conj(x); y[0] = 9.0; r = x + y
+y = np.trim_zeros(x[0]); y[1] = x[2, 2] ** 2
+y, z = np.meshgrid(x[0], x[:, 1], copy=False, sparse=True); y[0, 1] = x[2, 2]; z *= 2.0
 for i in range(3): y = x[i]; k = np.argmin(y); y[0], y[k] = y[k], y[0]
 x[1] *= x[0]
 x[0, 1] -= x[2, 2] * 2

@@ -85,7 +85,7 @@ def unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
     return operator
 
 
-_power = binary(np.power)
+_power, _conjugate = binary(np.power), unary(np.conjugate)
 
 
 def _part(self: Any, key: Any) -> Tensor:
@@ -166,7 +166,12 @@ class Operators(Tensor):
     def __round__(self, ndigits: int | None = None) -> Any:
         return int(self.round()) if ndigits is None else self.round(ndigits)
 
-    conj = conjugate = unary(np.conjugate)
+    def conj(self) -> Any:
+        """The conjugate; real arrays of NumPy's rules are their own, as in NumPy."""
+        node = self._node
+        return self if node.dtype.kind != "c" and not node.tensor else _conjugate(self)
+
+    conjugate = conj
     abs = unary(np.abs)
 
     # ----- NumPy's protocols -----
