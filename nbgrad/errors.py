@@ -23,6 +23,7 @@ __all__ = [
     "CheckpointError",
     "DeviceError",
     "DtypeError",
+    "FrozenDrawWarning",
     "GradientError",
     "GradientShapeError",
     "LibraryError",
@@ -211,6 +212,10 @@ class DeviceError(NbgradError, RuntimeError):
 
 class LibraryError(DeviceError):
     """A library that an operation on a device needs is not installed."""
+
+
+class FrozenDrawWarning(UserWarning):
+    """A function that `jit` records draws random numbers, which stay what they are."""
 
 
 class LongRecordingWarning(UserWarning):

@@ -190,6 +190,16 @@ def set_in_the_loop(x):
     return last
 
 
+def rows_set_in_the_loop(x):
+    a = np.ones((4, 2)) * np.array([0.3, 0.7]) * x
+    k = 0
+    while np.sum(a) < 10.0 * x and k < 4:
+        row = a[k]
+        row *= 1.0 + row[0] + k
+        k += 1
+    return np.sum(a * a)
+
+
 class Solver:
     """A method, with an attribute."""
 

@@ -151,15 +151,17 @@ BFGS SR1 HessianUpdateStrategy BroydenFirst InverseJacobian KrylovJacobian Lbfgs
 
 SPARSE: dict[str, str] = {}
 SPARSE["constant"] = """
-bsr_array bsr_matrix dia_array dia_matrix dok_array dok_matrix expand_dims eye eye_array find get_index_dtype identity
+bsr_array bsr_matrix dia_array dia_matrix expand_dims eye eye_array find get_index_dtype identity
 issparse isspmatrix isspmatrix_bsr isspmatrix_coo isspmatrix_csc isspmatrix_csr isspmatrix_dia isspmatrix_dok
-isspmatrix_lil kronsum lil_array lil_matrix load_npz permute_dims rand random random_array safely_cast_index_arrays
+isspmatrix_lil kronsum load_npz permute_dims rand random random_array safely_cast_index_arrays
 save_npz sparray spdiags spmatrix swapaxes
 """
 SPARSE["source"] = """
 coo_array coo_matrix csr_array csr_matrix csc_array csc_matrix: f((V, (K, K // 2)), shape=(5, 3)).toarray();
   f(M).tocsr() @ f(A).tocsc() @ Z; f(M).tocsr()[1:, [2, 0]].sum(axis=1); (f(M) - 2.0 * f(S).T).diagonal() | values by
   entries, and what is done with them: [sparse.md](sparse.md)
+lil_array lil_matrix dok_array dok_matrix: f(M).tocsr() @ f(A).tocsc() @ Z; (f(M) - 2.0 * f(S).T).diagonal() | elements
+  can be set to recorded values
 hstack vstack: f([sparse.csr_array(M), S, sparse.eye_array(3)]).toarray()
 block_diag: f([A, M]).toarray()
 block_array bmat: f([[M, None], [S, N]]).toarray()

@@ -352,6 +352,7 @@ isscalar: f(X[0, 0]) | False for Tensors
 iterable: f(X) | works as it is
 kaiser: f(5, P[0, 0])
 ndenumerate: [v for _, v in f(X)]
+nditer: [v for v in f(X)]
 require: f(X)
 vectorize: f(lambda x: x * x if x > 0 else x)(X)
 c_: f[V, V]
@@ -372,7 +373,7 @@ unpackbits: f(K.astype(np.uint8)) | bits in bytes
 
 MAIN["NumPy's own"] = """
 asmatrix bmat matrix: matrices of NumPy's old kind; Tensors have two axes and the operator @
-broadcast flatiter nditer nested_iters: iterate over memory; use np.ndindex, or nbgrad.numpy.ndenumerate
+broadcast flatiter nested_iters: iterate over memory; use np.ndindex, or nbgrad.numpy.ndenumerate
 chararray: text
 frombuffer fromfile fromregex fromstring genfromtxt load loadtxt memmap: read files and memory; the arrays are constants
 isfortran: asks for the order of memory

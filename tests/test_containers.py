@@ -113,6 +113,47 @@ def test_values_keep_the_structure_of_what_the_function_returned() -> None:
         np.testing.assert_array_equal(value["parts"][1][0], 2 * X)
 
 
+class Line(NamedTuple):
+    slope: Any
+    offset: Any
+    bound: Any = None
+
+
+def test_none_in_a_container_is_nothing_to_differentiate() -> None:
+    def energy(line: Line) -> Any:
+        assert line.bound is None
+        return np.sum(line.slope**3) * line.offset["b"]
+
+    line = Line(X, {"a": None, "b": 2.0})
+    slope, offset, bound = nb.grad(energy)(line)
+    np.testing.assert_allclose(slope, 6.0 * X**2)
+    assert offset == {"a": None, "b": np.sum(X**3)} and bound is None
+    assert nb.jit(nb.grad(energy))(line).bound is None
+    value, tangent = nb.jvp(energy, (line,), (line,))
+    np.testing.assert_allclose(tangent, 4.0 * value)  # homogeneous of degree 4
+    second = nb.hessian(energy)(line)
+    assert second.slope.slope.shape == X.shape * 2 and second.slope.bound is second.bound is second.offset["a"] is None
+    np.testing.assert_allclose(second.offset["b"].slope, 3.0 * X**2)
+    rows = nb.vmap(nb.grad(energy))(Line(np.stack([X, 2.0 * X]), {"a": None, "b": np.array([2.0, 3.0])}))
+    np.testing.assert_allclose(rows.slope[0], slope)
+    with pytest.raises(TypeError, match=r"\['a'\].*NoneType"):
+        nb.grad(lambda d: 1.0)({"a": None})
+
+
+def test_jacobians_have_none_for_results_that_are_no_numbers() -> None:
+    jacobian = nb.jacrev(lambda x: {"y": x**2, "none": None, "what": "text"})(np.array([1.0, 3.0]))
+    np.testing.assert_allclose(jacobian.pop("y"), np.diag([2.0, 6.0]))
+    assert jacobian == {"none": None, "what": None}
+
+
+def test_the_auxiliary_value_of_a_hessian() -> None:
+    for transform in (nb.hessian, lambda f, **options: nb.jit(nb.hessian(f, **options))):
+        second, aux = transform(lambda x: (np.sum(x**3), {"x": x, "n": 3}), has_aux=True)(np.array([1.0, 2.0]))
+        np.testing.assert_allclose(second, np.diag([6.0, 12.0]))
+        np.testing.assert_allclose(aux["x"], [1.0, 2.0])
+        assert aux["n"] == 3
+
+
 def test_a_container_is_not_changed() -> None:
     tree = {"a": X, "b": [Y, Y]}
 

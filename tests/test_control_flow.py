@@ -37,6 +37,7 @@ PROGRAMS: list[tuple[Callable[[Any], Any], str, int, tuple[float, ...]]] = [
     (code.written, "differences", 1, (1.0, 3.0, -1.0)),
     (code.skipping, "differences", 3, (0.31, 1.7, 3.3)),
     (code.set_in_the_loop, "differences", 1, (0.4, 1.3)),
+    (code.rows_set_in_the_loop, "differences", 4, (0.4, 1.3, 4.0)),
 ]
 """A function, how its slope is known, at most how many recordings serve all arguments, and these."""
 NAMES = [getattr(row[0], "__name__", "") for row in PROGRAMS]

@@ -109,6 +109,18 @@ def test_second_order_by_the_reverse_rule() -> None:
     np.testing.assert_allclose(nb.vmap(nb.grad(nb.grad(root)))(np.array([3.0, 3.0])), [want, want], rtol=1e-9)
 
 
+def test_derivatives_of_derivatives_follow_the_rule() -> None:
+    """With a forward rule that computes the square itself: on paper, f' = 10 x and (f^2)'' = 2 f'^2 + 2 f f''."""
+
+    @nb.custom_vjp
+    def square(x: Any) -> Any:
+        return x**2
+
+    square.defvjp(lambda x: (x**2, x), lambda x, g: (10 * g * x,))
+    assert nb.grad(nb.grad(lambda x: square(x) ** 2))(1.0) == 2 * 10**2 + 2 * 10
+    assert nb.jit(nb.hessian(lambda x: square(x) ** 2))(1.0) == 220.0
+
+
 def test_second_order_through_what_host_code_kept_is_an_error() -> None:
     root = root_with_rule()
     with pytest.raises(ValueError, match=r"forward rule of _root.* runs on plain arrays"):

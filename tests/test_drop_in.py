@@ -246,11 +246,24 @@ def test_bad_arguments_say_what_is_wrong() -> None:
         ours.asarray_chkfinite([1.0, numpy.inf])
     with pytest.raises(ArgumentError, match="gave 2 elements"):
         ours.fromiter([1, 2], float, 3)
-    with pytest.raises(DtypeError, match="ndindex"):
-        ours.nditer([t, t])
+    with pytest.raises(ArgumentError, match=r"nditer.*'no_such_flag'"):
+        ours.nditer([t, t], flags=["no_such_flag"])
+    with pytest.raises(ArgumentError, match=r"Operand 0 of nditer has float64.*float32"):
+        ours.nditer(t, op_flags=["readwrite"], op_dtypes=["float32"])
+    with pytest.raises(ArgumentError, match=r"external_loop.*C order.*operand 0"):
+        list(ours.nditer(ours.zeros((2, 3)).T, flags=["external_loop"], order="C", op_flags=["readwrite"]))
+    with pytest.raises(ValueError, match="zero-sized"):
+        ours.nditer(ours.zeros(0))
+    with pytest.raises(ArgumentError, match=r"argument 1.*read-only.*copy"):
+        ours.vectorize(overwritten, signature="(n),(n)->()")(t, t)
     assert [int(v) for v in ours.nditer(numpy.arange(3))] == [0, 1, 2]
     with pytest.raises(ArgumentError, match="one to three integers"):
         _ = ours.r_["r", t]
+
+
+def overwritten(a: Any, b: Any) -> Any:
+    b[:] = 0.0
+    return a.sum()
 
 
 # ----- Recorded values in arrays -----
@@ -322,6 +335,17 @@ RECORDED: list[Callable[[Any, Any], Any]] = [
     lambda np, x: np.copy(x) + np.ascontiguousarray(x),
     lambda np, x: np.vectorize(lambda v, w: v * w if v > 0 else w)(x, 2.0),
     lambda np, x: np.apply_along_axis(lambda r: np.array([r[0], r[1] * r[2]]), 1, x),
+    lambda np, x: centred_rows(np, x, 0),
+    lambda np, x: centred_rows(np, x, -1),
+    lambda np, x: centred_rows(np, x.T, 1).T,
+    lambda np, x: clipped_rows(np, x),
+    lambda np, x: np.array([v * v for v in np.nditer(x.T[:, ::-1])]),
+    lambda np, x: np.array([v * w for v, w in np.nditer([x, x[0]], order="F")]),
+    lambda np, x: np.concatenate([v**2 for v in np.nditer(x, flags=["external_loop"], order="F")]),
+    lambda np, x: counted_elements(np, x),
+    lambda np, x: written_elements(np, x, []),
+    lambda np, x: written_elements(np, x, ["external_loop"]),
+    lambda np, x: made_elements(np, x),
     lambda np, x: np.array(np.frompyfunc(lambda v: v * v, 1, 1)(x), dtype=float),
     lambda np, x: np.array([v * k for (k, _), v in np.ndenumerate(x)]),
     lambda np, x: functools.reduce(np.dot, [np.array([[x[0, 0], 1], [0, 1]])] * 3),
@@ -334,6 +358,8 @@ RECORDED: list[Callable[[Any, Any], Any]] = [
     lambda np, x: np.polynomial.legendre.legval(x[0], [1, 2, 3]),
     lambda np, x: np.polynomial.hermite_e.hermeval(0.2, [x[0, 0], 1.0, x[1, 1]]),
     lambda np, x: np.polynomial.Polynomial.fit([0.0, 1.0, 2.0, 3.0], [x[0, 0], x[0, 1], x[1, 0], 1.0], 2)(0.3),
+    lambda np, x: np.polynomial.Chebyshev.fit([0.0, 1.0, 2.0], x[0], 2).convert(kind=np.polynomial.Polynomial).coef,
+    lambda np, x: np.polynomial.Polynomial.fit([0.0, 1.0, 2.0], x[1], 1).convert().coef,
     lambda np, x: np.poly1d([x[0, 0], x[0, 1], 2.0])(x[1]),
     lambda np, x: (np.poly1d(x[0]) * np.poly1d([1.0, x[1, 1]])).deriv().coeffs,
     lambda np, x: np.emath.sqrt([x[0, 0], x[1, 1]]),
@@ -344,6 +370,53 @@ RECORDED: list[Callable[[Any, Any], Any]] = [
     lambda np, x: np.arange(x[0, 1], x[1, 0] - 0.1, x[0, 2]) * 3,
     lambda np, x: np.interp(0.25, [0.0, 1.0], [x[0, 0], x[0, 1]]),
 ]
+
+
+def centred_rows(np: Any, x: Any, axis: int) -> Any:
+    """A function that writes to the slices that it gets writes to the array that they are parts of."""
+
+    def centred(row: Any) -> Any:
+        row[1:] -= np.mean(row) ** 2
+        return np.sum(row**2)
+
+    a = x * 1.0
+    return np.sum(np.apply_along_axis(centred, axis, a[:, 1:])) + a
+
+
+def clipped_rows(np: Any, x: Any) -> Any:
+    """Some of the slices are written to, as their values say."""
+
+    def clipped(row: Any) -> Any:
+        if row[0] > 0.5:
+            row[0] = row[1] * row[2]
+        return row
+
+    a = x * 1.0
+    return np.apply_along_axis(clipped, 1, a) + 2.0 * a
+
+
+def counted_elements(np: Any, x: Any) -> Any:
+    total = np.zeros(3)
+    it = np.nditer(np.stack([x, 2.0 * x]), flags=["multi_index", "f_index"])
+    while not it.finished:
+        total[it.multi_index[2]] += it[0] ** 2 * it.index + it.value
+        it.iternext()
+    return total * it.ndim
+
+
+def written_elements(np: Any, x: Any, flags: Any) -> Any:
+    a = x * 1.0
+    with np.nditer([a[:1], x[0]], flags, [["readwrite"], ["readonly"]]) as it:
+        for target, value in it:
+            target[...] = np.sin(target) * value
+    return a
+
+
+def made_elements(np: Any, x: Any) -> Any:
+    it = np.nditer([x, x[:, :1], None])
+    for one, two, out in it:
+        out[...] = one * two
+    return it.operands[2] * 1.0
 
 
 def weighted(value: Any) -> Any:

@@ -77,6 +77,21 @@ def joined(a: Any) -> Any:
     return np.array([a, 1.0])
 
 
+def masked(a: Any) -> Any:
+    return np.ma.masked_where(X > 1.5, a * X).sum()
+
+
+def in_records(a: Any) -> Any:
+    rows = np.zeros(3, [("mass", "f8"), ("id", "i4")])
+    rows["mass"] = a * X
+    return rows["mass"].sum()
+
+
+def in_a_record(a: Any) -> Any:
+    RECORDS[1]["mass"] = a
+    return RECORDS["mass"].sum()
+
+
 def iterated(a: Any) -> Any:
     return sum(list(np.nditer(a * X)), 0.0)  # type: ignore[arg-type]
 
@@ -121,6 +136,11 @@ PLACES: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     "a plain array": (written, None, r"import nbgrad\.numpy as np.*nb\.differentiable_source\(f\)"),
     "a new array": (joined, None, r"import nbgrad\.numpy as np.*nb\.differentiable_source\(f\)"),
     "math": (sine, None, r"np\.sin.*nb\.differentiable_source\(f\)"),
+    "a masked array": (masked, (), r"masked_where\(\) keeps plain numbers: keep the mask beside"),
+    "a masked array, run as it is": (masked, None, r"masked_where\(\) keeps plain numbers: keep the mask beside"),
+    "records": (in_records, (), "A structured array holds plain numbers"),
+    "records, run as they are": (in_records, None, "A structured array holds plain numbers"),
+    "a record made elsewhere": (in_a_record, (), "A structured array holds plain numbers"),
     "nditer": (iterated, None, r"np\.nditer iterates over memory.*np\.ndindex"),
     "Numba": (compiled, None, NUMBA.format("compiled")),
     "Numba with a signature": (compiled_before, None, NUMBA.format("compiled_before")),

@@ -76,8 +76,8 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         TypeError,
         r"Argument 0\['n'\] of <lambda>\(\) is an int",
     ),
-    "container with None": (
-        lambda: nb.grad(lambda x, p: x, 1)(1.0, (2.0, [X, None])),
+    "container with text": (
+        lambda: nb.grad(lambda x, p: x, 1)(1.0, (2.0, [X, "text"])),
         TypeError,
         r"Argument 1\[1\]\[1\] of",
     ),

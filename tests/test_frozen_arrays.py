@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import random
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,58 @@ def by_object(x: Any) -> Any:
 
 def inside_of_a_gradient(x: Any) -> Any:
     return nb.grad(lambda y: np.sum(y * y * TABLE))(x)
+
+
+GENERATOR, OLDER, PYTHONS = np.random.default_rng(0), np.random.RandomState(1), random.Random(2)
+
+
+class Noisy:
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(0)
+
+    def __call__(self, x: Any) -> Any:
+        return x + self.rng.normal()
+
+    def shifted(self, x: Any) -> Any:
+        return x + self.rng.normal(size=2)
+
+
+def scattered(x: Any) -> Any:
+    return x + GENERATOR.normal(size=2)
+
+
+DRAWS: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
+    "NumPy's": (lambda x: x + np.random.normal(size=2), r"numpy\.random", ()),
+    "Python's": (lambda x: x * random.random(), "by random", ()),
+    "a generator": (scattered, "GENERATOR", ()),
+    "an older generator": (lambda x: x * OLDER.rand(), "OLDER", ()),
+    "an object of Python's": (lambda x: x * PYTHONS.random(), "PYTHONS", ()),
+    "an argument": (lambda x, rng: x * rng.normal(), "an argument of type Generator", (GENERATOR,)),
+    "a helper": (lambda x: scattered(x) ** 2, "GENERATOR", ()),
+    "a method": (Noisy().shifted, r"self\.rng", ()),
+    "converted code": (nb.differentiable_source(lambda x: np.sum(x) * GENERATOR.random()), "GENERATOR", ()),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize("derived", [False, True])
+def test_draws_while_jit_records_warn(name: str, derived: bool) -> None:
+    function, said, further = DRAWS[name]
+    compiled = nb.jit(nb.grad(function) if derived else function)
+    with pytest.warns(nb.errors.FrozenDrawWarning, match=said) as found:
+        first = compiled(X, *further)
+    assert len(found) == 1 and found[0].filename == __file__
+    np.testing.assert_array_equal(compiled(X, *further), first)  # as it was said
+
+
+def test_draws_outside_and_of_nbgrads_generators_do_not_warn() -> None:
+    rng = np.random.default_rng(0)
+
+    def noisy(x: Any, noise: Any) -> Any:
+        return x + noise + nb.ops.standard_normal((2,)) + np.random.default_rng(1).normal()
+
+    compiled = nb.jit(noisy)
+    assert not np.array_equal(compiled(X, rng.normal(size=2)), compiled(X, rng.normal(size=2)))
 
 
 FUNCTIONS = {

@@ -40,6 +40,20 @@ a = x[0, 0]; x[0, 0] = 9.0; r = x * a
 a = x[0][1]; x[0] = 9.0; r = x * a
 a, b = x[0, :2]; x[0] = 0.0; r = x + a * b
 v = list(x[0]); x[0] = 0; r = x + v[1] * v[2]
+y = x[np.int64(1)]; y[0] = x[2, 2]
+y = x[np.int32(1), 1:]; y *= 2.0; x[1, 2] = 3.0; r = x * y[1]
+y = x[np.array(1)]; y[0] = 5.0; r = x + y
+for i in np.arange(3): y = x[i]; y -= y[0] * i
+for i in np.argsort(x[:, 0]): y = x[i]; y[1] += x[0, 2]
+y = x[np.argmax(x[:, 0])]; y[0] = 7 * x[1, 1]; z = y[1:]; z *= 2; r = x * x[0]
+y = x[np.argmax(x[:, 0])]; x[0] = 3.0; x[2] = 2 * x[0]; r = y * x
+i = np.argmax(x[0]); y = x[:, i]; y[:] = y[::-1] * 2.0
+y = x.T[np.argmin(x[0])]; y -= y.mean(); x[np.argmin(x[:, 1])] += x[1]
+i = np.argmax(x[0]) - 3; y = x[i]; z = x[i]; z[0] = 9.0; y[1:] *= z[0]
+y = x.conj(); y[0] = x[2] * 2.0
+y = np.conj(x); y[0] = 9.0; r = x + y
+y = np.trim_zeros(x[0]); y[1] = x[2, 2] ** 2
+y, z = np.meshgrid(x[0], x[:, 1], copy=False, sparse=True); y[0, 1] = x[2, 2]; z *= 2.0
 for i in range(3): y = x[i]; k = np.argmin(y); y[0], y[k] = y[k], y[0]
 x[1] *= x[0]
 x[0, 1] -= x[2, 2] * 2

@@ -237,6 +237,19 @@ def test_series_of_numpy_polynomial(module):
     np.testing.assert_allclose(got, value(X, slope(P)), rtol=1e-12)
 
 
+def test_products_of_polynomials_in_vmap():
+    """Under vmap, coefficients at the end may be zero in some rows only: all stay."""
+
+    def product(p):
+        one = np.polynomial.Legendre(p)
+        return (one**2 * one.deriv()).integ(lbnd=-1)(1.5)
+
+    rows = np.array([[1.0, 2.0, 0.5], [0.5, -1.0, 0.0]])
+    ours = nb.differentiable_source(product)
+    np.testing.assert_allclose(nb.vmap(ours)(rows), [product(row) for row in rows], rtol=1e-12)
+    np.testing.assert_allclose(nb.vmap(nb.grad(ours))(rows)[0], nb.grad(ours)(rows[0]), rtol=1e-12)
+
+
 # ----- Functions of slices and elements -----
 
 

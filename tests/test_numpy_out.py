@@ -143,3 +143,15 @@ def test_wrong_shape(namespace, name, call, make):
     except (TypeError, ValueError):
         with pytest.raises((NbgradError, TypeError, ValueError)):
             function_of(call, with_out(namespace, name, out))(*[lift(a) for a in arrays_of(call)])
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 3), (2, 3, 3)])
+def test_an_ndarray_is_multiplied_by_a_tensor_in_place(shape):
+    matrix = np.array([[1.0, 2.0, 0.0], [0.5, -1.0, 3.0], [0.0, 0.25, 1.0]])
+    a = np.arange(float(np.prod(shape))).reshape(shape)
+    b = a.copy()
+    b @= nb.numpy.array(matrix)
+    assert type(b) is np.ndarray
+    np.testing.assert_allclose(b, a @ matrix, rtol=1e-14)
+    with pytest.raises(nb.errors.ArgumentError, match="axes"):
+        np.matmul(a, nb.numpy.array(matrix), axes=[(0, 1), (-2, -1), (-2, -1)])

@@ -126,6 +126,27 @@ def test_globals_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
     agrees(converted, package.imported_names)
 
 
+def solved(x: Any) -> Any:
+    """Its class has a method of its name, and reads it."""
+
+    class Problem:
+        outer = solved
+        shift = staticmethod(lambda v: np.array([v[0], 3.0 * v[1]]))
+
+        def solved(self) -> Any:
+            rest = self.outer.__func__(x[:2]) if len(x) > 2 else 0.0
+            return np.sum(self.shift(x) ** 2) + rest
+
+    return Problem().solved()
+
+
+def test_a_class_inside_of_a_function_may_name_it() -> None:
+    Y = np.array([1.0, 2.0, 3.0])
+    converted = nb.differentiable_source(solved)
+    assert converted(Y) == solved(Y) == 74.0
+    np.testing.assert_allclose(nb.grad(converted)(Y), [4.0, 72.0, 0.0])
+
+
 def test_variables_of_closures_are_shared() -> None:
     counter = package.make_counter()
     converted = differentiable_source(counter)

@@ -41,6 +41,9 @@ VIEWS = """
 {x}.T
 {x}[1:]
 {x}[0]
+{x}[np.int64(1)]
+{x}[np.argmax(np.stack([0.0, one]))]
+{x}[..., np.argmin(np.stack([0.0, one]))]
 {x}[::-1]
 {x}[..., ::-1]
 {x}[..., 0]

@@ -101,7 +101,12 @@ def _is_as(array: np.ndarray, values: np.ndarray) -> bool:
 
 
 def _named_arrays(fn: Any) -> Iterator[tuple[str, np.ndarray]]:
-    """The arrays that the text of a function names: globals, and variables of functions around it."""
+    """The arrays that the text of a function names."""
+    return ((name, value) for name, value in named_values(fn) if type(value) is np.ndarray)
+
+
+def named_values(fn: Any) -> Iterator[tuple[str, Any]]:
+    """The values that the text of a function names: globals, and variables of functions around it."""
     fn = inspect.unwrap(getattr(fn, "__func__", fn))  # of a derivative: the function that is differentiated
     code = getattr(fn, "__code__", None)
     if not isinstance(code, CodeType):
@@ -111,12 +116,12 @@ def _named_arrays(fn: Any) -> Iterator[tuple[str, np.ndarray]]:
             value = cell.cell_contents
         except ValueError:  # not set yet
             continue
-        if type(value) is np.ndarray:
-            yield name, value
+        yield name, value
     for name in _global_names(code):
-        value = fn.__globals__.get(name)
-        if type(value) is np.ndarray:
-            yield name, value
+        try:
+            yield name, fn.__globals__[name]
+        except (KeyError, NameError):  # of an attribute, or not set yet
+            continue
 
 
 def _global_names(code: CodeType) -> Iterator[str]:

@@ -37,6 +37,7 @@ from ..transforms.arguments import flatten, name_of
 from ..transforms.lent_arrays import by_ndarrays, lent, ndarrays, results_as
 from .doors import Door, door, make_entry
 from .frozen_arrays import FrozenArrays
+from .frozen_draws import watched_draws
 from .out_arguments import check_donate, check_donated, donated_leaves
 from .signatures import flatten_in_order, signature
 from .specialization import Specialization, Specializations
@@ -171,7 +172,7 @@ class Jitted(NamedObject):
                     self._prefer(known, one)
                     self._open(one, given, nested, rolls)
                     return result
-            with self._lock.held():
+            with self._lock.held(), watched_draws(self.fn, given):
                 one = specialize(self._recorded(), leaves, treespec, self.donate, self._general, self.budget)
                 known[:] = [one, *[other for other in known if not other.goes_as(one)]]
                 del known[MOST_SPECIALIZATIONS:]

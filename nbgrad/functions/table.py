@@ -106,7 +106,8 @@ NAMES: dict[str, str] = {
         "full zeros_like ones_like empty_like full_like fromfunction fromiter frombuffer fromstring fromfile "
         "loadtxt genfromtxt bartlett blackman hamming hanning"
     ),
-    "arrays.concatenators": "r_ c_ mgrid ogrid broadcast nditer",
+    "arrays.concatenators": "r_ c_ mgrid ogrid broadcast",
+    "arrays.element_iteration": "nditer",
     "linalg.matrix_products": "matmul vecdot matvec vecmat multi_dot matrix_power",
     "linalg.factorisations": "solve inv inverse solve_triangular cholesky",
     "linalg.determinants": "det slogdet",

@@ -360,7 +360,7 @@ from ..functions.arrays.concatenators import c_ as c_
 from ..functions.arrays.concatenators import mgrid as mgrid
 from ..functions.arrays.concatenators import ogrid as ogrid
 from ..functions.arrays.concatenators import broadcast as broadcast
-from ..functions.arrays.concatenators import nditer as nditer
+from ..functions.arrays.element_iteration import nditer as nditer
 from ..functions.linalg.matrix_products import multi_dot as multi_dot
 from ..functions.linalg.matrix_products import matrix_power as matrix_power
 from ..functions.linalg.factorisations import solve as solve

@@ -296,7 +296,7 @@ def _view_of(result: Any, one: Tensor | None, other: Any) -> Any:
     base, key = getattr(result, "_base", (None, None))
     if isinstance(other, Operands):
         return key if isinstance(key, Moves) and other.args and base is other.args[0] else False
-    return base is not None and base is one and key is other and _is_plain(key)
+    return base is not None and base is one and key is other and (key.__class__ is Tensor or _is_plain(key))
 
 
 def _is_plain(key: Any) -> bool:

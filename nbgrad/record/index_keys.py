@@ -12,7 +12,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import EllipsisType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ..runtime.evaluate import concrete, require
 from .as_node import as_node, lists_hold
 from .foreign_arrays import advice, values_of
 from .tensor import Tensor
+from .zero_dimensional import is_scalar
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,32 @@ class Truth:
 
 
 Entry = None | int | range | np.ndarray | Node | Truth | EllipsisType
+
+
+def settled(key: Any) -> Any:
+    """A key in which scalars that are integers, NumPy's or Tensors, are Python's: they give views, too.
+
+    Those that are recorded stay; keys with arrays, sequences and booleans come back as they are.
+    """
+    if key.__class__ is not tuple:
+        return _settled(key)
+    parts = tuple([_settled(part) for part in key])
+    return key if all(part is one for part, one in zip(parts, key, strict=True)) else parts
+
+
+def _settled(part: Any) -> Any:
+    if isinstance(part, np.integer) or (isinstance(part, int) and part.__class__ not in (int, bool)):
+        return int(part)
+    if is_scalar_index(part):
+        node = part._node
+        if not node.traced and node.device is None:
+            return int(concrete(node, "array"))
+    return part
+
+
+def is_scalar_index(part: Any) -> TypeGuard[Tensor]:
+    """Whether a part of a key is a Tensor in place of one of NumPy's integers, which are no arrays."""
+    return isinstance(part, Tensor) and is_scalar(part) and part._node.dtype.kind in "iu"
 
 
 def entries_of(shape: Shape, key: Any) -> list[Entry]:

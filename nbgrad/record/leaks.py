@@ -53,13 +53,17 @@ def way_out(of_number: bool) -> str:
                 f"nb.solvers.{solver} has derivatives: call it in place of SciPy's {one.f_code.co_name}, or run the "
                 "function by nb.differentiable_source(f), which does."
             )
-    converted = [f for f in around if _is_converted(f)]
+    converted = [f for f in around if is_converted(f)]
     module = str(frame.f_globals.get("__name__", ""))
     called = called_name(frame)
     function = _found(frame, called)
     if function is np.nditer:
         return "np.nditer iterates over memory, which Tensors do not show: use np.ndindex(x.shape) and x[index]."
+    if str(getattr(function, "__module__", "")).startswith("numpy.ma"):
+        return f"{called}() keeps plain numbers: keep the mask beside the values, as in np.sum(x, where=~mask)."
     written = _is_written(frame) or (not of_number and (isinstance(function, np.ufunc) or _is_ours(function)))
+    if written and _holds_records(frame):
+        return "A structured array holds plain numbers: let each field be an array of its own, in a dict or dataclass."
     if written and frame in converted:
         kernel = running_kernel()
         also = f" Or call nb.kernel({kernel.co_name}), which takes plain arrays to write to." if kernel else ""
@@ -103,7 +107,7 @@ def _outwards(frame: FrameType | None) -> list[FrameType]:
     return found
 
 
-def _is_converted(frame: FrameType) -> bool:
+def is_converted(frame: FrameType) -> bool:
     """Whether `differentiable_source` runs the code: it has globals of its own kind."""
     return frame.f_globals.__class__.__module__.startswith("nbgrad.source.")
 
@@ -114,6 +118,15 @@ def _is_written(frame: FrameType) -> bool:
     name = dis.opname[code[frame.f_lasti]]
     # From Python 3.11 on, in-place operators are those from number 13 on.
     return name in _WRITES or (name == "BINARY_OP" and code[frame.f_lasti + 1] >= 13)
+
+
+def _holds_records(frame: FrameType) -> bool:
+    """Whether a variable that a frame names is an array with named fields, or a row or a field of one."""
+    outer = [_found(frame, name) for name in frame.f_code.co_names]
+    return any(
+        isinstance(value, np.ndarray | np.void) and value.dtype.names is not None
+        for value in (*frame.f_locals.values(), *outer)
+    )
 
 
 def formats_text(frame: FrameType) -> bool:

@@ -25,6 +25,7 @@ from ..process.modes import attentive
 from ..runtime.evaluate import concrete
 from ..runtime.memory_order import copied, is_contiguous, laid_out, strides_of_owned
 from .as_node import wrap
+from .index_keys import is_scalar_index, settled
 from .tensor import Tensor
 from .view_chain import PART_MOVES, InOrder, Moves, Unsettled, layout, moves_between, part_of, read, replace
 from .zero_dimensional import ZeroDimensional
@@ -38,19 +39,24 @@ _BASIC = frozenset([int, slice, type(None), type(Ellipsis)])
 
 
 def is_basic(key: Any) -> bool:
-    """Whether indexing by a key gives a view: integers, slices, None and Ellipsis."""
-    if key.__class__ is tuple:
-        return all(part.__class__ in _BASIC for part in key)
-    return key.__class__ in _BASIC
+    """Whether a key is made of integers, slices, None and Ellipsis, so that it gives a view."""
+    return _BASIC.issuperset(map(type, key)) if key.__class__ is tuple else key.__class__ in _BASIC
+
+
+def gives_view(key: Any) -> bool:
+    """Whether indexing by a settled key gives a view: it is basic, but for integers that are recorded."""
+    parts = key if key.__class__ is tuple else (key,)
+    return all(part.__class__ in _BASIC or is_scalar_index(part) for part in parts)
 
 
 def view(base: Tensor, key: Any) -> Tensor:
-    """The view `base[key]` for a basic key, or the view that `Moves` make of the base.
+    """The view `base[key]` for a key that gives one, or the view that `Moves` make of the base.
 
     One element of a Tensor that follows NumPy's rules is a scalar, which NumPy copies, unless the key has an Ellipsis.
     """
-    shared = _shared_data(base) is not None
-    # If the data are shared, the node only says shape and dtype: a part of them is read when it is used.
+    # If the data are shared, the node only says shape and dtype: a part of them is read when it is used, unless its
+    # place is recorded.
+    shared = _shared_data(base) is not None and (isinstance(key, Moves) or is_basic(key))
     node = read(_raw(base) if shared else base._node, key)
     if not node.shape and not node.tensor and not _gives_arrays(key):
         return wrap(read(base._node, key) if shared else node)
@@ -311,7 +317,19 @@ def note_view(base: Tensor, key: Any, result: Tensor) -> Tensor:
 def is_own_view(base: Tensor, key: Any, value: Any) -> bool:
     """Whether `base[key] = value` changes nothing, because value is that view: the second half of `x[i] += y`."""
     source = getattr(value, "_base", None)
-    return source is not None and source[0] is base and is_basic(key) and source[1] == key
+    return source is not None and source[0] is base and _are_same(source[1], settled(key))
+
+
+def _are_same(one: Any, other: Any) -> bool:
+    """Whether two keys of views are the same."""
+    first, second = (key if key.__class__ is tuple else (key,) for key in (one, other))
+    return len(first) == len(second) and all(map(_are_same_part, first, second))
+
+
+def _are_same_part(one: Any, other: Any) -> bool:
+    if isinstance(one, Tensor) or isinstance(other, Tensor):
+        return isinstance(one, Tensor) and isinstance(other, Tensor) and one._node is other._node
+    return one.__class__ is other.__class__ and one.__class__ in _BASIC and one == other
 
 
 def written(tensor: Tensor) -> None:

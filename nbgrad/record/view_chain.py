@@ -7,7 +7,7 @@ shared_memory.py. Which results of NumPy are views and which are copies follows 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from ..graph.shapes import Shape
 from ..runtime.memory_order import strides_of, with_strides
 from .axes_and_dtypes import cut, gather_axis
 from .indexing import getitem, setitem
+from .tensor import Tensor
 
 MOVING = frozenset(["reshape", "transpose", "slice", "broadcast"])
 PARTS = ("real", "imag")
@@ -142,7 +143,7 @@ def part_of(array: np.ndarray, key: Any) -> np.ndarray:
     """The part of an ndarray that a view shows, as a view of it."""
     if not isinstance(key, Moves):
         # With an Ellipsis, integers on all axes give an array too.
-        whole = key if key.__class__ is tuple else (key,)
+        whole = _places(key, int)
         return array[whole if any(part is Ellipsis for part in whole) else (*whole, ...)]
     steps = list(key)
     while steps:
@@ -167,6 +168,12 @@ def part_of(array: np.ndarray, key: Any) -> np.ndarray:
     return array
 
 
+def _places(key: Any, place_of: Callable[[Tensor], int]) -> tuple[Any, ...]:
+    """The parts of a key that gives a view, with an integer for each that is recorded."""
+    parts = key if key.__class__ is tuple else (key,)
+    return tuple([place_of(part) if isinstance(part, Tensor) else part for part in parts])
+
+
 def _diagonal_of(array: np.ndarray, flat: Shape, name: str, params: tuple[Any, ...]) -> np.ndarray | None:
     """The diagonal of the last two axes as a view that can be written to; None for other slices of both made flat."""
     where = _diagonal(View.strided(array.shape, array.strides), flat, name, params)
@@ -180,7 +187,8 @@ def layout(view: View, key: Any) -> View | None:
     """The layout of the elements of a view; None if NumPy would have to copy them."""
     if not isinstance(key, list | Moves):
         example = placeholder(view.shape, np.dtype(np.float64))
-        found = moves_between(example, getitem(example, key))
+        # A place that is recorded counts as the first one, so that all but the offset is known.
+        found = moves_between(example, getitem(example, _places(key, lambda place: 0)))
         assert found is not None, key
         key = found
     shape, steps = view.shape, list(key)

@@ -18,6 +18,7 @@ from typing import Any
 import optree
 
 from ..errors import ArgumentError
+from ..functions.linalg.sparse_products import multiples
 from ..record.as_node import SEQUENCES, holds_tensors
 from ..record.tensor import Tensor
 from ..transforms.arguments import flatten
@@ -31,6 +32,13 @@ _PACKAGE = __package__.rpartition(".")[0] if __package__ else "nbgrad"
 def _of(entry: Entry) -> Any:
     """The object of a row, imported when it is first asked for."""
     return getattr(import_module(f"{_PACKAGE}.{entry.module}"), entry.name)
+
+
+def _by_elements(ufunc: Any, left: Any, right: Any) -> Any:
+    return _of(Entry("scipy.sparse_values", "by_elements"))(ufunc, left, right)
+
+
+multiples.append(_by_elements)
 
 
 def _is_ours(value: Any) -> bool:

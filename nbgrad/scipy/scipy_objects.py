@@ -20,6 +20,10 @@ class RecordedMatrix:
     values: Any
     """The node of its entries."""
 
+    def as_scipys(self) -> Any:
+        """SciPy's matrix, for a matrix of constants."""
+        raise NotImplementedError
+
 
 class ScipyObject:
     """An object in place of one of SciPy's; `_original` is that, if it was made of plain arrays."""

@@ -125,7 +125,7 @@ CLASSES: dict[str, dict[str, Entry]] = {
     },
     "scipy.sparse": {
         f"{format}_{kind}": Entry("scipy.sparse_values", f"{format.capitalize()}{kind.capitalize()}")
-        for format in ("coo", "csr", "csc")
+        for format in ("coo", "csr", "csc", "lil", "dok")
         for kind in ("array", "matrix")
     },
     "scipy.sparse.linalg": {"SuperLU": Entry("scipy.sparse_systems", "Factors")},

@@ -19,7 +19,8 @@ from ..graph.ir import constant
 from ..record.as_node import as_node, wrap
 from ..record.promotion import promote
 from ..record.tensor import Tensor
-from .sparse_values import KINDS, CsrArray, SparseValues, as_recorded, is_sparse, moved, plain_integers, sparse_module
+from .sparse_entries import plain_integers, sparse_module
+from .sparse_values import KINDS, CsrArray, SparseValues, as_recorded, is_sparse, moved
 
 
 def _combined(matrices: Sequence[Any], function: Callable[[list[Any]], Any], format: Any) -> Any:

@@ -16,14 +16,15 @@ from typing import Any
 import numpy
 
 from .. import numpy as np
-from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
+from ..errors import ArgumentError, DtypeError, ShapeError
 from ..functions.linalg.sparse_products import added_up
-from ..graph.builders import concatenate, gather, scatter_add, transpose
-from ..graph.ir import INT64, Node, constant, zeros
+from ..graph.builders import gather, scatter_add, transpose
+from ..graph.ir import Node, constant
 from ..record.as_node import as_node, wrap
 from ..record.promotion import promote
 from ..record.tensor import Tensor
 from .scipy_objects import RecordedMatrix
+from .sparse_entries import EntriesToSet, gathered, plain_integers, plain_key, sparse_module
 
 _ELEMENTWISE = frozenset(
     (
@@ -31,31 +32,6 @@ _ELEMENTWISE = frozenset(
     ).split()
 )
 """Functions that are zero at zero, which are methods of SciPy's matrices."""
-
-
-def sparse_module() -> Any:
-    """`scipy.sparse`, imported when it is first needed."""
-    import scipy.sparse
-
-    return scipy.sparse
-
-
-def plain_integers(value: Any, what: str) -> numpy.ndarray:
-    """Places of entries as an int64 array.
-
-    Raises
-    ------
-    TracedValueError
-        If they are recorded.
-    """
-    if isinstance(value, Tensor):
-        if value._node.traced:
-            message = f"The {what} of a sparse matrix must not be recorded: only its values have derivatives."
-            raise TracedValueError(message)
-        value = value.asnumpy()
-    elif isinstance(value, list | tuple):
-        value = [one.item() if isinstance(one, Tensor) else one for one in value]
-    return numpy.asarray(value).astype(numpy.int64)
 
 
 class SparseValues(RecordedMatrix):
@@ -114,13 +90,13 @@ class SparseValues(RecordedMatrix):
     def _in_order(self) -> None:
         """Each place once, in the order of the format; values of one place are added."""
         rows, columns = self.shape
-        order = self.row * columns + self.col if self.format == "csr" else self.col * rows + self.row
+        order = self.col * rows + self.row if self.format == "csc" else self.row * columns + self.col
         places, target = numpy.unique(order, return_inverse=True)
         if places.size == order.size and (numpy.diff(order) > 0).all():
             return
         self.values = scatter_add(places.size, constant(target.astype(numpy.int64)), self.values)
-        line, rest = numpy.divmod(places, max(columns if self.format == "csr" else rows, 1))
-        self.row, self.col = (line, rest) if self.format == "csr" else (rest, line)
+        line, rest = numpy.divmod(places, max(rows if self.format == "csc" else columns, 1))
+        self.row, self.col = (rest, line) if self.format == "csc" else (line, rest)
 
     @classmethod
     def of(cls, original: Any) -> Any:
@@ -140,6 +116,22 @@ class SparseValues(RecordedMatrix):
         )
         return made
 
+    @property
+    def values(self) -> Node:  # type: ignore[override]
+        """The node of the entries."""
+        return self._data._node
+
+    @values.setter
+    def values(self, node: Node) -> None:
+        self._data = wrap(node)
+
+    def as_scipys(self) -> Any:
+        """SciPy's matrix, for a matrix of constants."""
+        name = f"{self.format}_{'array' if self.is_array else 'matrix'}"
+        values = self.data.asnumpy()
+        made = sparse_module().coo_array((values, (self.row, self.col)), shape=self.shape)
+        return getattr(sparse_module(), name)(made)
+
     # ----- Structure -----
 
     def _numbered(self) -> Any:
@@ -154,9 +146,35 @@ class SparseValues(RecordedMatrix):
         return moved(move(numbered), one.values, format or self.format, self.is_array)
 
     def __getitem__(self, key: Any) -> Any:
-        parts = key if isinstance(key, tuple) else (key,)
-        plain = tuple([part.asnumpy() if isinstance(part, Tensor) else part for part in parts])
-        return self.rearranged(lambda numbered: numbered[plain], "csc" if self.format == "csc" else "csr")
+        plain = plain_key(key)
+        return self.rearranged(lambda numbered: numbered[plain], self._sliced)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self.format == "coo":
+            message = "A sparse matrix in the format coo has no elements to set. Set those of tocsr() or tolil()."
+            raise DtypeError(message)
+        self._set_entries(key, value)
+
+    def _set_entries(self, key: Any, value: Any) -> None:
+        entries = EntriesToSet(self.values, self.row, self.col, self.shape)
+        entries.set(plain_key(key), value.toarray() if is_sparse(value) else value, without_zeros=False)
+        self._set(*entries.all(), self.shape)
+
+    def setdiag(self, values: Any, k: int = 0) -> None:
+        """Set the entries along a diagonal."""
+        first, second = max(-k, 0), max(k, 0)
+        length = min(self.shape[0] - first, self.shape[1] - second)
+        given = as_node(values)
+        if given.ndim and given.size != 1:
+            length = min(length, given.size)
+            values = wrap(given)[:length]
+        line = numpy.arange(length)
+        self._set_entries((line + first, line + second), values)
+
+    @property
+    def _sliced(self) -> str:
+        """The format of a part."""
+        return self.format if self.format in ("csc", "lil", "dok") else "csr"
 
     def getrow(self, i: int) -> SparseValues:
         """One row, as a matrix."""
@@ -198,6 +216,16 @@ class SparseValues(RecordedMatrix):
         del copy
         return self.asformat("csc")
 
+    def tolil(self, copy: bool = False) -> SparseValues:
+        """The format whose elements are set."""
+        del copy
+        return self.asformat("lil")
+
+    def todok(self, copy: bool = False) -> SparseValues:
+        """The format of single elements."""
+        del copy
+        return self.asformat("dok")
+
     def tocoo(self, copy: bool = True) -> SparseValues:
         """Entries with their rows and columns."""
         del copy
@@ -206,7 +234,7 @@ class SparseValues(RecordedMatrix):
     def asformat(self, format: Any, copy: bool = False) -> SparseValues:
         """The matrix in another format; those that are not known here become "csr"."""
         del copy
-        name = format if format in ("coo", "csr", "csc") else "csr"
+        name = format if (format, self.is_array) in KINDS else "csr"
         return self if name == self.format else self.like_this(self.values, format=name)
 
     def copy(self) -> SparseValues:
@@ -227,7 +255,7 @@ class SparseValues(RecordedMatrix):
     def diagonal(self, k: int = 0) -> Tensor:
         """The values along a diagonal."""
         one, numbered = self._numbered()
-        return _gathered(one.values, numbered.diagonal(k))
+        return gathered(one.values, numbered.diagonal(k))
 
     def trace(self, offset: int = 0) -> Tensor:
         """The sum along a diagonal."""
@@ -246,8 +274,8 @@ class SparseValues(RecordedMatrix):
 
     @property
     def data(self) -> Tensor:
-        """The values."""
-        return wrap(self.values)
+        """The values, which may be written to."""
+        return self._data
 
     @data.setter
     def data(self, value: Any) -> None:
@@ -437,23 +465,25 @@ def as_recorded(value: Any) -> SparseValues:
     if isinstance(value, SparseValues):
         return value
     entries = value.tocoo()
-    kind = KINDS[value.format if value.format in ("csr", "csc") else "coo", isinstance(value, sparse_module().sparray)]
+    is_array = isinstance(value, sparse_module().sparray)
+    kind = KINDS.get((value.format, is_array), KINDS["coo", is_array])
     return kind((entries.data, (entries.row, entries.col)), shape=value.shape)
 
 
-def _gathered(values: Node, numbers: Any) -> Tensor:
-    """The values with these numbers, from 1 on; 0 stands for none."""
-    places = numpy.asarray(numbers).astype(INT64)
-    return wrap(gather(concatenate([zeros((1,), values.dtype), values], 0), constant(places)))
+def by_elements(ufunc: Any, left: Any, right: Any) -> SparseValues:
+    """The product or quotient by elements of a sparse matrix of SciPy's and a Tensor."""
+    if ufunc is numpy.divide:
+        return as_recorded(left) / right
+    return as_recorded(left) * right if is_sparse(left) else as_recorded(right) * left
 
 
 def moved(numbered: Any, values: Node, format: str, is_array: bool) -> Any:
     """The matrix, array or number of values that stands where a matrix of numbers has come to."""
     if not sparse_module().issparse(numbered):
-        return _gathered(values, numbered)
+        return gathered(values, numbered)
     entries = numbered.tocoo()
     if entries.ndim == 1:
-        return _gathered(values, entries.toarray())
+        return gathered(values, entries.toarray())
     made = object.__new__(KINDS[format, is_array])
     chosen = gather(values, constant(entries.data.astype(numpy.int64) - 1))
     made._set(chosen, entries.row.astype(numpy.int64), entries.col.astype(numpy.int64), entries.shape)
@@ -494,7 +524,68 @@ class CscMatrix(CscArray):
     is_array = False
 
 
-KINDS: dict[tuple[str, bool], type[SparseValues]] = {
-    (kind.format, kind.is_array): kind for kind in (CooArray, CsrArray, CscArray, CooMatrix, CsrMatrix, CscMatrix)
-}
+class LilArray(SparseValues):
+    """`scipy.sparse.lil_array`, whose entries can be set to recorded values one after the other."""
+
+    format = "lil"
+    _entries: EntriesToSet | None = None
+    _held: tuple[Tensor, numpy.ndarray, numpy.ndarray] | None = None
+
+    @classmethod
+    def of(cls, original: Any) -> Any:
+        """Recorded values are set later."""
+        return as_recorded(original)
+
+    def _set(self, values: Node, row: numpy.ndarray, col: numpy.ndarray, shape: Sequence[int]) -> None:
+        self._entries, self._held = None, (wrap(values), row, col)
+        super()._set(values, row, col, shape)
+
+    def _set_entries(self, key: Any, value: Any) -> None:
+        if self._entries is None:
+            self._entries = EntriesToSet(self.values, self.row, self.col, self.shape)
+        self._entries.set(plain_key(key), value.toarray() if is_sparse(value) else value, without_zeros=True)
+        self._held = None
+
+    def __getitem__(self, key: Any) -> Any:
+        if self._entries is None:
+            return super().__getitem__(key)
+        return moved(*self._entries.at(plain_key(key)), self.format, self.is_array)
+
+    def _part(self, place: int) -> Any:
+        if self._held is None:
+            assert self._entries is not None
+            values, row, col = self._entries.all()
+            self._held = wrap(values), row, col
+        return self._held[place]
+
+    def _put(self, place: int, value: Any) -> None:
+        held = [self._part(k) for k in range(3)]
+        held[place] = value
+        self._entries, self._held = None, tuple(held)  # type: ignore[assignment]
+
+    _data = property(lambda self: self._part(0), lambda self, value: self._put(0, value))  # type: ignore[assignment]
+    row = property(lambda self: self._part(1), lambda self, value: self._put(1, value))  # type: ignore[assignment]
+    col = property(lambda self: self._part(2), lambda self, value: self._put(2, value))  # type: ignore[assignment]
+
+
+class DokArray(LilArray):
+    """`scipy.sparse.dok_array`, whose entries can be set to recorded values one after the other."""
+
+    format = "dok"
+
+
+class LilMatrix(LilArray):
+    """`scipy.sparse.lil_matrix`, whose entries can be set to recorded values one after the other."""
+
+    is_array = False
+
+
+class DokMatrix(DokArray):
+    """`scipy.sparse.dok_matrix`, whose entries can be set to recorded values one after the other."""
+
+    is_array = False
+
+
+_CLASSES = (CooArray, CsrArray, CscArray, LilArray, DokArray, CooMatrix, CsrMatrix, CscMatrix, LilMatrix, DokMatrix)
+KINDS: dict[tuple[str, bool], type[SparseValues]] = {(kind.format, kind.is_array): kind for kind in _CLASSES}
 """By format, and whether it is one of SciPy's arrays."""

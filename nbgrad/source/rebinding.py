@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import abc
 import builtins
+import dis
 import enum
 import functools
 import inspect
@@ -212,6 +213,8 @@ class _Source:
         self.globals: dict[int, _Globals] = {}
         self.waiting: list[tuple[CellType, Any]] = []
         """Cells of closures that are filled at the end, because they may refer to objects that are being converted."""
+        self.names: list[tuple[_Globals, str]] = []
+        """Names that bodies of classes read, filled as cells are."""
         self.depth = 0
 
     def root(self) -> Any:
@@ -282,9 +285,13 @@ class _Source:
         return converted
 
     def _fill_cells(self) -> None:
-        while self.waiting:
-            cell, content = self.waiting.pop()
-            cell.cell_contents = self.convert(content)
+        while self.waiting or self.names:
+            if self.waiting:
+                cell, content = self.waiting.pop()
+                cell.cell_contents = self.convert(content)
+            else:
+                namespace, name = self.names.pop()
+                namespace[name] = self.convert(namespace.module[name])
 
     def _converted(self, value: Any) -> Any:
         kind = type(value)
@@ -347,7 +354,7 @@ class _Source:
             return fn
         if self.takes_part(fn.__globals__):
             namespace: dict[str, Any] = self._globals(fn.__globals__)
-            self._class_bodies(fn.__code__, namespace)
+            self._class_bodies(fn.__code__, self._globals(fn.__globals__))
         elif isinstance(inner := getattr(fn, "__wrapped__", None), FunctionType) and self.takes_part(inner.__globals__):
             namespace = fn.__globals__  # a decorator from elsewhere
         else:
@@ -388,15 +395,14 @@ class _Source:
             found = self.globals[id(module)] = _Globals(self, module)
         return found
 
-    def _class_bodies(self, code: CodeType, namespace: dict[str, Any]) -> None:
-        """The bodies of classes inside a function read globals without asking `__missing__`: they get them now."""
+    def _class_bodies(self, code: CodeType, namespace: _Globals) -> None:
+        """The bodies of classes inside a function read globals without asking `__missing__`: they get them, when the
+        function, which may be among them, is converted."""
         for constant in code.co_consts:
             if isinstance(constant, CodeType):
                 if not constant.co_flags & inspect.CO_OPTIMIZED:
-                    module = namespace.module  # type: ignore[attr-defined]
-                    for name in constant.co_names:
-                        if name in module:
-                            namespace[name] = self.convert(module[name])
+                    read = [one.argval for one in dis.get_instructions(constant) if one.opname in _READING]
+                    self.names += [(namespace, name) for name in read if name in namespace.module]
                 self._class_bodies(constant, namespace)
 
     def builtins(self, module: dict[str, Any]) -> dict[str, Any]:
@@ -465,6 +471,8 @@ class _Source:
 
 _DATA = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic, Tensor, np.dtype)
 _CONTAINERS = (dict, list, tuple)
+_READING = frozenset(["LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"])
+"""Instructions by which the body of a class reads a name that may be global."""
 _COMPILED = (BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType)
 _WRAPPERS: list[tuple[Any, Callable[[Any], list[Any]]]] = [
     (functools.partial, lambda p: [p.func, *p.args, *p.keywords.values()]),

@@ -17,8 +17,10 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import polyutils
 
 from .. import numpy as ours
+from ..functions.analysis.polynomials import trimseq
 from ..numpy.drop_in import equivalent
 from ..numpy.scalar_types import PYTHON_NUMBERS, is_scalar, scalar_type
 from ..record.tensor import Tensor
@@ -87,7 +89,8 @@ def _objects() -> dict[int, tuple[Any, Any]]:
             original = getattr(getattr(np, module), name)
             if not name.startswith("_") and callable(original):
                 found.setdefault(id(original), (original, (module, name)))
-    for original, replacement in (*functions().items(), *PYTHON_NUMBERS.items()):
+    trimmed = polyutils.trimseq
+    for original, replacement in ((trimmed, trimseq), *functions().items(), *PYTHON_NUMBERS.items()):
         found[id(original)] = original, replacement
     return found
 

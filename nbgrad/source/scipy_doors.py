@@ -65,6 +65,8 @@ def plain(value: Any) -> Any:
     def unwrapped(leaf: Any) -> Any:
         if isinstance(leaf, ObjectDoor):
             return leaf._original
+        if isinstance(leaf, RecordedMatrix):
+            return leaf.as_scipys()
         return leaf.asnumpy() if isinstance(leaf, Tensor) else leaf
 
     return map_leaves(unwrapped, value)

@@ -30,6 +30,7 @@ from ..record import shared_memory
 from ..record.as_node import as_node, wrap
 from ..record.followed import expected, look
 from ..record.foreign_arrays import computes_itself
+from ..record.index_keys import settled
 from ..record.indexing import element, getitem, setitem
 from ..record.tensor import Tensor, part_of_tensor
 
@@ -84,7 +85,7 @@ def unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
     return operator
 
 
-_power = binary(np.power)
+_power, _conjugate = binary(np.power), unary(np.conjugate)
 
 
 def _part(self: Any, key: Any) -> Tensor:
@@ -93,7 +94,7 @@ def _part(self: Any, key: Any) -> Tensor:
         node = self._node
         if len(node.shape) == 1 and not node.tensor and node.dtype.kind != "c":
             return wrap(element(node, key))
-    if shared_memory.is_basic(key):
+    if shared_memory.is_basic(key) or shared_memory.gives_view(key):
         return shared_memory.view(self, key)
     return wrap(getitem(self._node, key))
 
@@ -165,7 +166,12 @@ class Operators(Tensor):
     def __round__(self, ndigits: int | None = None) -> Any:
         return int(self.round()) if ndigits is None else self.round(ndigits)
 
-    conj = conjugate = unary(np.conjugate)
+    def conj(self) -> Any:
+        """The conjugate; real arrays of NumPy's rules are their own, as in NumPy."""
+        node = self._node
+        return self if node.dtype.kind != "c" and not node.tensor else _conjugate(self)
+
+    conjugate = conj
     abs = unary(np.abs)
 
     # ----- NumPy's protocols -----
@@ -223,6 +229,8 @@ class Operators(Tensor):
         return bool((self == value).any())
 
     def __getitem__(self, key: Any) -> Tensor:
+        if not shared_memory.is_basic(key):
+            key = settled(key)
         if due and self.__class__ is Tensor:
             return expected.call(_part, self, key)
         return _part(self, key)

@@ -45,7 +45,8 @@ class Wanted:
     nodes: list[Node] = field(default_factory=list)
     kinds: list[Any] = field(default_factory=list)
     fixed: frozenset[int] = frozenset()
-    """The positions of leaves that are no floats, in fields of objects: they have no derivative, which says None."""
+    """The positions of leaves that have no derivative, which says None: those that are None, and those in fields of
+    objects that are no floats."""
 
     def filled(self, derivatives: Sequence[Any]) -> Any:
         """The structure with a derivative for each leaf that has one."""
@@ -126,6 +127,8 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: C
     wanted = Wanted(treespec)
     if treespec is not LEAF:
         wanted.fixed = fields_without_floats(treespec, [has_floats(item) for item in leaves])
+        if any(item is not None for item in leaves):
+            wanted.fixed |= {position for position, item in enumerate(leaves) if item is None}
     lifted: list[Any] = []
     for position, item in enumerate(leaves):
         if position in wanted.fixed:

@@ -159,6 +159,9 @@ class custom_vjp(NamedObject):  # noqa: N801  (used as a decorator, like a funct
     `jit` and `vmap`, where the compiled program calls it. Its results then have no derivative of their own: for
     second derivatives, the part of the rule that they go through must be written with functions that nbgrad records.
 
+    The result has the slope that the rule says in derivatives of any order, as in PyTorch. In JAX, derivatives of
+    derivatives take the slope of what the forward rule computes.
+
     Examples
     --------
     >>> import numpy as np, nbgrad as nb

@@ -336,7 +336,10 @@ def _jacobian(
             parts = iter(row)
             by_position = [mirror(results, w, parts) for w in call.wanted]
             rows.append(by_position[0] if len(by_position) == 1 else tuple(by_position))
-        whole = optree.tree_unflatten(treespec, rows) if len(rows) == len(leaves) else tuple(rows)
+        following = iter(rows)
+        whole = optree.tree_unflatten(
+            treespec, [None if kind_of(leaf) == "other" else next(following) for leaf in leaves]
+        )
         filled = results.fill(whole, results.value(aux, call.tensors))
         return tuple(filled) if has_aux else filled[0]
 
@@ -475,7 +478,7 @@ def jacfwd(
 
 
 @with_positions
-def hessian(fn: Callable[..., Any], grad_position: Any = 0) -> Callable[..., Any]:
+def hessian(fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that computes the matrix of second derivatives: forward over reverse.
 
     Parameters
@@ -484,6 +487,8 @@ def hessian(fn: Callable[..., Any], grad_position: Any = 0) -> Callable[..., Any
         Returns a scalar (or an array: then one Hessian per element).
     grad_position : int or tuple of int
         The arguments to differentiate, twice.
+    has_aux : bool
+        If true, only the first element of the returned tuple is differentiated; the result is `(hessian, aux)`.
 
     Returns
     -------
@@ -502,4 +507,4 @@ def hessian(fn: Callable[..., Any], grad_position: Any = 0) -> Callable[..., Any
     array([[10.,  6.],
            [ 6.,  0.]])
     """
-    return jacfwd(jacrev(fn, grad_position), grad_position)
+    return jacfwd(jacrev(fn, grad_position, has_aux), grad_position, has_aux)

@@ -3,7 +3,7 @@
 In: a function and array-likes. Out: Tensors. Called by users, through table.py, and by ufunc_protocol.py for ufuncs of
 `np.frompyfunc`. The function is recorded for one element that stands for all of them, twice; if it asks for values (to
 branch on them, say), or does not do the same again (it draws random numbers, say), it is called for each element
-instead, as NumPy does it.
+instead, as NumPy does it. What it writes to the rows that it gets is written to the array that they are parts of.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from ...runtime.memory_order import copied
 from ..arrays.joining import stack_nodes
 from ..arrays.result_order import like_argument, like_loop
 from ..arrays.shaping import common_shape, moveaxis_node
+from ..arrays.taking import store
 
 Function = Callable[..., Any]
 
@@ -39,11 +40,21 @@ Function = Callable[..., Any]
 # ----- For all elements at once, or one after the other -----
 
 
+class Applied(NamedTuple):
+    """The results of a function for all rows: nodes with an axis of the rows in front."""
+
+    results: list[Node]
+    several: bool
+    """Whether the function gave a tuple of results."""
+    written: dict[int, Node]
+    """By the position of an argument: its rows, of which the function has written to at least one."""
+
+
 def _parts(result: Any) -> list[Any]:
     return list(result) if isinstance(result, tuple) else [result]
 
 
-def _at_once(function: Function, rows: Sequence[Node], count: int) -> tuple[list[Node], bool]:
+def _at_once(function: Function, rows: Sequence[Node], count: int) -> Applied:
     """The function recorded for one element that stands for all; TracedValueError if elements may differ in more than
     their values: it asks for these, writes to outer objects, or does not do the same when it is called again."""
     mapping: dict[Node, Node] = {}
@@ -51,26 +62,37 @@ def _at_once(function: Function, rows: Sequence[Node], count: int) -> tuple[list
         one = placeholder(row.shape[1:], row.dtype)
         one.tensor, one.place = row.tensor, row.place
         mapping[one] = row
-    first, several = _recorded(function, mapping, count)
-    second, _ = _recorded(function, mapping, count)
-    if len(first) != len(second) or not all(same_graph(a, b) for a, b in zip(first, second, strict=True)):
+    first = _recorded(function, mapping, count)
+    second = _recorded(function, mapping, count)
+    nodes, again = [*first.results, *first.written.values()], [*second.results, *second.written.values()]
+    same = len(first.results) == len(second.results) and list(first.written) == list(second.written)
+    if not same or not all(same_graph(a, b) for a, b in zip(nodes, again, strict=True)):
         message = "A function of one element does not compute the same in each call."
         raise TracedValueError(message)
-    return [broadcast(node, (count, *node.shape[1:])) for node in batch(first, mapping, count)], several
+    nodes = [broadcast(node, (count, *node.shape[1:])) for node in batch(nodes, mapping, count)]
+    results = nodes[: len(first.results)]
+    return Applied(results, first.several, dict(zip(first.written, nodes[len(results) :], strict=True)))
 
 
-def _recorded(function: Function, mapping: dict[Node, Node], count: int) -> tuple[list[Node], bool]:
-    """The results for the element that stands for all, and whether they are a tuple."""
+def _recorded(function: Function, mapping: dict[Node, Node], count: int) -> Applied:
+    """The results for the element that stands for all."""
+    handed = [wrap(one) for one in mapping]
     with recording(mapping, mapping=mapping, size=count) as trace:
         try:
-            result = function(*[wrap(one) for one in mapping])
+            result = function(*handed)
             nodes = [as_node(part) for part in _parts(result)]
         finally:
             written = trace.undo_writes()
     if written or trace.outside:
         message = "A function of one element writes to a Tensor from outside."
         raise TracedValueError(message)
-    return nodes, type(result) is tuple
+    return Applied(nodes, type(result) is tuple, _rows_written(handed, list(mapping)))
+
+
+def _rows_written(handed: Sequence[Tensor], before: Sequence[Node]) -> dict[int, Node]:
+    """By position: the values of the Tensors that a function was given, and that hold other ones now."""
+    pairs = enumerate(zip(handed, before, strict=True))
+    return {place: tensor._node for place, (tensor, node) in pairs if tensor._node is not node}
 
 
 def same_graph(a: Node, b: Node) -> bool:
@@ -100,25 +122,30 @@ def same_graph(a: Node, b: Node) -> bool:
     return True
 
 
-def _one_by_one(function: Function, rows: Sequence[Node], count: int) -> tuple[list[Node], bool]:
-    results = [function(*[wrap(reshape(cut(row, 0, k, 1), row.shape[1:])) for row in rows]) for k in range(count)]
-    each = [_parts(result) for result in results]
-    if any(len(parts) != len(each[0]) for parts in each):
+def _one_by_one(function: Function, rows: Sequence[Node], count: int) -> Applied:
+    calls: list[Applied] = []
+    for k in range(count):
+        parts = [reshape(cut(row, 0, k, 1), row.shape[1:]) for row in rows]
+        handed = [wrap(part) for part in parts]
+        result = function(*handed)
+        nodes = [as_node(part) for part in _parts(result)]
+        calls.append(Applied(nodes, type(result) is tuple, _rows_written(handed, parts)))
+    if any(len(call.results) != len(calls[0].results) for call in calls):
         message = "The function gave different numbers of results for different elements."
         raise ShapeError(message)
-    return [stack_nodes([as_node(v) for v in column], 0) for column in zip(*each, strict=True)], type(
-        results[0]
-    ) is tuple
+    results = [stack_nodes(column, 0) for column in zip(*[call.results for call in calls], strict=True)]
+    written: dict[int, Node] = {}
+    for place in sorted({place for call in calls for place in call.written}):
+        row = rows[place]
+        before = [reshape(cut(row, 0, k, 1), row.shape[1:]) for k in range(count)]
+        written[place] = stack_nodes(
+            [call.written.get(place, node) for call, node in zip(calls, before, strict=True)], 0
+        )
+    return Applied(results, calls[0].several, written)
 
 
-def over_rows(function: Function, rows: Sequence[Node], count: int) -> tuple[list[Node], bool]:
-    """A function of Tensors without the first axis of the rows, for each position along it.
-
-    Returns
-    -------
-    list of Node, bool
-        The results, with that axis in front; and whether the function gave a tuple of them.
-    """
+def over_rows(function: Function, rows: Sequence[Node], count: int) -> Applied:
+    """A function of Tensors without the first axis of the rows, for each position along it."""
     try:
         return _at_once(function, rows, count)
     except TracedValueError:
@@ -138,6 +165,7 @@ def apply_along_axis(func1d: Function, axis: Any, arr: Any, *args: Any, **kwargs
         for all slices at once if it asks for no values, else called for each slice.
     axis : int
     arr : array-like
+        If the function writes to its slices, it is written to, as by NumPy.
 
     Returns
     -------
@@ -156,8 +184,10 @@ def apply_along_axis(func1d: Function, axis: Any, arr: Any, *args: Any, **kwargs
         message = f"apply_along_axis cannot call a function of slices that do not exist: the shape is {node.shape}."
         raise ShapeError(message)
     rows = reshape(to_last(node, at), (count, node.shape[at]))
-    (result, *_), _ = over_rows(lambda row: _single(func1d(row, *args, **kwargs)), [rows], count)
-    result = reshape(result, (*lead, *result.shape[1:]))
+    applied = over_rows(lambda row: _single(func1d(row, *args, **kwargs)), [rows], count)
+    if applied.written and isinstance(arr, Tensor | np.ndarray):
+        store(arr, moveaxis_node(reshape(applied.written[0], (*lead, node.shape[at])), (-1,), (at,)))
+    result = reshape(applied.results[0], (*lead, *applied.results[0].shape[1:]))
     extra = result.ndim - len(lead)
     sources = range(len(lead), result.ndim)
     # NumPy makes an array of all results, one after the other, and moves their axes to where the axis was.
@@ -324,7 +354,13 @@ def _over_elements(function: Function, nodes: list[Node], cores: Cores | None, o
     for node, width in zip(nodes, widths, strict=True):
         core = node.shape[node.ndim - width :]
         rows.append(reshape(broadcast(node, (*lead, *core)), (count, *core)))
-    results, several = over_rows(function, rows, count)
+    results, several, written = over_rows(function, rows, count)
+    if written:
+        message = (
+            f"The function writes to argument {min(written)} that it gets from vectorize, which is read-only, as "
+            "NumPy's is. Let it write to a copy."
+        )
+        raise ArgumentError(message)
     if cores is not None and len(results) != len(cores[1]):
         message = f"The signature names {len(cores[1])} results, but the function gave {len(results)}."
         raise ArgumentError(message)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import polyutils
 
 from ...errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from ...record.as_node import as_node, wrap
@@ -21,6 +22,22 @@ from ..arrays.result_order import like_argument
 def _tensor(value: Any) -> Any:
     """A Tensor of an array-like; typed as Any, because NumPy's functions take it."""
     return value if isinstance(value, Tensor) else wrap(as_node(value))
+
+
+def trimseq(seq: Any) -> Any:
+    """Coefficients, the lowest power first, without zeros at the end, as NumPy's polynomials keep them.
+
+    Where values differ, as `vmap` and turns of loops record them, all coefficients stay.
+    """
+    if not isinstance(seq, Tensor):
+        return polyutils.trimseq(seq)
+    count = len(seq)
+    try:
+        while count > 1 and seq[count - 1] == 0:
+            count -= 1
+    except TracedValueError:
+        return seq
+    return seq[:count]
 
 
 def _coefficients(p: Any, name: str) -> Any:

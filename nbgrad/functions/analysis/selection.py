@@ -43,6 +43,7 @@ from ..arrays.reductions import extremum_position
 from ..arrays.result_order import in_c_order, like_argument
 from ..arrays.shaping import common_shape
 from ..arrays.sorting import searchsorted_node
+from ..arrays.viewing import viewing
 from .long_convolutions import DTYPES, backwards, long_convolution
 
 _FEW = 64
@@ -348,6 +349,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * m
 # ----- Without zeros at the ends -----
 
 
+@viewing
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Tensor:
     """An array without the zeros at its front ("f") and back ("b"), along axes (all of them, if None).
 

@@ -1,4 +1,4 @@
-"""NumPy's objects that are indexed to make arrays: `r_`, `c_`, `mgrid`, `ogrid`; `broadcast` and `nditer`.
+"""NumPy's objects that are indexed to make arrays: `r_`, `c_`, `mgrid`, `ogrid`; and `broadcast`.
 
 In: the content of the brackets: numbers, slices, arrays, recorded values. Out: Tensors. Called by users as names of
 `nbgrad.numpy`: NumPy cannot tell a Tensor of `np.r_[...]`, and would take its value.
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError, DtypeError
+from ...errors import ArgumentError
 from ...graph.builders import transpose
 from ...record.as_node import as_node, holds_tensors, wrap
 from ...record.axes_and_dtypes import at_least
@@ -122,14 +122,3 @@ class broadcast:  # noqa: N801 - NumPy's name
     def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
         together = [a.ravel() for a in broadcast_arrays(*self._arrays)]
         return iter([tuple([a[k] for a in together]) for k in range(self.size)])
-
-
-def nditer(op: Any, *args: Any, **kwargs: Any) -> Any:
-    """`numpy.nditer`, which iterates over memory; an error for Tensors."""
-    if holds_tensors(op):
-        message = (
-            "np.nditer iterates over memory, which Tensors do not show. Use np.ndindex(x.shape) and x[index], or "
-            "np.ndenumerate(x)."
-        )
-        raise DtypeError(message)
-    return np.nditer(op, *args, **kwargs)

@@ -22,6 +22,7 @@ from ...record.axes_and_dtypes import axis_of, filled, inexact, integer, only, p
 from ...record.numbers import FLOAT64
 from ...record.placement import made_on
 from ...record.promotion import common_dtype, convert, promote
+from ...record.shared_memory import moved
 from ...record.tensor import Tensor
 from ...record.zero_dimensional import ZeroDimensional
 from ...runtime.evaluate import concrete
@@ -410,9 +411,13 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         for k, node in enumerate(nodes)
     ]
     if sparse:
-        return tuple([wrap(node) for node in lined])
-    shape = common_shape([node.shape for node in lined])
-    return tuple([wrap(broadcast(node, shape)) for node in lined])
+        grid = [wrap(node) for node in lined]
+    else:
+        shape = common_shape([node.shape for node in lined])
+        grid = [wrap(broadcast(node, shape)) for node in lined]
+    if copy:
+        return tuple(grid)
+    return tuple([moved(x, part) if isinstance(x, Tensor) else part for x, part in zip(xi, grid, strict=True)])
 
 
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:

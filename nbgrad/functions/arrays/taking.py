@@ -118,7 +118,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Tensor:
     return deliver(_pick(node, flat))
 
 
-def _store(target: Any, node: Node) -> None:
+def store(target: Any, node: Node) -> None:
     """Write a result to a Tensor or ndarray that a function was told to change."""
     if isinstance(target, Tensor):
         target._replace(node)
@@ -135,7 +135,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
     shape = node.shape if axis is not None else (node.size,)
     flat = _along_axis(shape, indices, 0 if axis is None else axis_of(axis, node.ndim))
     value = fitted(cast(as_node(values), node.dtype), flat.shape)
-    _store(arr, _write(node, flat, value))
+    store(arr, _write(node, flat, value))
 
 
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
@@ -145,7 +145,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     flat = positions if isinstance(positions, Node) else constant(positions)
     if flat.size and value.size:
         flat = reshape(flat, (flat.size,))
-        _store(a, _write(node, flat, repeated(cast(value, node.dtype), flat.size)))
+        store(a, _write(node, flat, repeated(cast(value, node.dtype), flat.size)))
 
 
 def putmask(a: Any, mask: Any, values: Any) -> None:
@@ -157,7 +157,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
         raise ShapeError(message)
     if value.size and node.size:
         spread = reshape(repeated(cast(value, node.dtype), node.size), node.shape)
-        _store(a, elementwise("select", reshape(condition, node.shape), spread, node))
+        store(a, elementwise("select", reshape(condition, node.shape), spread, node))
 
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
@@ -173,7 +173,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         if value.size == 0:
             message = "There must be at least one value to place."
             raise ArgumentError(message)
-        _store(arr, _write(node, constant(where), repeated(cast(value, node.dtype), where.size)))
+        store(arr, _write(node, constant(where), repeated(cast(value, node.dtype), where.size)))
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
@@ -186,7 +186,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     end = node.size if node.ndim > 2 or wrap else min(node.size, node.shape[1] ** 2)
     where = np.arange(0, end, step)
     if where.size and value.size:
-        _store(a, _write(node, constant(where), repeated(cast(value, node.dtype), where.size)))
+        store(a, _write(node, constant(where), repeated(cast(value, node.dtype), where.size)))
 
 
 def _fitting(node: Node, ndim: int) -> Node:

@@ -55,9 +55,17 @@ def _no_more(ufunc: np.ufunc, options: dict[str, Any]) -> None:
             raise ArgumentError(message)
 
 
+def _are_last(axes: Any) -> bool:
+    """Whether axes are the last ones in order, counted from the end, as without `axes`."""
+    given = (axes,) if isinstance(axes, int) else tuple(axes)
+    return given == tuple(range(-len(given), 0))
+
+
 def _call(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     mask, dtype = options.pop("where", True), options.pop("dtype", None)
     casting, order = options.pop("casting", "same_kind"), options.pop("order", "K")
+    if ufunc.signature is not None and all(map(_are_last, options.get("axes", ()))):
+        options.pop("axes", None)  # an ndarray says them in `a @= b`
     _no_more(ufunc, options)
     if ufunc.ntypes == 1 and ufunc.types[0].startswith("O") and mask is True and dtype is None:
         from ..analysis.applying import python_ufunc

@@ -8,6 +8,7 @@ NumPy's. Every operation of a user's function passes here each time it is record
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -475,6 +476,20 @@ def _usable(value: Any) -> bool:
     )
 
 
+_PYTHONS = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.divide: operator.truediv,
+    np.power: operator.pow,
+}
+
+
+def _is_box(value: Any) -> bool:
+    """Whether a value is what NumPy makes of an object that is no number: an array without axes that holds it."""
+    return type(value) is np.ndarray and value.dtype.kind == "O" and not value.ndim
+
+
 def operate(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     """The result of an operator."""
     found = quick_binary(ufunc, left, right)
@@ -483,6 +498,9 @@ def operate(ufunc: np.ufunc, left: Any, right: Any) -> Any:
 
 def operate_in_general(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     """The result of an operator, where `quick_binary` has none."""
+    if _is_box(left) or _is_box(right):
+        inside = [value.item() if _is_box(value) else value for value in (left, right)]
+        return _PYTHONS[ufunc](*inside) if ufunc in _PYTHONS else NotImplemented
     if not (right.__class__ in _USUAL and left.__class__ in _USUAL) and not (_usable(left) and _usable(right)):
         from ..linalg.sparse_products import beside_sparse
 

@@ -9,21 +9,30 @@ so it compiles, and both modes of its derivative are products of the same kind, 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ...errors import DtypeError, ShapeError, TracedValueError
+from ...errors import DtypeError, ShapeError, TracedValueError, users_frame
 from ...graph.builders import cast, gather, reshape, scatter_add, transpose
 from ...graph.ir import BOOL, INT64, Node, broadcast, constant, elementwise
 from ...record.as_node import as_node, wrap
+from ...record.leaks import is_converted
 from ...record.promotion import promote
 from ...record.tensor import Tensor
 
+_BY_ELEMENTS = ("multiply", "_multiply_2d_with_broadcasting", "_divide")
 _INSTEAD = (
     "A scipy.sparse array is a constant here: write D A x as d * (A @ x), a multiple as t * (A @ x), and use "
-    "A.toarray() where a dense array is meant. For recorded values in a sparse matrix see docs/sparse.md."
+    "A.toarray() where a dense array is meant. In code that nb.differentiable_source runs, A * t and A / t are sparse "
+    "matrices of recorded values: see docs/sparse.md."
 )
+
+
+multiples: list[Callable[[np.ufunc, Any, Any], Any]] = []
+"""The function that makes the product or quotient of a sparse array and a Tensor by elements, a matrix of recorded
+values: it is here once `differentiable_source` has been used."""
 
 
 def is_sparse(value: Any) -> bool:
@@ -40,14 +49,14 @@ def asked_by_scipy(tensor: Tensor, function: str) -> np.ndarray | None:
     TracedValueError
         If that would cut a recorded Tensor off.
     """
-    if function in ("_matmul_dispatch", "_mul_dispatch"):
+    if function in ("_matmul_dispatch", "_mul_dispatch") or (function in _BY_ELEMENTS and _in_converted_code()):
         found = np.empty((), object)
         found[()] = tensor
         return found
     if function == "dot":
         # It only looks whether this is an array, and then calls the operator.
         return np.empty(0)
-    if tensor._node.traced and function in ("multiply", "_multiply_2d_with_broadcasting", "_divide"):
+    if tensor._node.traced and function in _BY_ELEMENTS:
         message = f"scipy.sparse cannot multiply or divide element by element by a Tensor. {_INSTEAD}"
         raise TracedValueError(message)
     return None
@@ -66,13 +75,24 @@ def beside_sparse(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     if not (is_sparse(left) or is_sparse(right)):
         return NotImplemented
     matrix, other = (left, right) if is_sparse(left) else (right, left)
-    if ufunc is np.matmul or (ufunc is np.multiply and _is_matrix(matrix)):
+    if ufunc is np.matmul or (ufunc is np.multiply and _is_matrix(matrix) and np.ndim(other)):
         node = as_node(other)
         return wrap(product(left, node) if matrix is left else reverse_product(node, right))
+    scaling = ufunc is np.multiply or (ufunc is np.divide and matrix is left)
+    if scaling and _in_converted_code() and multiples:
+        return multiples[0](ufunc, left, right)
     if ufunc is np.add or ufunc is np.subtract:
         return ufunc(*[value.toarray() if is_sparse(value) else value for value in (left, right)])
     message = f"numpy.{ufunc.__name__} does not work on a {type(matrix).__name__} and a Tensor. {_INSTEAD}"
     raise DtypeError(message)
+
+
+def _in_converted_code() -> bool:
+    """Whether code that `differentiable_source` runs uses an operator."""
+    frame, called = users_frame(), "__mul__"
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("scipy.sparse."):
+        called, frame = frame.f_code.co_name, frame.f_back
+    return frame is not None and called.startswith("__") and is_converted(frame)
 
 
 def _is_matrix(value: Any) -> bool:
