@@ -16,11 +16,11 @@ from numba import njit
 import nbgrad as nb
 from nbgrad.errors import ArgumentError, DtypeError
 
-from . import kernels_of_arrays, kernels_of_nests, threaded_kernels
+from . import kernels_of_arrays, kernels_of_functions, kernels_of_nests, threaded_kernels
 from .adjoint_kernels import ROWS, Row
 
 pytestmark = pytest.mark.unoptimized
-TABLES = (kernels_of_arrays, kernels_of_nests, threaded_kernels)
+TABLES = (kernels_of_arrays, kernels_of_functions, kernels_of_nests, threaded_kernels)
 """Modules that put more kernels into the table."""
 STEP = 1e-5
 
@@ -346,6 +346,40 @@ def _made_in_a_loop(x):
     return x
 
 
+def _applied(f, x):
+    return f(x)
+
+
+@njit
+def _a_passed_inner_function(x):
+    return _applied(lambda a: a * a, x)
+
+
+@njit
+def _an_inner_function_with_keywords(x):
+    def scaled(a, b=2.0):
+        return a * b
+
+    return scaled(x, b=3.0)
+
+
+@njit
+def _two_functions_of_one_name(x):
+    if x > 0.0:
+        f = lambda a: a * 2.0  # noqa: E731
+    else:
+        f = lambda a: a * 3.0  # noqa: E731
+    return f(x)
+
+
+@njit
+def _an_inner_function_of_itself(x):
+    def down(a):
+        return 0.0 if a < 1.0 else down(a - 1.0)
+
+    return down(x)
+
+
 @njit
 def _named_like_a_cotangent(x, x_b):
     return np.sum(x * x_b)
@@ -358,6 +392,10 @@ def _named_like_a_cotangent(x, x_b):
         (_named_like_a_cotangent, (np.ones(3), np.ones(3)), "`x_b`, the name of a derivative of `x`"),
         (_a_list_that_grows, (np.ones(3),), r"changes the length of a list by append\(\)\. Make an array"),
         (_an_empty_list, (np.ones(3),), r"begins an empty list\. Make an array"),
+        (_a_passed_inner_function, (2.0,), "passes or keeps a function that is defined inside of it"),
+        (_an_inner_function_with_keywords, (2.0,), "calls scaled with keywords, which Numba loses"),
+        (_two_functions_of_one_name, (2.0,), "gives `f` another meaning than the function of that name"),
+        (_an_inner_function_of_itself, (2.0,), "calls itself: recursion has no derivative"),
         (_recursive, (2.0,), "recursion has no derivative"),
         (_drawn, (2.0,), r"calls .*rand.*\(\), of which no derivative is known"),
         (_swapped_at_times, (np.ones(2), np.ones(2), 2), "`a` stands for another array from turn to turn"),
@@ -467,3 +505,20 @@ def test_a_written_out_sequence_has_its_values_before_the_first_turn(plain: None
     call = nb.kernel(written_out, check="never")
     assert call(0.5, 2.0) == pytest.approx(4.25 * 9.0, rel=1e-15)
     assert nb.grad(call, (0, 1))(0.5, 2.0) == pytest.approx((9.0, 4.0 * 9.0 + 4.0 * 4.25), rel=1e-15)
+
+
+@njit
+def _order_of_equal_elements(keys, y):
+    order = np.argsort(keys)
+    total = 0.0
+    for k in range(len(order)):
+        total += y[order[k]] * (k + 1)
+    return total
+
+
+def test_equal_elements_have_the_order_of_numba() -> None:
+    keys, y = np.array([2.0, 1.0, np.nan, 0.5, 1.0, 2.0] * 9), np.arange(54.0)
+    places = np.empty(54)
+    for k in range(54):
+        places[k] = _order_of_equal_elements(keys, np.eye(54)[k])
+    assert np.array_equal(nb.grad(nb.kernel(_order_of_equal_elements), 1)(keys, y), places)

@@ -260,7 +260,7 @@ def _places(x):
         (_sorted_complex, (Z,), r"calls sort\(\) with complex numbers"),
         (_arcsine, (Z,), "computes arcsin of complex numbers"),
         (unsigned_steps, (np.ones(3), np.ones(3, np.uint8)), r"unsigned integers, .* x.astype\(np.int64\)"),
-        (_places, (np.ones(3),), r"calls where\(\), of which no derivative is known"),
+        (_places, (np.ones(3),), "an array whose shape depends on the elements of `x`"),
         (_named_alike, ((1.0, 2.0), 3.0), "an argument `p_0` and a tuple with a part of that name"),
         (gathered, ((Z, object()), 1.0, 2), "got an object as `pair_1`"),
         (waves, (Z.astype(np.clongdouble), 1j, 0.5), "Pass float32, float64, complex64"),

@@ -23,6 +23,7 @@ from .stencil_kernels import is_stencil, stencil_kernel
 
 _KNOWN: dict[tuple[Any, ...], dict[str, Any]] = {}
 """The types of the kernels of array_kernels.py, by these and the types of their arguments."""
+_KERNEL_MODULES = [f"{__package__}.{one}_kernels" for one in ("algebra", "array", "order")]
 
 
 def inferred_types(
@@ -38,7 +39,7 @@ def inferred_types(
         If Numba cannot infer the types.
     """
     python = function.code.function
-    if python.__module__ != f"{__package__}.array_kernels":
+    if python.__module__ not in _KERNEL_MODULES:
         return _inferred(function, arguments, within)
     key = (python, *arguments)
     if key not in _KNOWN:
