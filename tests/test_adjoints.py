@@ -522,3 +522,22 @@ def test_equal_elements_have_the_order_of_numba() -> None:
     for k in range(54):
         places[k] = _order_of_equal_elements(keys, np.eye(54)[k])
     assert np.array_equal(nb.grad(nb.kernel(_order_of_equal_elements), 1)(keys, y), places)
+
+
+@njit
+def _sum_of_inverses(x):
+    total = 0.0
+    for i in range(len(x) - 1):
+        total += 1.0 / (x[i + 1] - x[i])
+    return total
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, nb.jit])
+def test_where_the_kernel_divides_by_zero_its_derivatives_raise(transform: Any) -> None:
+    kernel, bad = nb.kernel(_sum_of_inverses), np.array([1.0, 2.0, 2.0, 3.0])
+    gradient = transform(nb.grad(kernel))
+    assert np.allclose(gradient(np.array([1.0, 2.0, 4.0])), [1.0, -0.75, -0.25])
+    with pytest.raises(ArgumentError, match="ZeroDivisionError"):
+        gradient(bad)
+    with pytest.raises(ArgumentError, match="ZeroDivisionError"):
+        transform(lambda x: nb.jvp(kernel, (x,), (np.arange(4.0),)))(bad)

@@ -413,6 +413,12 @@ def kernel(
         return lambda given: kernel(given, inout=inout, constant=constant, shape=shape, check=check, launch=launch)
     function, launch = with_configuration(function, launch)
     is_ufunc = hasattr(function, "gufunc_builder") or hasattr(function, "_dispatcher")
+    if isinstance(function, np.ufunc) and not is_ufunc:
+        message = (
+            f"nb.kernel got {function.__name__}, a ufunc that does not know the function that it is made of, as all of "
+            'target="parallel". Make it with target="cpu", or give nb.kernel a function of numba.njit.'
+        )
+        raise DtypeError(message)
     if not is_ufunc and python_function(function) is None:
         message = f"nb.kernel takes a function that Numba compiles, but got {a_full_name(function)}."
         raise DtypeError(message)
