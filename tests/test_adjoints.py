@@ -541,3 +541,33 @@ def test_where_the_kernel_divides_by_zero_its_derivatives_raise(transform: Any) 
         gradient(bad)
     with pytest.raises(ArgumentError, match="ZeroDivisionError"):
         transform(lambda x: nb.jvp(kernel, (x,), (np.arange(4.0),)))(bad)
+
+
+@njit
+def _narrow_and_wide(x, m):
+    power = np.linalg.matrix_power(m, 2)
+    clipped = np.clip(x, 0.7, 1.0)
+    return (
+        (x * 2.0, x * 2, x * np.arange(3), x * x[0], np.maximum(x, 1.0), x**2),
+        (m @ m, m @ x, np.outer(x, x), np.cross(x, x), np.kron(m, m), np.convolve(x, x), power),
+        (np.where(x > 1.0, x, x * x), np.where(x > 1.0, x, 0.5), clipped, np.array([x[0], x[1]]), np.sinc(x)),
+    )
+
+
+def test_arrays_of_float32_become_float64_where_those_of_numba_do() -> None:
+    x, m = np.linspace(0.5, 1.5, 3, dtype=np.float32), np.eye(3, dtype=np.float32)
+    found, expected = nb.kernel(_narrow_and_wide)(x, m), _narrow_and_wide(x, m)
+    assert [[one.dtype for one in part] for part in found] == [[one.dtype for one in part] for part in expected]
+    for part, other in zip(found, expected, strict=True):
+        for one, wanted in zip(part, other, strict=True):
+            assert np.array_equal(one, wanted)
+
+
+@njit
+def _masked_by_literals(x):
+    return np.sum(x[np.array([True, False, True])] ** 2)
+
+
+def test_an_array_of_truth_values_is_a_mask(plain: None) -> None:
+    x = np.array([3.0, 4.0, 5.0])
+    assert np.array_equal(nb.grad(nb.kernel(_masked_by_literals))(x), [6.0, 0.0, 10.0])

@@ -51,7 +51,7 @@ def _ones_below(n):
 @njit
 def _kronecker(a, b):
     n, m = b.shape[0], b.shape[1]
-    found = np.empty((a.shape[0] * n, a.shape[1] * m))
+    found = np.empty((a.shape[0] * n, a.shape[1] * m), (a[:1, :1] * b[:1, :1]).dtype)
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
             for k in range(n):
@@ -62,7 +62,9 @@ def _kronecker(a, b):
 
 @njit
 def _power_of_matrix(a, n):
-    found = np.eye(a.shape[0])
+    found = np.zeros((a.shape[0], a.shape[0]), a.dtype)
+    for i in range(a.shape[0]):
+        found[i, i] = 1.0
     base = np.linalg.inv(a) if n < 0 else a.copy()
     for _ in range(abs(n)):
         found = found @ base
@@ -236,7 +238,7 @@ def _sine_over_argument(x):
 
 @njit
 def _sines_over_arguments(x):
-    found = np.empty(x.shape[0])
+    found = np.empty(x.shape[0], x.dtype)
     for i in range(x.shape[0]):
         found[i] = _sine_over_argument(x[i])
     return found

@@ -18,6 +18,7 @@ from ..kernel_statements import Atom, Expression, If, Load, Op, Set, copied
 from .array_gathers import ArrayGathers
 from .array_values import Array, Complex, Elementwise, Object, Scalar, Stored, Value, View, arrays_of
 from .complex_pairs import PARTS
+from .kernel_form import literal_dtype
 from .known_functions import OPERATORS, Known, known_functions
 from .plain_form import AN_ARRAY
 from .record_parts import record_of
@@ -96,7 +97,10 @@ class ArrayFunctions(ArrayGathers):
             low = self.named(
                 self.applied(call, known_functions()[np.maximum], [self.value(call.args[0]), self.value(call.args[1])])
             )
-            return self.applied(call, known_functions()[np.minimum], [low, self.value(call.args[2])])
+            found = self.applied(call, known_functions()[np.minimum], [low, self.value(call.args[2])])
+            first = self.value(call.args[0])
+            narrow = isinstance(first, Array) and first.dtype == "float32"
+            return self.cast(found, "float32") if narrow and isinstance(found, Array) else found
         if function is np.arange and not call.keywords:
             return self.arange(call)
         if function in (np.array, np.asarray, np.ascontiguousarray, np.copy):
@@ -316,6 +320,7 @@ class ArrayFunctions(ArrayGathers):
 
         is_complex = [one for one in (a.dtype, b.dtype) if one in PARTS]
         dtype = is_complex[0] if is_complex else "float64"
+        narrow = not is_complex and a.dtype == b.dtype == "float32"
 
         def total(rows: list[Atom], columns: list[Atom]) -> Scalar:
             found = self.running("0.0", dtype, "dot")
@@ -335,7 +340,7 @@ class ArrayFunctions(ArrayGathers):
         if a.ndim == b.ndim == 1:
             return total([], [])
         shape = [*a.extents[:-1], *b.extents[1:]]
-        made = self.local(self.frame.prefix + name, shape, dtype, "")
+        made = self.local(self.frame.prefix + name, shape, "float32" if narrow else dtype, "")
         self.each(made.extents, lambda at: self.fill_in(made, at, total(at[: a.ndim - 1], at[a.ndim - 1 :])))
         return made
 
@@ -352,12 +357,12 @@ class ArrayFunctions(ArrayGathers):
         if any(isinstance(one, Object | list) for one in operands):
             return self.refuse(call, "computes with an array and something that is no number.")
         found = Elementwise(self.common(arrays), "", lambda at: "", frozenset().union(*map(arrays_of, arrays)))
-        floats = any(
-            (one.dtype if isinstance(one, Array) else self.form.dtypes.get(str(one), "float64")).startswith("float")
+        dtypes = [
+            one.dtype if isinstance(one, Array) else self.form.dtypes.get(str(one)) or literal_dtype(str(one))
             for one in operands[1:]
-        )
+        ]
         is_complex = any(isinstance(one, Complex) or getattr(one, "dtype", "") in PARTS for one in operands[1:])
-        dtype = "complex128" if is_complex else "float64" if floats else "int64"
+        dtype = "complex128" if is_complex else str(np.result_type(*dtypes))
 
         def element(at: Sequence[Atom]) -> Scalar:
             test = str(self.item(operands[0], at, found.extents))

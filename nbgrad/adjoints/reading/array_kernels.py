@@ -136,7 +136,7 @@ def _norm(a):
 
 @njit
 def _cross(a, b):
-    found = np.empty(3)
+    found = np.empty(3, (a * b).dtype)
     found[0] = a[1] * b[2] - a[2] * b[1]
     found[1] = a[2] * b[0] - a[0] * b[2]
     found[2] = a[0] * b[1] - a[1] * b[0]
@@ -145,7 +145,7 @@ def _cross(a, b):
 
 @njit
 def _outer(a, b):
-    found = np.empty((a.shape[0], b.shape[0]))
+    found = np.empty((a.shape[0], b.shape[0]), (a[:1] * b[:1]).dtype)
     for i in range(a.shape[0]):
         for j in range(b.shape[0]):
             found[i, j] = a[i] * b[j]
@@ -437,7 +437,7 @@ def _diagonal_matrix(a):
 def _convolved(a, b):
     n = a.shape[0]
     m = b.shape[0]
-    found = np.zeros(n + m - 1)
+    found = np.zeros(n + m - 1, (a[:1] * b[:1]).dtype)
     for i in range(n):
         for j in range(m):
             found[i + j] += a[i] * b[j]

@@ -212,7 +212,7 @@ def _without_nan(x):
 
 @njit
 def _each_without_nan(x):
-    found = np.empty(x.shape[0])
+    found = np.empty(x.shape[0], x.dtype)
     for i in range(x.shape[0]):
         found[i] = _without_nan(x[i])
     return found
