@@ -165,3 +165,16 @@ def functions_of_matrices(a, b, x):
     total += np.linalg.norm(x, 1) * np.linalg.norm(x, np.inf) + np.linalg.norm(x, 3) + np.sum(np.vander(x, 3) * a)
     total += np.sum(np.cov(b) ** 2) + np.sum(np.corrcoef(x, a[0])[0, 1] * np.cumprod(x))
     return total + np.trapezoid(x) * np.trapezoid(x, dx=0.1) + np.sum(np.logspace(0.0, x[0], 4))
+
+
+@row(values(9).reshape(3, 3), values(3))
+@njit
+def eigenvectors(a, x):
+    numbers, vectors = np.linalg.eigh(a @ a.T)
+    return vectors @ (np.sqrt(numbers) * x) + vectors[:, 0] * np.linalg.eigvalsh(a)
+
+
+@row(np.array([2.0, -1.0, 1.0]))
+@njit
+def eigenvalues_of_a_diagonal(x):
+    return np.linalg.eigh(np.diag(x))[0] ** 2 * np.arange(1.0, 4.0)

@@ -128,6 +128,99 @@ def _orthogonal(a):
 
 
 @njit
+def lapack_vector(a, row, column):
+    """An element of LAPACK's eigenvectors: a call of it is known by itself, without a derivative."""
+    return np.linalg.eigh(a)[1][row, column]
+
+
+@njit
+def _rotated(a, vectors):
+    """Jacobi's rotations make a symmetric matrix diagonal, and their product the eigenvectors.
+
+    After the last rotation that changes a number, three more rounds run: they carry derivatives of first and second
+    order to where those of the numbers are.
+    """
+    n = a.shape[0]
+    more = 3
+    for _ in range(60):
+        away = 0.0
+        size = 0.0
+        for p in range(n):
+            size += abs(a[p, p])
+            for q in range(p + 1, n):
+                away += abs(a[p, q])
+        if away <= 1e-16 * size:
+            more -= 1
+        if more < 0:
+            break
+        for p in range(n - 1):
+            for q in range(p + 1, n):
+                b = 2.0 * a[p, q]
+                d = a[q, q] - a[p, p]
+                if b != 0.0 or d != 0.0:
+                    root = math.sqrt(d * d + b * b)
+                    t = b / (d + root if d >= 0.0 else d - root)
+                    c = 1.0 / math.sqrt(1.0 + t * t)
+                    s = t * c
+                    for k in range(n):
+                        x = a[k, p]
+                        y = a[k, q]
+                        a[k, p] = c * x - s * y
+                        a[k, q] = s * x + c * y
+                    for k in range(n):
+                        x = a[p, k]
+                        y = a[q, k]
+                        a[p, k] = c * x - s * y
+                        a[q, k] = s * x + c * y
+                        x = vectors[k, p]
+                        y = vectors[k, q]
+                        vectors[k, p] = c * x - s * y
+                        vectors[k, q] = s * x + c * y
+
+
+@njit
+def _eigenvalues(a):
+    return _eigensystem(a, False)[0]
+
+
+@njit
+def _eigenvalues_and_vectors(a):
+    return _eigensystem(a, True)
+
+
+@njit
+def _eigensystem(a, signed):
+    """The eigenvalues in order, and the eigenvectors, of the lower half of a matrix."""
+    n = a.shape[0]
+    full = np.empty((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            full[i, j] = a[i, j]
+            full[j, i] = a[i, j]
+    turned = np.eye(n)
+    _rotated(full, turned)
+    numbers = np.empty(n)
+    for k in range(n):
+        numbers[k] = full[k, k]
+    order = np.argsort(numbers)
+    values = np.empty(n, a.dtype)
+    vectors = np.empty((n, n), a.dtype)
+    for k in range(n):
+        values[k] = numbers[order[k]]
+        sign = 1.0
+        if signed:
+            largest = 0
+            for i in range(n):
+                if abs(turned[i, order[k]]) > abs(turned[largest, order[k]]):
+                    largest = i
+            if turned[largest, order[k]] * lapack_vector(a, largest, k) < 0.0:
+                sign = -1.0
+        for i in range(n):
+            vectors[i, k] = sign * turned[i, order[k]]
+    return values, vectors
+
+
+@njit
 def _sign_and_logarithm(a):
     factors = a.copy()
     n = a.shape[0]
@@ -281,6 +374,8 @@ ALGEBRA_KERNELS: dict[tuple[Any, tuple[int, ...]], Any] = {
     (np.kron, (2, 2)): _kronecker,
     (np.linalg.matrix_power, (2, 0)): _power_of_matrix,
     (np.linalg.qr, (2,)): _orthogonal,
+    (np.linalg.eigvalsh, (2,)): _eigenvalues,
+    (np.linalg.eigh, (2,)): _eigenvalues_and_vectors,
     (np.linalg.slogdet, (2,)): _sign_and_logarithm,
     (np.linalg.norm, (1, 0)): _norm_of_order,
     (np.vander, (1,)): _powers_of_all,

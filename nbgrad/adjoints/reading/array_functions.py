@@ -111,8 +111,12 @@ class ArrayFunctions(ArrayGathers):
             return self.method(call, self.value(call.args[0]), function.__name__, name, call.args[1:])
         if function in _JOINED:
             return self.joined_arrays(call, function, name)
+        from .algebra_kernels import lapack_vector
         from .array_kernels import ARRAY_KERNELS, OF_COMPLEX
 
+        if function is lapack_vector:
+            array = self.materialized(cast("Array", self.value(call.args[0])), "given").array
+            return Op("", (*map(self.number, call.args[1:]),), "np.linalg.eigh({2})[1][{0}, {1}]", (array,))
         if not any(function is one for one, _ in ARRAY_KERNELS):
             return NOT_KNOWN
         values = [self.value(one) for one in (*call.args, *[one.value for one in call.keywords])]

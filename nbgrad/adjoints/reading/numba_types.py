@@ -188,6 +188,23 @@ def _kernel_template(found: Any) -> Any:
     return KernelCall
 
 
+def _number_template(found: Any) -> Any:
+    """The type of calls of a function that gives a number of float64."""
+    from numba.core import types
+    from numba.core.typing.templates import AbstractTemplate, signature
+
+    class NumberCall(AbstractTemplate):
+        """The type of a call."""
+
+        key = found
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            """The signature for arguments of some types."""
+            return signature(types.float64, *args)
+
+    return NumberCall
+
+
 def _typed_only(found: Any, within: frozenset[FunctionType]) -> Any:
     """The stand-in for a compiled function while types are inferred; most objects stand for themselves.
 
@@ -198,8 +215,11 @@ def _typed_only(found: Any, within: frozenset[FunctionType]) -> Any:
     from numba.core.dispatcher import Dispatcher
     from numba.core.typing.templates import AbstractTemplate, signature
 
+    from .algebra_kernels import lapack_vector
     from .array_kernels import ARRAY_KERNELS
 
+    if found is lapack_vector:
+        return _TypedOnly(types.Function(_number_template(found)))
     if isinstance(found, CudaName):
         return stand_in(found)
     if any(found is one for one in (*_JOINED, *[function for function, _ in ARRAY_KERNELS])):
