@@ -141,6 +141,26 @@ def unsigned(x, n, out):
             out[i] += x[i]
 
 
+@njit
+def _ends(x):
+    low, high = np.min(x), np.max(x)
+    return Ends(low * high, Ends(low, high))
+
+
+class Ends(NamedTuple):
+    low: Any
+    high: Any
+
+
+def test_a_named_tuple_that_a_kernel_makes_comes_back() -> None:
+    ends = nb.kernel(_ends)
+    found = ends(np.array([2.0, 3.0, 5.0]))
+    assert isinstance(found, Ends)
+    assert found == Ends(10.0, Ends(2.0, 5.0))
+    gradient = nb.jit(nb.grad(lambda x: ends(x).low + ends(x).high.high))(np.array([2.0, 3.0, 5.0]))
+    assert np.array_equal(gradient, [5.0, 0.0, 3.0])
+
+
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
 def test_unsigned_integers_are_those_of_numba(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NBGRAD_DISABLE_JIT")

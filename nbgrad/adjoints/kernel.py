@@ -243,12 +243,15 @@ class KernelFunction:
 
         def of(place: Any) -> Any:
             if isinstance(place, tuple):
-                return tuple([of(one) for one in place])
+                parts = [of(one) for one in place]
+                return type(place)(*parts) if hasattr(place, "_fields") else tuple(parts)
             one = results[place]
             return one.value if isinstance(one, Object) else values[same.get(place, place)]  # pyright: ignore[reportArgumentType]
 
         returned = of(structure if isinstance(structure, tuple) else (structure,))
         parts = [values[o] for o in spec.outputs if isinstance(o, str) and o not in same.values()]
+        if not parts and hasattr(returned, "_fields"):
+            return returned
         parts += returned
         return parts[0] if len(parts) == 1 else tuple(parts)
 

@@ -90,7 +90,7 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
         raise UnsupportedKernelError(message) from None
     if returned is not None:
         parts: list[Value] = []
-        form.structure = _positions(returned, parts)
+        form.structure = _positions(returned, parts, reader.returned)
         for one in parts:
             if isinstance(one, Unclear):
                 message = f"{form.name}() returns an array, but {one.why}. Write to one array, and return that."
@@ -100,10 +100,14 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
     return form
 
 
-def _positions(value: Value, leaves: list[Value]) -> Any:
-    """The positions of what a tuple of tuples holds, in which these are added to a list."""
+def _positions(value: Value, leaves: list[Value], kind: Any) -> Any:
+    """The positions of what a tuple of tuples, of Numba's type `kind`, holds, in which these are added to a list."""
     if isinstance(value, list):
-        return tuple([_positions(one, leaves) for one in value])
+        kinds = getattr(kind, "types", None) or ()
+        kinds = kinds if len(kinds) == len(value) else [getattr(kind, "dtype", None)] * len(value)
+        found = [_positions(one, leaves, own) for one, own in zip(value, kinds, strict=True)]
+        made = getattr(kind, "instance_class", None)
+        return tuple(found) if made is None else made(*found)
     leaves.append(value)
     return len(leaves) - 1
 
@@ -129,6 +133,8 @@ class _Reader(ReboundArrays):
         self.exits = []
         self.frozen = set()
         self.frame: Frame
+        self.returned: Any = None
+        """Numba's type of what the kernel returns."""
 
     # ----- Names -----
 
@@ -216,7 +222,7 @@ class _Reader(ReboundArrays):
                 value = self.set_complex(name, value, frame.types[name])
             frame.env[name] = value
         self.block(plain.body)
-        result = frame.env.get(RESULT)
+        result, self.returned = frame.env.get(RESULT), frame.types.get(RESULT)
         self.out = before
         self.stack.pop()
         if not self.stack and record_of(frame.types.get(RESULT)) is not None:
