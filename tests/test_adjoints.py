@@ -16,11 +16,11 @@ from numba import njit
 import nbgrad as nb
 from nbgrad.errors import ArgumentError, DtypeError
 
-from . import kernels_of_arrays, kernels_of_nests, threaded_kernels
+from . import kernels_of_arrays, kernels_of_functions, kernels_of_nests, threaded_kernels
 from .adjoint_kernels import ROWS, Row
 
 pytestmark = pytest.mark.unoptimized
-TABLES = (kernels_of_arrays, kernels_of_nests, threaded_kernels)
+TABLES = (kernels_of_arrays, kernels_of_functions, kernels_of_nests, threaded_kernels)
 """Modules that put more kernels into the table."""
 STEP = 1e-5
 
@@ -346,6 +346,40 @@ def _made_in_a_loop(x):
     return x
 
 
+def _applied(f, x):
+    return f(x)
+
+
+@njit
+def _a_passed_inner_function(x):
+    return _applied(lambda a: a * a, x)
+
+
+@njit
+def _an_inner_function_with_keywords(x):
+    def scaled(a, b=2.0):
+        return a * b
+
+    return scaled(x, b=3.0)
+
+
+@njit
+def _two_functions_of_one_name(x):
+    if x > 0.0:
+        f = lambda a: a * 2.0  # noqa: E731
+    else:
+        f = lambda a: a * 3.0  # noqa: E731
+    return f(x)
+
+
+@njit
+def _an_inner_function_of_itself(x):
+    def down(a):
+        return 0.0 if a < 1.0 else down(a - 1.0)
+
+    return down(x)
+
+
 @njit
 def _named_like_a_cotangent(x, x_b):
     return np.sum(x * x_b)
@@ -358,6 +392,10 @@ def _named_like_a_cotangent(x, x_b):
         (_named_like_a_cotangent, (np.ones(3), np.ones(3)), "`x_b`, the name of a derivative of `x`"),
         (_a_list_that_grows, (np.ones(3),), r"changes the length of a list by append\(\)\. Make an array"),
         (_an_empty_list, (np.ones(3),), r"begins an empty list\. Make an array"),
+        (_a_passed_inner_function, (2.0,), "passes or keeps a function that is defined inside of it"),
+        (_an_inner_function_with_keywords, (2.0,), "calls scaled with keywords, which Numba loses"),
+        (_two_functions_of_one_name, (2.0,), "gives `f` another meaning than the function of that name"),
+        (_an_inner_function_of_itself, (2.0,), "calls itself: recursion has no derivative"),
         (_recursive, (2.0,), "recursion has no derivative"),
         (_drawn, (2.0,), r"calls .*rand.*\(\), of which no derivative is known"),
         (_swapped_at_times, (np.ones(2), np.ones(2), 2), "`a` stands for another array from turn to turn"),
@@ -467,3 +505,69 @@ def test_a_written_out_sequence_has_its_values_before_the_first_turn(plain: None
     call = nb.kernel(written_out, check="never")
     assert call(0.5, 2.0) == pytest.approx(4.25 * 9.0, rel=1e-15)
     assert nb.grad(call, (0, 1))(0.5, 2.0) == pytest.approx((9.0, 4.0 * 9.0 + 4.0 * 4.25), rel=1e-15)
+
+
+@njit
+def _order_of_equal_elements(keys, y):
+    order = np.argsort(keys)
+    total = 0.0
+    for k in range(len(order)):
+        total += y[order[k]] * (k + 1)
+    return total
+
+
+def test_equal_elements_have_the_order_of_numba() -> None:
+    keys, y = np.array([2.0, 1.0, np.nan, 0.5, 1.0, 2.0] * 9), np.arange(54.0)
+    places = np.empty(54)
+    for k in range(54):
+        places[k] = _order_of_equal_elements(keys, np.eye(54)[k])
+    assert np.array_equal(nb.grad(nb.kernel(_order_of_equal_elements), 1)(keys, y), places)
+
+
+@njit
+def _sum_of_inverses(x):
+    total = 0.0
+    for i in range(len(x) - 1):
+        total += 1.0 / (x[i + 1] - x[i])
+    return total
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, nb.jit])
+def test_where_the_kernel_divides_by_zero_its_derivatives_raise(transform: Any) -> None:
+    kernel, bad = nb.kernel(_sum_of_inverses), np.array([1.0, 2.0, 2.0, 3.0])
+    gradient = transform(nb.grad(kernel))
+    assert np.allclose(gradient(np.array([1.0, 2.0, 4.0])), [1.0, -0.75, -0.25])
+    with pytest.raises(ArgumentError, match="ZeroDivisionError"):
+        gradient(bad)
+    with pytest.raises(ArgumentError, match="ZeroDivisionError"):
+        transform(lambda x: nb.jvp(kernel, (x,), (np.arange(4.0),)))(bad)
+
+
+@njit
+def _narrow_and_wide(x, m):
+    power = np.linalg.matrix_power(m, 2)
+    clipped = np.clip(x, 0.7, 1.0)
+    return (
+        (x * 2.0, x * 2, x * np.arange(3), x * x[0], np.maximum(x, 1.0), x**2),
+        (m @ m, m @ x, np.outer(x, x), np.cross(x, x), np.kron(m, m), np.convolve(x, x), power),
+        (np.where(x > 1.0, x, x * x), np.where(x > 1.0, x, 0.5), clipped, np.array([x[0], x[1]]), np.sinc(x)),
+    )
+
+
+def test_arrays_of_float32_become_float64_where_those_of_numba_do() -> None:
+    x, m = np.linspace(0.5, 1.5, 3, dtype=np.float32), np.eye(3, dtype=np.float32)
+    found, expected = nb.kernel(_narrow_and_wide)(x, m), _narrow_and_wide(x, m)
+    assert [[one.dtype for one in part] for part in found] == [[one.dtype for one in part] for part in expected]
+    for part, other in zip(found, expected, strict=True):
+        for one, wanted in zip(part, other, strict=True):
+            assert np.array_equal(one, wanted)
+
+
+@njit
+def _masked_by_literals(x):
+    return np.sum(x[np.array([True, False, True])] ** 2)
+
+
+def test_an_array_of_truth_values_is_a_mask(plain: None) -> None:
+    x = np.array([3.0, 4.0, 5.0])
+    assert np.array_equal(nb.grad(nb.kernel(_masked_by_literals))(x), [6.0, 0.0, 10.0])

@@ -94,3 +94,13 @@ def test_derivatives() -> None:
 def test_sentences(ufunc: Any, inputs: tuple[Any, ...], kind: Any, message: str) -> None:
     with pytest.raises(kind, match=message):
         nb.kernel(ufunc)(*inputs)
+
+
+def test_a_ufunc_without_its_function() -> None:
+    @guvectorize([(float64[:], float64[:])], "(n)->(n)", target="parallel")
+    def doubled(x, out):
+        for i in range(len(x)):
+            out[i] = 2.0 * x[i]
+
+    with pytest.raises(DtypeError, match='Make it with target="cpu"'):
+        nb.kernel(doubled)

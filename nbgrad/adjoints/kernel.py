@@ -243,12 +243,15 @@ class KernelFunction:
 
         def of(place: Any) -> Any:
             if isinstance(place, tuple):
-                return tuple([of(one) for one in place])
+                parts = [of(one) for one in place]
+                return type(place)(*parts) if hasattr(place, "_fields") else tuple(parts)
             one = results[place]
             return one.value if isinstance(one, Object) else values[same.get(place, place)]  # pyright: ignore[reportArgumentType]
 
         returned = of(structure if isinstance(structure, tuple) else (structure,))
         parts = [values[o] for o in spec.outputs if isinstance(o, str) and o not in same.values()]
+        if not parts and hasattr(returned, "_fields"):
+            return returned
         parts += returned
         return parts[0] if len(parts) == 1 else tuple(parts)
 
@@ -413,6 +416,12 @@ def kernel(
         return lambda given: kernel(given, inout=inout, constant=constant, shape=shape, check=check, launch=launch)
     function, launch = with_configuration(function, launch)
     is_ufunc = hasattr(function, "gufunc_builder") or hasattr(function, "_dispatcher")
+    if isinstance(function, np.ufunc) and not is_ufunc:
+        message = (
+            f"nb.kernel got {function.__name__}, a ufunc that does not know the function that it is made of, as all of "
+            'target="parallel". Make it with target="cpu", or give nb.kernel a function of numba.njit.'
+        )
+        raise DtypeError(message)
     if not is_ufunc and python_function(function) is None:
         message = f"nb.kernel takes a function that Numba compiles, but got {a_full_name(function)}."
         raise DtypeError(message)

@@ -115,6 +115,7 @@ class _Reverse(_OfKernel):
         given = self.given(arrays, cotangents)
         self.spec.check.before(self.wanted, given, cotangents)
         self.spec.run_reverse(self.wanted, given, cotangents, gradients)
+        self.spec.raise_like_kernel(given, gradients.values())
 
     def cotangents(self, at: Applied, seeds: Sequence[Node], asked: Sequence[bool], why: str) -> list[Node | None]:
         """By symmetry of the Hessian: the tangent of the reverse kernel along the cotangents of the gradients."""
@@ -155,6 +156,7 @@ class _Forward(_OfKernel):
         given = self.given(arrays, results)
         self.spec.check.before_forward(self.moved, given, {o: result.shape for o, result in results.items()})
         self.spec.run_forward(self.moved, given, tangents, results)
+        self.spec.raise_like_kernel(given, results.values())
 
     def cotangents(self, at: Applied, seeds: Sequence[Node], asked: Sequence[bool], why: str) -> list[Node | None]:
         """By symmetry again: along the tangents, the reverse kernel's tangent."""

@@ -8,7 +8,7 @@ kernels for the arguments that are asked for, tangent kernels for those that mov
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -177,6 +177,14 @@ class Specialization:
         own = {**given, **{name: np.array(given[name]) for name in self.form.written}}
         parts = self.called(own)
         return {o: own[o] if isinstance(o, str) else parts[o] for o in self.float_outputs}
+
+    def raise_like_kernel(self, given: dict[str, Any], derivatives: Iterable[Any]) -> None:
+        """Call the kernel where a derivative is not finite, to raise what it raises there, as after a division by zero.
+
+        Derivatives are compiled without Numba's checks of divisors.
+        """
+        if not all(np.isfinite(one).all() for one in derivatives):
+            self.values(given)
 
     # ----- Derivatives -----
 

@@ -7,6 +7,7 @@ kernel_expressions.py, whose class stands upon this one.
 from __future__ import annotations
 
 import ast
+import inspect
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, cast
@@ -17,6 +18,7 @@ from ..kernel_statements import Atom, Expression, If, Load, Op, Set, copied
 from .array_gathers import ArrayGathers
 from .array_values import Array, Complex, Elementwise, Object, Scalar, Stored, Value, View, arrays_of
 from .complex_pairs import PARTS
+from .kernel_form import literal_dtype
 from .known_functions import OPERATORS, Known, known_functions
 from .plain_form import AN_ARRAY
 from .record_parts import record_of
@@ -47,7 +49,6 @@ _INTEGERS = {
     np.searchsorted: "np.searchsorted",
     np.argmin: "np.argmin",
     np.argmax: "np.argmax",
-    np.argsort: "np.argsort",
     np.count_nonzero: "np.count_nonzero",
     np.any: "np.any",
     np.all: "np.all",
@@ -55,7 +56,12 @@ _INTEGERS = {
 """Functions of arrays whose results are integers."""
 
 
-_JOINED = (np.concatenate, np.append, np.hstack, np.vstack)
+_JOINED = (np.concatenate, np.append, np.hstack, np.vstack, np.stack, np.column_stack)
+_AS_FUNCTIONS = {
+    one.__name__: one
+    for one in (np.argmax, np.argmin, np.argsort, np.all, np.any, np.cumprod, np.cumsum, np.nonzero, np.repeat)
+} | {one.__name__: one for one in (np.std, np.take, np.trace, np.var)}
+"""Methods of arrays that are functions of arrays."""
 
 
 class ArrayFunctions(ArrayGathers):
@@ -76,6 +82,9 @@ class ArrayFunctions(ArrayGathers):
         if function in _REDUCTIONS:
             return self.reduction(call, self.value(call.args[0]), _REDUCTIONS[function], call.args[1:])
         if function in _INTEGERS:
+            given = self.value(call.args[1]) if function is np.searchsorted else None
+            if isinstance(given, Array) and given.ndim == 1:
+                return self.opaque_of_each(call, _INTEGERS[function], given)
             return self.opaque(call, _INTEGERS[function])
         if function in (np.dot, np.vdot):
             first = self.value(call.args[0])
@@ -88,7 +97,10 @@ class ArrayFunctions(ArrayGathers):
             low = self.named(
                 self.applied(call, known_functions()[np.maximum], [self.value(call.args[0]), self.value(call.args[1])])
             )
-            return self.applied(call, known_functions()[np.minimum], [low, self.value(call.args[2])])
+            found = self.applied(call, known_functions()[np.minimum], [low, self.value(call.args[2])])
+            first = self.value(call.args[0])
+            narrow = isinstance(first, Array) and first.dtype == "float32"
+            return self.cast(found, "float32") if narrow and isinstance(found, Array) else found
         if function is np.arange and not call.keywords:
             return self.arange(call)
         if function in (np.array, np.asarray, np.ascontiguousarray, np.copy):
@@ -99,15 +111,21 @@ class ArrayFunctions(ArrayGathers):
             return self.method(call, self.value(call.args[0]), function.__name__, name, call.args[1:])
         if function in _JOINED:
             return self.joined_arrays(call, function, name)
+        from .algebra_kernels import lapack_vector
         from .array_kernels import ARRAY_KERNELS, OF_COMPLEX
 
-        if call.keywords or not any(function is one for one, _ in ARRAY_KERNELS):
+        if function is lapack_vector:
+            array = self.materialized(cast("Array", self.value(call.args[0])), "given").array
+            return Op("", (*map(self.number, call.args[1:]),), "np.linalg.eigh({2})[1][{0}, {1}]", (array,))
+        if not any(function is one for one, _ in ARRAY_KERNELS):
             return NOT_KNOWN
-        values = [self.value(one) for one in call.args]
+        values = [self.value(one) for one in (*call.args, *[one.value for one in call.keywords])]
         if any(getattr(one, "dtype", "") in PARTS for one in values) and function not in OF_COMPLEX:
             return self.refuse(call, f"calls {function.__name__}() with complex numbers. Write the loop.")
         kernel = ARRAY_KERNELS.get((function, tuple([getattr(one, "ndim", 0) for one in values])))
-        return NOT_KNOWN if kernel is None else self.called(call, kernel)
+        if kernel is None or not {one.arg for one in call.keywords} <= set(inspect.signature(kernel).parameters):
+            return NOT_KNOWN
+        return self.called(call, kernel)
 
     def copy(self, call: ast.Call, function: Any, name: str) -> Value:
         """np.array and its like, of which some give the array itself."""
@@ -142,11 +160,25 @@ class ArrayFunctions(ArrayGathers):
             parts = [self.gathered(call, [one]) if isinstance(one, str) else one for one in parts]
             if any(isinstance(one, Array) and one.ndim != 1 for one in parts):
                 return self.refuse(call, "appends to an array of several axes. Use np.concatenate.")
+        if function in (np.stack, np.column_stack):
+            place = int(axis) if function is np.stack else 1
+            parts = [
+                self.with_new_axis(one, place % (one.ndim + 1))
+                if isinstance(one, Array) and (function is np.stack or one.ndim == 1)
+                else one
+                for one in parts
+            ]
+            axis = str(place)
         if function is np.hstack:
             axis = "1" if isinstance(parts[0], Array) and parts[0].ndim > 1 else "0"
         if function is np.vstack:
             parts = [self.as_row(one) if isinstance(one, Array) and one.ndim == 1 else one for one in parts]
         return self.concatenated(call, parts, int(axis), self.frame.prefix + name)
+
+    def with_new_axis(self, value: Array, axis: int) -> View:
+        """An array with one more axis, of length 1."""
+        made = self.materialized(value, "part")
+        return cast("View", self.part(made, [*[("", "", 1)] * axis, None]))
 
     def as_row(self, value: Array) -> View:
         """A vector as a matrix of one row."""
@@ -292,6 +324,7 @@ class ArrayFunctions(ArrayGathers):
 
         is_complex = [one for one in (a.dtype, b.dtype) if one in PARTS]
         dtype = is_complex[0] if is_complex else "float64"
+        narrow = not is_complex and a.dtype == b.dtype == "float32"
 
         def total(rows: list[Atom], columns: list[Atom]) -> Scalar:
             found = self.running("0.0", dtype, "dot")
@@ -311,7 +344,7 @@ class ArrayFunctions(ArrayGathers):
         if a.ndim == b.ndim == 1:
             return total([], [])
         shape = [*a.extents[:-1], *b.extents[1:]]
-        made = self.local(self.frame.prefix + name, shape, dtype, "")
+        made = self.local(self.frame.prefix + name, shape, "float32" if narrow else dtype, "")
         self.each(made.extents, lambda at: self.fill_in(made, at, total(at[: a.ndim - 1], at[a.ndim - 1 :])))
         return made
 
@@ -328,12 +361,12 @@ class ArrayFunctions(ArrayGathers):
         if any(isinstance(one, Object | list) for one in operands):
             return self.refuse(call, "computes with an array and something that is no number.")
         found = Elementwise(self.common(arrays), "", lambda at: "", frozenset().union(*map(arrays_of, arrays)))
-        floats = any(
-            (one.dtype if isinstance(one, Array) else self.form.dtypes.get(str(one), "float64")).startswith("float")
+        dtypes = [
+            one.dtype if isinstance(one, Array) else self.form.dtypes.get(str(one)) or literal_dtype(str(one))
             for one in operands[1:]
-        )
+        ]
         is_complex = any(isinstance(one, Complex) or getattr(one, "dtype", "") in PARTS for one in operands[1:])
-        dtype = "complex128" if is_complex else "float64" if floats else "int64"
+        dtype = "complex128" if is_complex else str(np.result_type(*dtypes))
 
         def element(at: Sequence[Atom]) -> Scalar:
             test = str(self.item(operands[0], at, found.extents))
@@ -345,7 +378,7 @@ class ArrayFunctions(ArrayGathers):
         return Elementwise(found.extents, dtype, element, found.arrays)
 
     def arange(self, call: ast.Call) -> Elementwise:
-        """np.arange of integers."""
+        """np.arange."""
         bounds = [self.number(one) for one in call.args]
         start, stop = ("0", bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
         step = bounds[2] if len(bounds) == 3 else "1"
@@ -353,9 +386,27 @@ class ArrayFunctions(ArrayGathers):
             (one.lstrip("-").isdigit() or self.form.dtypes.get(one, "").startswith(("int", "uint")))
             for one in (start, stop, step)
         ):
-            return self.refuse(call, "makes np.arange of floats. Write the loop.")
+            count = self.integer("max(0, int(math.ceil(({1} - {0}) / {2})))", start, stop, step)
+
+            def place(at: Sequence[Atom]) -> Atom:
+                away = self.put(Op("multiply", (at[0], step), "{0} * {1}"), "float64", "away")
+                return self.put(Op("add", (start, away), "{0} + {1}"), "float64", "place")
+
+            return Elementwise((count,), "float64", place, frozenset())
         count = self.integer("max(0, ({1} - {0} + {2} - 1) // {2})", start, stop, step)
         return Elementwise((count,), "int64", lambda at: Op("", (start, at[0], step), "{0} + {1} * {2}"), frozenset())
+
+    def opaque_of_each(self, call: ast.Call, text: str, given: Array) -> Elementwise:
+        """A function without a derivative of an array and each element of another one."""
+        alike = ast.copy_location(ast.Call(call.func, [call.args[0], ast.Constant(0), *call.args[2:]], []), call)
+        alike.keywords = call.keywords
+        one = self.opaque(alike, text)
+        assert isinstance(one, Op)
+
+        def element(at: Sequence[Atom]) -> Expression:
+            return Op("", (str(self.number_at(given, at)),), one.text, one.arrays)
+
+        return Elementwise(given.extents, "int64", element, frozenset(one.arrays) | arrays_of(given))
 
     def opaque(self, call: ast.Call, text: str) -> Value | Expression:
         """A function of whole arrays without a derivative."""
@@ -409,6 +460,17 @@ class ArrayFunctions(ArrayGathers):
                 return self.product(call, owner, self.value(given[0]), name)
             if method == "transpose" and not given:
                 return self.transposed(owner)
+            if method in _AS_FUNCTIONS and isinstance(call.func, ast.Attribute):
+                alike = ast.copy_location(ast.Call(call.func, [call.func.value, *given], []), call)
+                found = self.array_call(alike, _AS_FUNCTIONS[method], name)
+                if found is not NOT_KNOWN:
+                    return found
+            if method == "item" and not given:
+                return self.element(owner, ["0"] * owner.ndim)
+            if method == "sort" and not given and isinstance(owner, Stored) and owner.ndim == 1:
+                alike = ast.copy_location(ast.Call(call.func, [cast("ast.Attribute", call.func).value], []), call)
+                self.store_into(call, owner, self.array_call(alike, np.sort, name), "")
+                return None
             if method == "fill":
                 assert isinstance(owner, Stored)
                 self.store_into(call, owner, self.number(given[0]), "")

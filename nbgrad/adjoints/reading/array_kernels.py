@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from .algebra_kernels import ALGEBRA_KERNELS
+from .order_kernels import ORDER_KERNELS
+
 
 @njit
 def _factorized(a, swaps):
@@ -133,7 +136,7 @@ def _norm(a):
 
 @njit
 def _cross(a, b):
-    found = np.empty(3)
+    found = np.empty(3, (a * b).dtype)
     found[0] = a[1] * b[2] - a[2] * b[1]
     found[1] = a[2] * b[0] - a[0] * b[2]
     found[2] = a[0] * b[1] - a[1] * b[0]
@@ -142,7 +145,7 @@ def _cross(a, b):
 
 @njit
 def _outer(a, b):
-    found = np.empty((a.shape[0], b.shape[0]))
+    found = np.empty((a.shape[0], b.shape[0]), (a[:1] * b[:1]).dtype)
     for i in range(a.shape[0]):
         for j in range(b.shape[0]):
             found[i, j] = a[i] * b[j]
@@ -434,7 +437,7 @@ def _diagonal_matrix(a):
 def _convolved(a, b):
     n = a.shape[0]
     m = b.shape[0]
-    found = np.zeros(n + m - 1)
+    found = np.zeros(n + m - 1, (a[:1] * b[:1]).dtype)
     for i in range(n):
         for j in range(m):
             found[i + j] += a[i] * b[j]
@@ -444,6 +447,8 @@ def _convolved(a, b):
 OF_COMPLEX = (np.linalg.solve, np.linalg.inv, np.linalg.det, np.trace, np.cumsum, np.diff, np.roll, np.flip, np.diag)
 """The functions whose kernels hold for complex numbers too."""
 ARRAY_KERNELS: dict[tuple[Any, tuple[int, ...]], Any] = {
+    **ALGEBRA_KERNELS,
+    **ORDER_KERNELS,
     (np.linalg.solve, (2, 1)): _solved_vector,
     (np.linalg.solve, (2, 2)): _solved_matrix,
     (np.linalg.inv, (2,)): _inverse,
@@ -457,6 +462,7 @@ ARRAY_KERNELS: dict[tuple[Any, tuple[int, ...]], Any] = {
     (np.identity, (0,)): _eye,
     (np.cumsum, (1,)): _cumulated,
     (np.diff, (1,)): _differences,
+    (np.ediff1d, (1,)): _differences,
     (getattr(np, "trapezoid", None) or np.trapz, (1, 1)): _trapezoid,  # type: ignore[attr-defined]
     (np.linspace, (0, 0, 0)): _evenly_spaced,
     (np.interp, (0, 1, 1)): _interpolated,

@@ -349,7 +349,8 @@ class ArrayParts(ComplexParts):
         if known.text in _WRAPPING and all(one.startswith("uint") for one in dtypes):
             why = "computes with whole arrays of unsigned integers, of which Numba keeps the last bits."
             return self.refuse(node, f"{why} Convert them first: x.astype(np.int64).")
-        wide = "float32" if "float32" in dtypes and "float64" not in [one.dtype for one in arrays] else "float64"
+        narrow = "float32" in dtypes and "float64" not in dtypes
+        wide = "float32" if narrow else "float64"
         floats = known.text == "{0} / {1}" or "math." in known.text or any(d.startswith("float") for d in dtypes)
         compares = any(f" {sign} " in known.text for sign in ("<", ">", "<=", ">=", "==", "!="))
         asks = compares or known.text.startswith(_QUESTIONS)

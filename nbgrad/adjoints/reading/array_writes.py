@@ -158,4 +158,6 @@ def _widest(dtypes: Sequence[str]) -> str:
     """The dtype of an array of numbers of some dtypes."""
     if any(one in PARTS for one in dtypes):
         return "complex128"
+    if dtypes and dtypes[0] in ("float32", "bool") and len(set(dtypes)) == 1:
+        return dtypes[0]
     return "float64" if any("float" in one for one in dtypes) else "int64"

@@ -7,6 +7,7 @@ by rebound_arrays.py, whose class stands upon this one.
 from __future__ import annotations
 
 import ast
+import inspect
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -33,6 +34,7 @@ _INTEGER_COMPARISONS: dict[type, Callable[[int, int], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
+_ROUNDED = Known("", "np.round({0}, {1})")
 _FLOATS = ("float32", "float64")
 _BOTH = ("real", "imag")
 
@@ -199,6 +201,8 @@ class Expressions(ThreadCalls):
             return self.of_parts(call, of_complex)
         if isinstance(function, CudaName):
             return self.thread_call(call, function.name, name)
+        if function in (round, np.round) and len(call.args) == 2 and not call.keywords:
+            return self.applied(call, _ROUNDED, [self.value(one) for one in call.args])
         known = self.known(function)
         if known is not None:
             if call.keywords:
@@ -212,6 +216,11 @@ class Expressions(ThreadCalls):
             return self.applied(call, Known("alias" if is_float else "", text), [operand])
         if function in (min, max):
             return self.extreme(call, function)
+        if function is divmod:
+            pair = [self.value(one) for one in call.args]
+            return [self.named(self.applied(call, OPERATORS[one], pair)) for one in ("FloorDiv", "Mod")]
+        if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
+            return self.fields(call, function)
         if function is len:
             return self.length(call, self.value(call.args[0]))
         if function is tuple:
@@ -221,7 +230,7 @@ class Expressions(ThreadCalls):
             return handled
         if is_stencil(function):
             return self.stencil(call, function)
-        if python_function(function) is not None:
+        if python_function(function) is not None and not str(getattr(function, "__module__", "")).startswith("numpy"):
             return self.called(call, function)
         shown = getattr(function, "__name__", str(function))
         return self.refuse(
@@ -255,11 +264,24 @@ class Expressions(ThreadCalls):
         except TypeError:
             return None
 
+    def fields(self, call: ast.Call, kind: Any) -> list[Value]:
+        """The fields of a named tuple that is made."""
+        try:
+            bound = inspect.signature(kind).bind(*call.args, **{str(one.arg): one.value for one in call.keywords})
+        except TypeError as error:
+            return self.refuse(call, f"makes {kind.__name__} of other fields than it has: {error}.")
+        missing = [one for one in kind._fields if one not in bound.arguments]
+        if missing:
+            return self.refuse(call, f"makes {kind.__name__} without {', '.join(missing)}. Give all fields.")
+        return [self.value(bound.arguments[one]) for one in kind._fields]
+
     def extreme(self, call: ast.Call, function: Any) -> Value | Expression:
         """Python's min and max."""
         operands = [self.value(one) for one in call.args]
         if len(operands) == 1 and isinstance(operands[0], list):
             operands = operands[0]
+        if len(operands) == 1 and isinstance(operands[0], Array):
+            return self.reduced(call, operands[0], function.__name__)
         known = Known("minimum" if function is min else "maximum", f"{function.__name__}({{0}}, {{1}})")
         found = operands[0]
         for k, other in enumerate(operands[1:]):

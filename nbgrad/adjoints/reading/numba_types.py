@@ -23,6 +23,7 @@ from .stencil_kernels import is_stencil, stencil_kernel
 
 _KNOWN: dict[tuple[Any, ...], dict[str, Any]] = {}
 """The types of the kernels of array_kernels.py, by these and the types of their arguments."""
+_KERNEL_MODULES = [f"{__package__}.{one}_kernels" for one in ("algebra", "array", "order")]
 
 
 def inferred_types(
@@ -38,7 +39,7 @@ def inferred_types(
         If Numba cannot infer the types.
     """
     python = function.code.function
-    if python.__module__ != f"{__package__}.array_kernels":
+    if python.__module__ not in _KERNEL_MODULES:
         return _inferred(function, arguments, within)
     key = (python, *arguments)
     if key not in _KNOWN:
@@ -187,6 +188,23 @@ def _kernel_template(found: Any) -> Any:
     return KernelCall
 
 
+def _number_template(found: Any) -> Any:
+    """The type of calls of a function that gives a number of float64."""
+    from numba.core import types
+    from numba.core.typing.templates import AbstractTemplate, signature
+
+    class NumberCall(AbstractTemplate):
+        """The type of a call."""
+
+        key = found
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            """The signature for arguments of some types."""
+            return signature(types.float64, *args)
+
+    return NumberCall
+
+
 def _typed_only(found: Any, within: frozenset[FunctionType]) -> Any:
     """The stand-in for a compiled function while types are inferred; most objects stand for themselves.
 
@@ -197,8 +215,11 @@ def _typed_only(found: Any, within: frozenset[FunctionType]) -> Any:
     from numba.core.dispatcher import Dispatcher
     from numba.core.typing.templates import AbstractTemplate, signature
 
+    from .algebra_kernels import lapack_vector
     from .array_kernels import ARRAY_KERNELS
 
+    if found is lapack_vector:
+        return _TypedOnly(types.Function(_number_template(found)))
     if isinstance(found, CudaName):
         return stand_in(found)
     if any(found is one for one in (*_JOINED, *[function for function, _ in ARRAY_KERNELS])):

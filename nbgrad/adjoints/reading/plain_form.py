@@ -22,11 +22,13 @@ import numpy as np
 from ...errors import ArgumentError
 from ...extend.scalar_code import MISSING, ScalarCode
 from ..threads.thread_names import NUMBERS, CudaName, attribute, cuda_name, is_known, known_name
+from .inner_functions import Inner, inlined, without_definitions
 from .jumps import without_jumps
 
 Statements = list[ast.stmt]
 AN_ARRAY = "Make an array of the largest length, and count the elements that are set."
 """The way out where a list grows."""
+_PASSED = "passes or keeps a function that is defined inside of it. Define it outside, under njit, or call it here."
 
 
 class UnsupportedKernelError(ArgumentError):
@@ -65,8 +67,12 @@ class PlainFunction:
         body = tree.body if isinstance(tree, ast.FunctionDef) else [ast.Return(tree.body)]
         for one in body:
             ast.fix_missing_locations(ast.copy_location(one, one if hasattr(one, "lineno") else tree))
+        self._inner: dict[str, Inner] = {}
+        self._open: list[Inner] = []
+        """The inner functions whose calls are being written out."""
+        body, self._inner = without_definitions(body, self.refuse)
         structured = without_jumps(body)
-        self._locals = set(self.parameters)
+        self._locals = {*self.parameters, *self._inner}
         for one in structured:
             for node in ast.walk(one):
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -107,6 +113,8 @@ class PlainFunction:
                 pass
             case ast.Expr(ast.Call(ast.Name("print"))):
                 pass
+            case ast.Expr(ast.Call() as call) if self.inner(call.func) is not None:
+                self.written_out(call, out)
             case ast.Expr(ast.Call() as call):
                 out.append(ast.Expr(self.operation(call, out)))
             case ast.Expr(value):
@@ -200,13 +208,18 @@ class PlainFunction:
     # ----- Expressions -----
 
     def fresh(self, what: str = "t") -> str:
-        """A new name."""
+        """A new name of what is no variable of the function."""
+        name = self.new_name(what)
+        self.temporaries.add(name)
+        return name
+
+    def new_name(self, what: str) -> str:
+        """A name that nothing has."""
         self._count += 1
         name = f"{what}_{self._count}"
-        if name in self._locals:
-            return self.fresh(what)
+        if name in self._locals or name in self._used:
+            return self.new_name(what)
         self._locals.add(name)
-        self.temporaries.add(name)
         return name
 
     def named(self, value: ast.expr, out: Statements) -> ast.expr:
@@ -234,6 +247,28 @@ class PlainFunction:
     def atom(self, expression: ast.expr, out: Statements) -> ast.expr:
         """A name or a number with the value of an expression."""
         return self.named(self.value(expression, out), out)
+
+    def inner(self, function: ast.expr) -> Inner | None:
+        """The function that the kernel itself defines, of a call."""
+        if isinstance(function, ast.Lambda):
+            return function
+        return self._inner.get(function.id) if isinstance(function, ast.Name) else None
+
+    def written_out(self, call: ast.Call, out: Statements) -> str:
+        """Add what a call of an inner function computes; the variable with its result, if it gives one."""
+        function = self.inner(call.func)
+        assert function is not None
+        if function in self._open:
+            self.refuse(call, "calls itself: recursion has no derivative here. Write a loop.")
+        given = [self.argument(one, out) for one in call.args]
+        found = inlined(function, call, given, self.new_name, self.refuse)
+        for name, value in found.given:
+            self.assign(ast.Name(name, ast.Store()), value, out)
+        self._inner |= found.inside
+        self._open.append(function)
+        out += self.block(found.body)
+        self._open.pop()
+        return found.result
 
     def operation(self, call: ast.Call, out: Statements) -> ast.Call:
         """A call whose operands are atoms."""
@@ -269,6 +304,10 @@ class PlainFunction:
         if known is not MISSING:
             return self.reference(expression)
         match expression:
+            case ast.Lambda():
+                return self.refuse(expression, _PASSED)
+            case ast.Name(name) if name in self._inner:
+                return self.refuse(expression, _PASSED)
             case ast.Constant() | ast.Name():
                 return expression
             case ast.UnaryOp(ast.USub(), ast.Constant(number)) if isinstance(number, int | float):
@@ -301,6 +340,11 @@ class PlainFunction:
                 return self.subscript(expression, out)
             case ast.Attribute(value, name):
                 return ast.Attribute(self.atom(value, out), name, ast.Load())
+            case ast.Call(function) if self.inner(function) is not None:
+                result = self.written_out(expression, out)
+                if not result:
+                    self.refuse(expression, "uses the value of a call that gives none.")
+                return ast.Name(result, ast.Load())
             case ast.Call():
                 return self.operation(expression, out)
             case ast.Tuple(elements):
@@ -487,4 +531,4 @@ def _assigned(body: Statements) -> list[str]:
 def _is_sequence(call: ast.Call) -> bool:
     """Whether a call by its name makes a sequence to loop over."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return name in ("range", "prange", "zip", "enumerate", "ndindex")
+    return name in ("range", "prange", "zip", "enumerate", "ndindex", "ndenumerate")

@@ -90,7 +90,7 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
         raise UnsupportedKernelError(message) from None
     if returned is not None:
         parts: list[Value] = []
-        form.structure = _positions(returned, parts)
+        form.structure = _positions(returned, parts, reader.returned)
         for one in parts:
             if isinstance(one, Unclear):
                 message = f"{form.name}() returns an array, but {one.why}. Write to one array, and return that."
@@ -100,10 +100,14 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
     return form
 
 
-def _positions(value: Value, leaves: list[Value]) -> Any:
-    """The positions of what a tuple of tuples holds, in which these are added to a list."""
+def _positions(value: Value, leaves: list[Value], kind: Any) -> Any:
+    """The positions of what a tuple of tuples, of Numba's type `kind`, holds, in which these are added to a list."""
     if isinstance(value, list):
-        return tuple([_positions(one, leaves) for one in value])
+        kinds = getattr(kind, "types", None) or ()
+        kinds = kinds if len(kinds) == len(value) else [getattr(kind, "dtype", None)] * len(value)
+        found = [_positions(one, leaves, own) for one, own in zip(value, kinds, strict=True)]
+        made = getattr(kind, "instance_class", None)
+        return tuple(found) if made is None else made(*found)
     leaves.append(value)
     return len(leaves) - 1
 
@@ -129,6 +133,8 @@ class _Reader(ReboundArrays):
         self.exits = []
         self.frozen = set()
         self.frame: Frame
+        self.returned: Any = None
+        """Numba's type of what the kernel returns."""
 
     # ----- Names -----
 
@@ -216,7 +222,7 @@ class _Reader(ReboundArrays):
                 value = self.set_complex(name, value, frame.types[name])
             frame.env[name] = value
         self.block(plain.body)
-        result = frame.env.get(RESULT)
+        result, self.returned = frame.env.get(RESULT), frame.types.get(RESULT)
         self.out = before
         self.stack.pop()
         if not self.stack and record_of(frame.types.get(RESULT)) is not None:
@@ -378,6 +384,8 @@ class _Reader(ReboundArrays):
     def tuple_of(self, name: str, parts: Sequence[Value], kind: Any, node: ast.AST) -> list[Value]:
         """The parts of a tuple that a variable holds: variables for those that are numbers."""
         kinds = list(getattr(kind, "types", None) or [getattr(kind, "dtype", None)] * len(parts))
+        if len(kinds) != len(parts):
+            kinds = [None] * len(parts)  # the variable holds tuples of several lengths, one after the other
         found: list[Value] = []
         for k, (part, own) in enumerate(zip(parts, kinds, strict=True)):
             inner = f"{name}.{k}"
@@ -463,6 +471,8 @@ class _Reader(ReboundArrays):
                 return self.range(over)
             if function is np.ndindex:
                 return self.positions(over)
+            if function is np.ndenumerate:
+                return self.elements(over)
             if function in (zip, enumerate):
                 parts = [self.sequence(one) for one in over.args[: None if function is zip else 1]]
                 if function is enumerate:
@@ -487,11 +497,27 @@ class _Reader(ReboundArrays):
             return self.extents_of(over, value, kind)[0], lambda turn: self.at(over, value, kind, [turn])
         return self.refuse(over, "loops over something that is neither a range nor an array.")
 
+    def elements(self, over: ast.Call) -> tuple[Atom, Callable[[Atom], Any]]:
+        """The number of elements of an array, np.ndenumerate, and the position and the element of a turn."""
+        array = self.value(over.args[0])
+        if not isinstance(array, Array):
+            return self.refuse(over, "loops over something that is neither a range nor an array.")
+        count, position = self.places(array.extents)
+
+        def element(turn: Atom) -> list[Value]:
+            at = position(turn)
+            return [list(at), self.settled(self.element(array, at))]
+
+        return count, element
+
     def positions(self, over: ast.Call) -> tuple[Atom, Callable[[Atom], Any]]:
         """The number of positions in an array of a shape, np.ndindex, and the position of a turn."""
         given = [self.value(one) for one in over.args]
         lengths = given[0] if isinstance(given[0], list) else given
-        extents = [str(one) for one in lengths]
+        return self.places([str(one) for one in lengths])
+
+    def places(self, extents: Sequence[Atom]) -> tuple[Atom, Callable[[Atom], Any]]:
+        """The number of places in an array with some lengths of axes, and the place of a turn."""
         count = extents[0]
         for other in extents[1:]:
             count = self.integer("{0} * {1}", count, other)

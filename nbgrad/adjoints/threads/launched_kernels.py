@@ -7,7 +7,7 @@ with that launch, on ndarrays and on arrays of a device. Called by kernel.py.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -115,6 +115,9 @@ class LaunchedKernel(Specialization):
             memory().fill(result, given.get(str(output), 0))
             given[str(output)] = result
         self.run_kernel(*self.arguments(given))
+
+    def raise_like_kernel(self, given: dict[str, Any], derivatives: Iterable[Any]) -> None:
+        """Kernels of GPUs raise nothing."""
 
     def run_kernel(self, *arguments: Any) -> None:
         """Launch the user's kernel."""
