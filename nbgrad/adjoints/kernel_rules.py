@@ -114,8 +114,9 @@ class _Reverse(_OfKernel):
         gradients = dict(zip(self.wanted, arrays[self.count + len(outputs) :], strict=True))
         given = self.given(arrays, cotangents)
         self.spec.check.before(self.wanted, given, cotangents)
+        self.spec.raise_before(given)
         self.spec.run_reverse(self.wanted, given, cotangents, gradients)
-        self.spec.raise_like_kernel(given, gradients.values())
+        self.spec.raise_after(given, gradients.values())
 
     def cotangents(self, at: Applied, seeds: Sequence[Node], asked: Sequence[bool], why: str) -> list[Node | None]:
         """By symmetry of the Hessian: the tangent of the reverse kernel along the cotangents of the gradients."""
@@ -155,8 +156,9 @@ class _Forward(_OfKernel):
         results = dict(zip(self.spec.float_outputs, arrays[self.count + len(self.moved) :], strict=True))
         given = self.given(arrays, results)
         self.spec.check.before_forward(self.moved, given, {o: result.shape for o, result in results.items()})
+        self.spec.raise_before(given)
         self.spec.run_forward(self.moved, given, tangents, results)
-        self.spec.raise_like_kernel(given, results.values())
+        self.spec.raise_after(given, results.values())
 
     def cotangents(self, at: Applied, seeds: Sequence[Node], asked: Sequence[bool], why: str) -> list[Node | None]:
         """By symmetry again: along the tangents, the reverse kernel's tangent."""

@@ -29,6 +29,7 @@ from .derived import (
     reverse_kernel,
     second_kernel,
 )
+from .raised_errors import DIVISIONS, STATEMENTS, raises
 from .reading.array_values import View
 from .reading.kernel_form import ScalarForm
 from .reading.packed_arguments import leaves_of, read_back, rebuilt, taken_apart
@@ -178,12 +179,19 @@ class Specialization:
         parts = self.called(own)
         return {o: own[o] if isinstance(o, str) else parts[o] for o in self.float_outputs}
 
-    def raise_like_kernel(self, given: dict[str, Any], derivatives: Iterable[Any]) -> None:
-        """Call the kernel where a derivative is not finite, to raise what it raises there, as after a division by zero.
+    @computed_once
+    def raised(self) -> int:
+        """The kind of code that may raise in the kernel, of which derivatives know nothing."""
+        return raises(self.function)
 
-        Derivatives are compiled without Numba's checks of divisors.
-        """
-        if not all(np.isfinite(one).all() for one in derivatives):
+    def raise_before(self, given: dict[str, Any]) -> None:
+        """Call a kernel that raises errors of its own, to raise what it raises."""
+        if self.raised == STATEMENTS:
+            self.values(given)
+
+    def raise_after(self, given: dict[str, Any], derivatives: Iterable[Any]) -> None:
+        """Call a kernel that divides where a derivative is not finite, to raise what it raises, as for 1 / 0."""
+        if self.raised == DIVISIONS and not all(np.isfinite(one).all() for one in derivatives):
             self.values(given)
 
     # ----- Derivatives -----

@@ -7,7 +7,7 @@ with that launch, on ndarrays and on arrays of a device. Called by kernel.py.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from ..agreement import Agreement
 from ..cotangents import bar
 from ..dataflow import is_float
 from ..kernel_rules import DerivedPrimitive
+from ..raised_errors import NOTHING
 from ..reverse import Adjoint
 from ..specializations import Arrays, Specialization
 from ..tangent import dot
@@ -116,8 +117,10 @@ class LaunchedKernel(Specialization):
             given[str(output)] = result
         self.run_kernel(*self.arguments(given))
 
-    def raise_like_kernel(self, given: dict[str, Any], derivatives: Iterable[Any]) -> None:
+    @computed_once
+    def raised(self) -> int:
         """Kernels of GPUs raise nothing."""
+        return NOTHING
 
     def run_kernel(self, *arguments: Any) -> None:
         """Launch the user's kernel."""
