@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -392,9 +392,9 @@ def objects(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     load = cpu._load_object
 
-    def keep(data: bytes, symbol: str) -> cpu.Code:
+    def keep(data: bytes, symbol: str, called: Mapping[str, int]) -> cpu.Code:
         found[symbol] = data
-        return load(data, symbol)
+        return load(data, symbol, called)
 
     monkeypatch.setattr(cpu, "_load_object", keep)
     return found

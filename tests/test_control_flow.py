@@ -12,6 +12,9 @@ import pytest
 
 import nbgrad as nb
 from nbgrad.errors import NbgradError
+from nbgrad.graph.builders import accumulate, reduce
+from nbgrad.graph.ir import placeholder
+from nbgrad.graph.loops import loop_derivatives
 
 from . import flowing_programs as code
 
@@ -182,3 +185,23 @@ def test_a_function_that_nothing_records_runs_as_it_was_written() -> None:
     assert type(converted(2.0)) is type(code.newton(2.0))
     with pytest.raises(UnboundLocalError):
         nb.differentiable_source(code.one_side_only)(-1.0)
+
+
+def test_extrema_are_found_again_among_values_that_are_computed_again() -> None:
+    """Sums of products may be rounded otherwise in the loop that goes back: an extremum that was kept would be none of
+    them, and its derivative lost."""
+    x = placeholder((4,), np.dtype(float))
+    extrema = [reduce("max", x, (0,)), reduce("min", x, (0,)), accumulate("maximum", x)]
+    assert not any(map(loop_derivatives._is_kept, extrema))
+    assert loop_derivatives._is_kept(reduce("sum", x, (0,)))
+
+    def peaks(x: Any) -> Any:
+        for _ in range(20):
+            height = np.max(np.abs(0.3 * (2 * x / 9 + x * x / 7 - x[::-1] / 5)))
+            x = x - 0.1 * height * x * x + 0.01 * np.maximum.accumulate(x * 0.7 + 0.2 * x * x)
+        return np.sum(x)
+
+    at = np.array([0.3, -0.8, 0.5, 1.1, -0.2])
+    steps = 1e-6 * np.eye(5)
+    want = [(peaks(at + step) - peaks(at - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(nb.jit(nb.grad(peaks))(at), want, rtol=1e-7)

@@ -41,6 +41,9 @@ def convert(value: str, source: str, target: str, name: str) -> list[str]:
         return [f"  {name} = {'fpext' if _bits(source) < _bits(target) else 'fptrunc'} {a} {value} to {b}"]
     if source.startswith("float"):
         return _float_to_int(value, source, target, name)
+    if source == "bool" and target.startswith("float"):
+        # Without optimisations, LLVM converts an i1 with the bits of its register above it.
+        return [f"  {name}.byte = zext i1 {value} to i8", f"  {name} = uitofp i8 {name}.byte to {b}"]
     if target.startswith("float"):
         return [f"  {name} = {'sitofp' if signed else 'uitofp'} {a} {value} to {b}"]
     operation = "trunc" if _bits(source) > _bits(target) else "sext" if signed else "zext"

@@ -1,35 +1,35 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 20
-; digest nbgrad.kernels.arithmetic 5cbda289f07dbc67524b7c5d4244b16c
-; digest nbgrad.kernels.bessel 74337a5557c8a853949143077f6519aa
-; digest nbgrad.kernels.comparison 68dfc5a4028c6a912670441749738c1d
-; digest nbgrad.kernels.convolution 1e291c2ba66bdeac0bb2a4225e21c04c
-; digest nbgrad.kernels.error_function 1b9aba83e59dece793300c5fa97a657d
-; digest nbgrad.kernels.exponential 797d35fe18bec3f6126d7ae0ffcf55c0
-; digest nbgrad.kernels.gamma cc843c2c0d15bb5aab173da8e58eaa4a
-; digest nbgrad.kernels.hyperbolic 3cfa3be126ccf3045722c28d903f6ea8
-; digest nbgrad.kernels.inverse_trigonometric 51eb6ff36e7f0be014459cd12831bc11
-; digest nbgrad.kernels.jacobi 724464f3efca8f24581325f626e7aff5
-; digest nbgrad.kernels.linalg 1e291c2ba66bdeac0bb2a4225e21c04c
-; digest nbgrad.kernels.logarithm f966808e72d09e757a88a4998b1916f3
-; digest nbgrad.kernels.power 6fb193b75a29751c652eae44713078fb
-; digest nbgrad.kernels.random e02d5fd5cf11ea93b3fac92002aca73e
-; digest nbgrad.kernels.reciprocal_root 6816deb4e1fe92fea72cac231c907d3e
-; digest nbgrad.kernels.scan 6476daa3065c9ba4354cd0ec163d4946
-; digest nbgrad.kernels.scatter 073d074d1a9b126900d9c18d5ebfdf28
-; digest nbgrad.kernels.sinc 62df069e980dc125aa4a3f1420a0ecff
-; digest nbgrad.kernels.single 86f0d0f37de5b8f5b91b175ecb0f16ae
-; digest nbgrad.kernels.single_angles 27d69700e23265c2dd6180a95b89514a
-; digest nbgrad.kernels.single_hyperbolic 8286a4927204063829e2ef6fc1498678
-; digest nbgrad.kernels.sort 1e291c2ba66bdeac0bb2a4225e21c04c
-; digest nbgrad.kernels.trigonometric 259d8b908922d5a6cce9dadd20eb5f53
-; digest nbgrad.kernels.widened 4824ee086fc4148cfadeb051c8cd8918
-; digest nbgrad.kernels.windows 2cf5e91701beec8d95297a0384ff4088
-; digest nbgrad.runtime.blocks 3e4c509c172d61018bfee0d0f59c71f8
-; digest nbgrad.runtime.native 3265f9c87fb73107abb95b817d9f47dd
-; digest nbgrad.runtime.native_steps e971585807ee4877988ff11d11723ca8
-; digest nbgrad.runtime.native_tensors b02325ab85305f41dd9aa5d5f0ea998a
-; digest nbgrad.runtime.turns 76c672b1ba5e232ae28698812d40dae6
+; digest nbgrad.kernels.arithmetic eb4ef667526ea4714596057ba058bb71
+; digest nbgrad.kernels.bessel 7f09d01e36f608e6284f204b949ad8f1
+; digest nbgrad.kernels.comparison 65809bb16fe844146f389e089169a248
+; digest nbgrad.kernels.convolution 5b14d5219d9257aee203c325fc514912
+; digest nbgrad.kernels.error_function 31c790439596799640b71aa8268ca5d1
+; digest nbgrad.kernels.exponential c6f1f546ee8c494ae26d5503f29a6015
+; digest nbgrad.kernels.gamma 061c443150e0200256159a33a8c35b26
+; digest nbgrad.kernels.hyperbolic 6dba6b660f7b3ec916446557c7fe45d7
+; digest nbgrad.kernels.inverse_trigonometric 371344fa4d8bb0ed5dc270a379cb9559
+; digest nbgrad.kernels.jacobi 2f75ef712c05e12fe05dc07aa5344901
+; digest nbgrad.kernels.linalg 5b14d5219d9257aee203c325fc514912
+; digest nbgrad.kernels.logarithm 2851a8e792f9b77ed8df5c5b95299695
+; digest nbgrad.kernels.power 168c2bf3beba171f30fc23d42092fed5
+; digest nbgrad.kernels.random c1dbc9462fdd0dbb42e6bd1366408b0c
+; digest nbgrad.kernels.reciprocal_root d7c03758477135b227ba4417f9a5eb62
+; digest nbgrad.kernels.scan b2bf8005bc86ca27e4a35440a8769288
+; digest nbgrad.kernels.scatter 5908d46383a4660053c9b1d52165eb39
+; digest nbgrad.kernels.sinc 2de14b9d7fd45665ffd942f17d3b3c51
+; digest nbgrad.kernels.single 00c36c4f173f84149057b733f801a09f
+; digest nbgrad.kernels.single_angles 617fedf4efe12eda465d302686722b72
+; digest nbgrad.kernels.single_hyperbolic 1715da0a6b68ad42e55fcfd86c707958
+; digest nbgrad.kernels.sort 5b14d5219d9257aee203c325fc514912
+; digest nbgrad.kernels.trigonometric d227950408f88de1c3ba0e427a7a4d6c
+; digest nbgrad.kernels.widened 4c1bfcfdabd453ae3624d3e0d68c9e1b
+; digest nbgrad.kernels.windows aa2fd75fc9ff9dc7475fd62992442ffb
+; digest nbgrad.runtime.blocks aef0c56d2d0d1e2149d6db0cc4336aed
+; digest nbgrad.runtime.native 02b5ca73c954015a7a8306e3c493693d
+; digest nbgrad.runtime.native_steps 1c0a3d9dea21be5165b10eaa0937bb08
+; digest nbgrad.runtime.native_tensors 4dc7d320c6f1eea45b18f0cae0e84b0b
+; digest nbgrad.runtime.turns 14442c2331f4b638eaf1847c66aca74b
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -225,7 +225,7 @@ B56.i:                                            ; preds = %B56.i, %B56.prehead
 B112.i:                                           ; preds = %B56.i, %0
   %result.3.1.i = phi i8 [ 1, %0 ], [ %spec.select.i, %B56.i ]
   switch i8 %a0, label %B160.fold.split.i [
-    i8 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+    i8 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
     i8 -1, label %B140.i
   ]
 
@@ -233,12 +233,12 @@ B140.i:                                           ; preds = %B112.i
   %1 = and i8 %a1, 1
   %.102.not.i = icmp eq i8 %1, 0
   %spec.select42.i = select i1 %.102.not.i, i8 1, i8 -1
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
 B160.fold.split.i:                                ; preds = %B112.i
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
-_ZN6nbgrad7kernels10arithmetic12power_signedB3v33B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
+_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
   %"$phi160.0.4.0.i" = phi i8 [ %a0, %B112.i ], [ 0, %B160.fold.split.i ], [ %spec.select42.i, %B140.i ]
   %.121.i = icmp slt i8 %a1, 0
   %spec.select43.i = select i1 %.121.i, i8 %"$phi160.0.4.0.i", i8 %result.3.1.i
@@ -269,7 +269,7 @@ B56.i:                                            ; preds = %B56.i, %B56.prehead
 B112.i:                                           ; preds = %B56.i, %0
   %result.3.1.i = phi i16 [ 1, %0 ], [ %spec.select.i, %B56.i ]
   switch i16 %a0, label %B160.fold.split.i [
-    i16 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v34B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+    i16 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
     i16 -1, label %B140.i
   ]
 
@@ -277,12 +277,12 @@ B140.i:                                           ; preds = %B112.i
   %1 = and i16 %a1, 1
   %.102.not.i = icmp eq i16 %1, 0
   %spec.select42.i = select i1 %.102.not.i, i16 1, i16 -1
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v34B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
 B160.fold.split.i:                                ; preds = %B112.i
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v34B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
-_ZN6nbgrad7kernels10arithmetic12power_signedB3v34B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
+_ZN6nbgrad7kernels10arithmetic12power_signedB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
   %"$phi160.0.4.0.i" = phi i16 [ %a0, %B112.i ], [ 0, %B160.fold.split.i ], [ %spec.select42.i, %B140.i ]
   %.121.i = icmp slt i16 %a1, 0
   %spec.select43.i = select i1 %.121.i, i16 %"$phi160.0.4.0.i", i16 %result.3.1.i
@@ -313,7 +313,7 @@ B56.i:                                            ; preds = %B56.i, %B56.prehead
 B112.i:                                           ; preds = %B56.i, %0
   %result.3.1.i = phi i32 [ 1, %0 ], [ %spec.select.i, %B56.i ]
   switch i32 %a0, label %B160.fold.split.i [
-    i32 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+    i32 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
     i32 -1, label %B140.i
   ]
 
@@ -321,12 +321,12 @@ B140.i:                                           ; preds = %B112.i
   %1 = and i32 %a1, 1
   %.102.not.i = icmp eq i32 %1, 0
   %spec.select42.i = select i1 %.102.not.i, i32 1, i32 -1
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
 B160.fold.split.i:                                ; preds = %B112.i
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
-_ZN6nbgrad7kernels10arithmetic12power_signedB3v35B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
+_ZN6nbgrad7kernels10arithmetic12power_signedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
   %"$phi160.0.4.0.i" = phi i32 [ %a0, %B112.i ], [ 0, %B160.fold.split.i ], [ %spec.select42.i, %B140.i ]
   %.121.i = icmp slt i32 %a1, 0
   %spec.select43.i = select i1 %.121.i, i32 %"$phi160.0.4.0.i", i32 %result.3.1.i
@@ -353,7 +353,7 @@ B56.i:                                            ; preds = %0, %B56.i
 B112.i:                                           ; preds = %B56.i, %0
   %result.3.1.i = phi i64 [ 1, %0 ], [ %spec.select.i, %B56.i ]
   switch i64 %a0, label %B160.fold.split.i [
-    i64 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+    i64 1, label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
     i64 -1, label %B140.i
   ]
 
@@ -361,12 +361,12 @@ B140.i:                                           ; preds = %B112.i
   %.96.i = and i64 %a1, 1
   %.97.not.i = icmp eq i64 %.96.i, 0
   %spec.select42.i = select i1 %.97.not.i, i64 1, i64 -1
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B160.fold.split.i:                                ; preds = %B112.i
-  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic12power_signedB3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7kernels10arithmetic12power_signedB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
+_ZN6nbgrad7kernels10arithmetic12power_signedB3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B112.i, %B140.i, %B160.fold.split.i
   %"$phi160.0.4.0.i" = phi i64 [ %a0, %B112.i ], [ 0, %B160.fold.split.i ], [ %spec.select42.i, %B140.i ]
   %.115.i = icmp slt i64 %a1, 0
   %spec.select43.i = select i1 %.115.i, i64 %"$phi160.0.4.0.i", i64 %result.3.1.i
@@ -375,7 +375,7 @@ _ZN6nbgrad7kernels10arithmetic12power_signedB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4
 ;; nbgrad.power.uint8.uint8.uint8 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i8 @nbgrad.power.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.22.not.i = icmp eq i8 %a1, 0
-  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B110.preheader.i
+  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B110.preheader.i
 
 B110.preheader.i:                                 ; preds = %0
   %.16.i = zext i8 %a1 to i64
@@ -392,16 +392,16 @@ B110.i:                                           ; preds = %B110.i, %B110.prehe
   %.57.i = mul i8 %base.2.0.i, %base.2.0.i
   %.61.i = lshr i64 %exponent.2.0.i, 1
   %.66.not.i = icmp samesign ult i64 %exponent.2.0.i, 2
-  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B110.i
+  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B110.i
 
-_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %B110.i, %0
+_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %B110.i, %0
   %result.3.1.i = phi i8 [ 1, %0 ], [ %spec.select.i, %B110.i ]
   ret i8 %result.3.1.i
 }
 ;; nbgrad.power.uint16.uint16.uint16 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i16 @nbgrad.power.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.22.not.i = icmp eq i16 %a1, 0
-  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B110.preheader.i
+  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v40B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B110.preheader.i
 
 B110.preheader.i:                                 ; preds = %0
   %.16.i = zext i16 %a1 to i64
@@ -418,16 +418,16 @@ B110.i:                                           ; preds = %B110.i, %B110.prehe
   %.57.i = mul i16 %base.2.0.i, %base.2.0.i
   %.61.i = lshr i64 %exponent.2.0.i, 1
   %.66.not.i = icmp samesign ult i64 %exponent.2.0.i, 2
-  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B110.i
+  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v40B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B110.i
 
-_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v38B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %B110.i, %0
+_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v40B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %B110.i, %0
   %result.3.1.i = phi i16 [ 1, %0 ], [ %spec.select.i, %B110.i ]
   ret i16 %result.3.1.i
 }
 ;; nbgrad.power.uint32.uint32.uint32 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i32 @nbgrad.power.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.22.not.i = icmp eq i32 %a1, 0
-  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B110.preheader.i
+  br i1 %.22.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B110.preheader.i
 
 B110.preheader.i:                                 ; preds = %0
   %.16.i = zext i32 %a1 to i64
@@ -444,16 +444,16 @@ B110.i:                                           ; preds = %B110.i, %B110.prehe
   %.57.i = mul i32 %base.2.0.i, %base.2.0.i
   %.61.i = lshr i64 %exponent.2.0.i, 1
   %.66.not.i = icmp samesign ult i64 %exponent.2.0.i, 2
-  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B110.i
+  br i1 %.66.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B110.i
 
-_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %B110.i, %0
+_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %B110.i, %0
   %result.3.1.i = phi i32 [ 1, %0 ], [ %spec.select.i, %B110.i ]
   ret i32 %result.3.1.i
 }
 ;; nbgrad.power.uint64.uint64.uint64 nbgrad.kernels.arithmetic 1fce5aaa269789da
 define internal i64 @nbgrad.power.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.20.not.i = icmp eq i64 %a1, 0
-  br i1 %.20.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v40B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B110.i
+  br i1 %.20.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B110.i
 
 B110.i:                                           ; preds = %0, %B110.i
   %result.2.0.i = phi i64 [ %spec.select.i, %B110.i ], [ 1, %0 ]
@@ -466,9 +466,9 @@ B110.i:                                           ; preds = %0, %B110.i
   %.55.i = mul i64 %base.2.0.i, %base.2.0.i
   %.59.i = lshr i64 %exponent.2.0.i, 1
   %.64.not.i = icmp ult i64 %exponent.2.0.i, 2
-  br i1 %.64.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v40B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B110.i
+  br i1 %.64.not.i, label %_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B110.i
 
-_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v40B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %B110.i, %0
+_ZN6nbgrad7kernels10arithmetic14power_unsignedB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %B110.i, %0
   %result.3.1.i = phi i64 [ 1, %0 ], [ %spec.select.i, %B110.i ]
   ret i64 %result.3.1.i
 }
@@ -684,7 +684,7 @@ _ZN6nbgrad7kernels5power5powerB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2f
 ;; nbgrad.remainder.int8.int8.int8 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i8 @nbgrad.remainder.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   switch i8 %a1, label %B54.i [
-    i8 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+    i8 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
     i8 -1, label %B54.else.if.i
   ]
 
@@ -705,16 +705,16 @@ B54.else.if.i:                                    ; preds = %B54.i, %0
   %.80.i = select i1 %.73.i, i64 %"$phi36.0.2.01721.i", i64 0
   %spec.select.i = add nsw i64 %.80.i, %.69.sext.i
   %1 = trunc i64 %spec.select.i to i8
-  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
-_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v41B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %0, %B54.else.if.i
+_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %0, %B54.else.if.i
   %"$phi62.0.2.0.i" = phi i8 [ %a1, %0 ], [ %1, %B54.else.if.i ]
   ret i8 %"$phi62.0.2.0.i"
 }
 ;; nbgrad.remainder.int16.int16.int16 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i16 @nbgrad.remainder.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   switch i16 %a1, label %B54.i [
-    i16 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+    i16 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
     i16 -1, label %B54.else.if.i
   ]
 
@@ -735,16 +735,16 @@ B54.else.if.i:                                    ; preds = %B54.i, %0
   %.80.i = select i1 %.73.i, i64 %"$phi36.0.2.01721.i", i64 0
   %spec.select.i = add nsw i64 %.80.i, %.69.sext.i
   %1 = trunc i64 %spec.select.i to i16
-  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
-_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %0, %B54.else.if.i
+_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %0, %B54.else.if.i
   %"$phi62.0.2.0.i" = phi i16 [ %a1, %0 ], [ %1, %B54.else.if.i ]
   ret i16 %"$phi62.0.2.0.i"
 }
 ;; nbgrad.remainder.int32.int32.int32 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i32 @nbgrad.remainder.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   switch i32 %a1, label %B54.i [
-    i32 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+    i32 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
     i32 -1, label %B54.else.if.i
   ]
 
@@ -778,16 +778,16 @@ B54.else.if.i:                                    ; preds = %B54.i, %0
   %.80.i = select i1 %.73.i, i64 %"$phi36.0.2.01721.i", i64 0
   %spec.select.i = add nsw i64 %.80.i, %10
   %11 = trunc i64 %spec.select.i to i32
-  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
-_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v43B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %0, %9
+_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %0, %9
   %"$phi62.0.2.0.i" = phi i32 [ %a1, %0 ], [ %11, %9 ]
   ret i32 %"$phi62.0.2.0.i"
 }
 ;; nbgrad.remainder.int64.int64.int64 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal i64 @nbgrad.remainder.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   switch i64 %a1, label %B54.else.if.i [
-    i64 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+    i64 0, label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
     i64 -1, label %B54.else.if.fold.split.i
   ]
 
@@ -819,55 +819,55 @@ B54.else.if.i:                                    ; preds = %B54.else.if.fold.sp
   %.68.i = and i1 %.67.i, %.66.i
   %.75.i = select i1 %.68.i, i64 %"$phi36.0.2.017.i", i64 0
   %spec.select.i = add i64 %.75.i, %11
-  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v44B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %0, %10
+_ZN6nbgrad7kernels10arithmetic16remainder_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %0, %10
   %"$phi62.0.2.0.i" = phi i64 [ %a1, %0 ], [ %spec.select.i, %10 ]
   ret i64 %"$phi62.0.2.0.i"
 }
 ;; nbgrad.remainder.uint8.uint8.uint8 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i8 0, -1) i8 @nbgrad.remainder.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.12.not.i = icmp eq i8 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v45B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i8 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v45B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v45B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i8 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i8 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.remainder.uint16.uint16.uint16 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i16 0, -1) i16 @nbgrad.remainder.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.12.not.i = icmp eq i16 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i16 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i16 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i16 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.remainder.uint32.uint32.uint32 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i32 0, -1) i32 @nbgrad.remainder.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.12.not.i = icmp eq i32 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i32 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i32 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i32 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.remainder.uint64.uint64.uint64 nbgrad.kernels.arithmetic 579ee049bd19c367
 define internal range(i64 0, -1) i64 @nbgrad.remainder.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.19.i = icmp eq i64 %a1, 0
-  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
+  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
 
 B16.else.i:                                       ; preds = %0
   %1 = or i64 %a1, %a0
@@ -879,13 +879,13 @@ B16.else.i:                                       ; preds = %0
   %5 = trunc nuw i64 %a0 to i32
   %6 = urem i32 %5, %4
   %7 = zext i32 %6 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
 8:                                                ; preds = %B16.else.i
   %9 = urem i64 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v48B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
   %"$phi34.0.2.0.i" = phi i64 [ 0, %0 ], [ %7, %3 ], [ %9, %8 ]
   ret i64 %"$phi34.0.2.0.i"
 }
@@ -922,13 +922,13 @@ define internal float @nbgrad.remainder.float32.float32.float32(float %a0, float
   %.115.i.i = fcmp olt double %.14.i.i, 1.000000e-290
   %.116.i.i = or i1 %.115.i.i, %.111.i.i
   %.117.i.i = and i1 %1, %.116.i.i
-  br i1 %.117.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.117.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B340.i.i:                                         ; preds = %0
   %.121.i.i = tail call double @fmod(double %.10.i.i, double %.14.i.i)
-  br label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v49B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i.i
+_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i.i
   %rest.3.2.0.i.i = phi double [ %.121.i.i, %B340.i.i ], [ %"$phi278.0.2.0.i.i", %0 ]
   %2 = fcmp oeq double %.10.i.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i.i
@@ -975,13 +975,13 @@ define internal double @nbgrad.remainder.float64.float64.float64(double %a0, dou
   %.114.i.i = fcmp olt double %.13.i.i, 1.000000e-290
   %.115.i.i = or i1 %.114.i.i, %.110.i.i
   %.116.i.i = and i1 %1, %.115.i.i
-  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B340.i.i:                                         ; preds = %0
   %.120.i.i = tail call double @fmod(double %.9.i.i, double %.13.i.i)
-  br label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i.i
+_ZN6nbgrad7kernels10arithmetic15remainder_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i.i
   %rest.3.2.0.i.i = phi double [ %.120.i.i, %B340.i.i ], [ %"$phi278.0.2.0.i.i", %0 ]
   %2 = fcmp oeq double %.9.i.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i.i
@@ -999,15 +999,15 @@ _ZN6nbgrad7kernels10arithmetic15remainder_floatB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk
 ;; nbgrad.fmod.int8.int8.int8 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal i8 @nbgrad.fmod.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   switch i8 %a1, label %B36.i [
-    i8 -1, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
-    i8 0, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+    i8 -1, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+    i8 0, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
   ]
 
 B36.i:                                            ; preds = %0
   %.11.i = sext i8 %a1 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
-_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %0, %0, %B36.i
+_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %0, %0, %B36.i
   %"$phi36.0.2.026.i" = phi i64 [ %.11.i, %B36.i ], [ 1, %0 ], [ 1, %0 ]
   %.59.lhs.trunc.i = sext i8 %a0 to i16
   %.59.rhs.trunc.i = trunc nsw i64 %"$phi36.0.2.026.i" to i16
@@ -1032,15 +1032,15 @@ _ZN6nbgrad7kernels10arithmetic11fmod_signedB3v53B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4y
 ;; nbgrad.fmod.int16.int16.int16 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal i16 @nbgrad.fmod.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   switch i16 %a1, label %B36.i [
-    i16 -1, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
-    i16 0, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+    i16 -1, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+    i16 0, label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
   ]
 
 B36.i:                                            ; preds = %0
   %.11.i = sext i16 %a1 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
-_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v54B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %0, %0, %B36.i
+_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %0, %0, %B36.i
   %"$phi36.0.2.026.i" = phi i64 [ %.11.i, %B36.i ], [ 1, %0 ], [ 1, %0 ]
   %.59.lhs.trunc.i = sext i16 %a0 to i32
   %.59.rhs.trunc.i = trunc nsw i64 %"$phi36.0.2.026.i" to i32
@@ -1084,13 +1084,13 @@ B36.else.if.i:                                    ; preds = %B36.i, %0, %0
   %4 = trunc nuw nsw i64 %"$phi36.0.2.026.i" to i32
   %5 = urem i32 %a0, %4
   %6 = zext nneg i32 %5 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
 7:                                                ; preds = %B36.else.if.i
   %8 = srem i64 %.3929.i, %"$phi36.0.2.026.i"
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
-_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %3, %7
+_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %3, %7
   %9 = phi i64 [ %6, %3 ], [ %8, %7 ]
   %.60.i = xor i64 %9, %"$phi36.0.2.026.i"
   %.61.i = icmp slt i64 %.60.i, 0
@@ -1129,13 +1129,13 @@ B36.else.if.i:                                    ; preds = %B34.i, %0, %0
   %5 = trunc nuw i64 %a0 to i32
   %6 = urem i32 %5, %4
   %7 = zext i32 %6 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 8:                                                ; preds = %B36.else.if.i
   %9 = srem i64 %a0, %"$phi36.0.2.0.i"
-  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %3, %8
+_ZN6nbgrad7kernels10arithmetic11fmod_signedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %3, %8
   %10 = phi i64 [ %7, %3 ], [ %9, %8 ]
   %.56.i = xor i64 %10, %"$phi36.0.2.0.i"
   %.57.i = icmp slt i64 %.56.i, 0
@@ -1154,46 +1154,46 @@ _ZN6nbgrad7kernels10arithmetic11fmod_signedB3v56B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4y
 ;; nbgrad.fmod.uint8.uint8.uint8 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i8 0, -1) i8 @nbgrad.fmod.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.12.not.i = icmp eq i8 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i8 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i8 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i8 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.fmod.uint16.uint16.uint16 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i16 0, -1) i16 @nbgrad.fmod.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.12.not.i = icmp eq i16 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i16 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v58B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i16 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i16 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.fmod.uint32.uint32.uint32 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i32 0, -1) i32 @nbgrad.fmod.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.12.not.i = icmp eq i32 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2611.i = urem i32 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v59B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i32 [ %.2611.i, %B16.endif.i ], [ 0, %0 ]
   ret i32 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.fmod.uint64.uint64.uint64 nbgrad.kernels.arithmetic 400a92c6a7ebd1a8
 define internal range(i64 0, -1) i64 @nbgrad.fmod.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.19.i = icmp eq i64 %a1, 0
-  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
+  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
 
 B16.else.i:                                       ; preds = %0
   %1 = or i64 %a1, %a0
@@ -1205,13 +1205,13 @@ B16.else.i:                                       ; preds = %0
   %5 = trunc nuw i64 %a0 to i32
   %6 = urem i32 %5, %4
   %7 = zext i32 %6 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
 8:                                                ; preds = %B16.else.i
   %9 = urem i64 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
-_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
+_ZN6nbgrad7kernels10arithmetic18remainder_unsignedB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
   %"$phi34.0.2.0.i" = phi i64 [ 0, %0 ], [ %7, %3 ], [ %9, %8 ]
   ret i64 %"$phi34.0.2.0.i"
 }
@@ -1250,13 +1250,13 @@ define internal float @nbgrad.fmod.float32.float32.float32(float %a0, float %a1)
   %.116.i = fcmp olt double %.15.i, 1.000000e-290
   %.117.i = or i1 %.116.i, %.112.i
   %.118.i = and i1 %2, %.117.i
-  br i1 %.118.i, label %B340.i, label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.118.i, label %B340.i, label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B340.i:                                           ; preds = %0
   %.122.i = tail call double @fmod(double %.10.i, double %.15.i)
-  br label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v61B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i
+_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i
   %rest.3.2.0.i = phi double [ %.122.i, %B340.i ], [ %"$phi278.0.2.0.i", %0 ]
   %3 = fcmp oeq double %.10.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i" = select i1 %3, double 0x7FF8000000000000, double %rest.3.2.0.i
@@ -1295,13 +1295,13 @@ define internal double @nbgrad.fmod.float64.float64.float64(double %a0, double %
   %.114.i = fcmp olt double %.13.i, 1.000000e-290
   %.115.i = or i1 %.114.i, %.110.i
   %.116.i = and i1 %1, %.115.i
-  br i1 %.116.i, label %B340.i, label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.116.i, label %B340.i, label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B340.i:                                           ; preds = %0
   %.120.i = tail call double @fmod(double %.9.i, double %.13.i)
-  br label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i
+_ZN6nbgrad7kernels10arithmetic10fmod_floatB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i
   %rest.3.2.0.i = phi double [ %.120.i, %B340.i ], [ %"$phi278.0.2.0.i", %0 ]
   %2 = fcmp oeq double %.9.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i
@@ -1321,7 +1321,7 @@ B40.i:                                            ; preds = %0
 
 B72.i:                                            ; preds = %B40.else.if.i
   %.102.i = sub i8 0, %a0
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
 B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.55.lhs.trunc.i = sext i8 %a0 to i16
@@ -1336,16 +1336,16 @@ B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.54.sext.i = trunc i16 %.5425.i to i8
   %.64.i = sext i1 %.59.i to i8
   %.43.1.i = add i8 %.64.i, %.54.sext.i
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
 B40.else.if.i:                                    ; preds = %B40.i, %0, %0
   %"$phi40.0.2.023.i" = phi i64 [ %.11.i, %B40.i ], [ 1, %0 ], [ 1, %0 ]
   switch i8 %a1, label %B80.fold.split.i [
-    i8 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+    i8 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
     i8 -1, label %B72.i
   ]
 
-_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v63B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %B72.i, %B80.fold.split.i, %B40.else.if.i
+_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v74B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %B72.i, %B80.fold.split.i, %B40.else.if.i
   %"$phi80.0.3.0.i" = phi i8 [ %.102.i, %B72.i ], [ %a1, %B40.else.if.i ], [ %.43.1.i, %B80.fold.split.i ]
   ret i8 %"$phi80.0.3.0.i"
 }
@@ -1362,7 +1362,7 @@ B40.i:                                            ; preds = %0
 
 B72.i:                                            ; preds = %B40.else.if.i
   %.102.i = sub i16 0, %a0
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
 B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.55.lhs.trunc.i = sext i16 %a0 to i32
@@ -1377,16 +1377,16 @@ B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.54.sext.i = trunc i32 %.5425.i to i16
   %.64.i = sext i1 %.59.i to i16
   %.43.1.i = add i16 %.64.i, %.54.sext.i
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
 B40.else.if.i:                                    ; preds = %B40.i, %0, %0
   %"$phi40.0.2.023.i" = phi i64 [ %.11.i, %B40.i ], [ 1, %0 ], [ 1, %0 ]
   switch i16 %a1, label %B80.fold.split.i [
-    i16 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+    i16 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
     i16 -1, label %B72.i
   ]
 
-_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v64B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %B72.i, %B80.fold.split.i, %B40.else.if.i
+_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %B72.i, %B80.fold.split.i, %B40.else.if.i
   %"$phi80.0.3.0.i" = phi i16 [ %.102.i, %B72.i ], [ %a1, %B40.else.if.i ], [ %.43.1.i, %B80.fold.split.i ]
   ret i16 %"$phi80.0.3.0.i"
 }
@@ -1403,7 +1403,7 @@ B40.i:                                            ; preds = %0
 
 B72.i:                                            ; preds = %B40.else.if.i
   %.102.i = sub i32 0, %a0
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
 B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.3524.i = sext i32 %a0 to i64
@@ -1434,16 +1434,16 @@ B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.64.i = sext i1 %.59.i to i64
   %.43.1.i = add nsw i64 %13, %.64.i
   %15 = trunc i64 %.43.1.i to i32
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
 B40.else.if.i:                                    ; preds = %B40.i, %0, %0
   %"$phi40.0.2.023.i" = phi i64 [ %.11.i, %B40.i ], [ 1, %0 ], [ 1, %0 ]
   switch i32 %a1, label %B80.fold.split.i [
-    i32 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+    i32 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
     i32 -1, label %B72.i
   ]
 
-_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B72.i, %12, %B40.else.if.i
+_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B72.i, %12, %B40.else.if.i
   %"$phi80.0.3.0.i" = phi i32 [ %.102.i, %B72.i ], [ %a1, %B40.else.if.i ], [ %15, %12 ]
   ret i32 %"$phi80.0.3.0.i"
 }
@@ -1459,7 +1459,7 @@ B38.i:                                            ; preds = %0
 
 B72.i:                                            ; preds = %B40.else.if.i
   %.97.i = sub i64 0, %a0
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %1 = or i64 %"$phi40.0.2.0.i", %a0
@@ -1489,62 +1489,62 @@ B80.fold.split.i:                                 ; preds = %B40.else.if.i
   %.55.i = and i1 %.54.i, %.53.i
   %.60.i = sext i1 %.55.i to i64
   %.39.1.i = add i64 %14, %.60.i
-  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B40.else.if.i:                                    ; preds = %B38.i, %0, %0
   %"$phi40.0.2.0.i" = phi i64 [ %a1, %B38.i ], [ 1, %0 ], [ 1, %0 ]
   switch i64 %a1, label %B80.fold.split.i [
-    i64 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+    i64 0, label %_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
     i64 -1, label %B72.i
   ]
 
-_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v66B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B72.i, %13, %B40.else.if.i
+_ZN6nbgrad7kernels10arithmetic19floor_divide_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B72.i, %13, %B40.else.if.i
   %"$phi80.0.3.0.i" = phi i64 [ %.97.i, %B72.i ], [ %a1, %B40.else.if.i ], [ %.39.1.i, %13 ]
   ret i64 %"$phi80.0.3.0.i"
 }
 ;; nbgrad.floor_divide.uint8.uint8.uint8 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i8 @nbgrad.floor_divide.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.12.not.i = icmp eq i8 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2511.i = udiv i8 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
 
-_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v67B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i8 [ %.2511.i, %B16.endif.i ], [ 0, %0 ]
   ret i8 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.floor_divide.uint16.uint16.uint16 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i16 @nbgrad.floor_divide.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.12.not.i = icmp eq i16 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2511.i = udiv i16 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
 
-_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v68B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i16 [ %.2511.i, %B16.endif.i ], [ 0, %0 ]
   ret i16 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.floor_divide.uint32.uint32.uint32 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i32 @nbgrad.floor_divide.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.12.not.i = icmp eq i32 %a1, 0
-  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
+  br i1 %.12.not.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B16.endif.i
 
 B16.endif.i:                                      ; preds = %0
   %.2511.i = udiv i32 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
 
-_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
+_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %0, %B16.endif.i
   %"$phi34.0.2.0.i" = phi i32 [ %.2511.i, %B16.endif.i ], [ 0, %0 ]
   ret i32 %"$phi34.0.2.0.i"
 }
 ;; nbgrad.floor_divide.uint64.uint64.uint64 nbgrad.kernels.arithmetic 56a218bf19bddd0e
 define internal i64 @nbgrad.floor_divide.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.19.i = icmp eq i64 %a1, 0
-  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
+  br i1 %.19.i, label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B16.else.i
 
 B16.else.i:                                       ; preds = %0
   %1 = or i64 %a1, %a0
@@ -1556,13 +1556,13 @@ B16.else.i:                                       ; preds = %0
   %5 = trunc nuw i64 %a0 to i32
   %6 = udiv i32 %5, %4
   %7 = zext i32 %6 to i64
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
 8:                                                ; preds = %B16.else.i
   %9 = udiv i64 %a0, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
-_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v70B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
+_ZN6nbgrad7kernels10arithmetic21floor_divide_unsignedB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %0, %3, %8
   %"$phi34.0.2.0.i" = phi i64 [ 0, %0 ], [ %7, %3 ], [ %9, %8 ]
   ret i64 %"$phi34.0.2.0.i"
 }
@@ -1601,13 +1601,13 @@ define internal float @nbgrad.floor_divide.float32.float32.float32(float %a0, fl
   %.114.i.i = fcmp olt double %.13.i.i, 1.000000e-290
   %.115.i.i = or i1 %.114.i.i, %.110.i.i
   %.116.i.i = and i1 %1, %.115.i.i
-  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B340.i.i:                                         ; preds = %0
   %.120.i.i = tail call double @fmod(double %.9.i.i, double %.13.i.i)
-  br label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v71B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i.i
+_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B340.i.i
   %rest.3.2.0.i.i = phi double [ %.120.i.i, %B340.i.i ], [ %"$phi278.0.2.0.i.i", %0 ]
   %2 = fcmp oeq double %.9.i.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i.i
@@ -1668,13 +1668,13 @@ define internal double @nbgrad.floor_divide.float64.float64.float64(double %a0, 
   %.114.i.i = fcmp olt double %.13.i.i, 1.000000e-290
   %.115.i.i = or i1 %.114.i.i, %.110.i.i
   %.116.i.i = and i1 %1, %.115.i.i
-  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.116.i.i, label %B340.i.i, label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v83B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B340.i.i:                                         ; preds = %0
   %.120.i.i = tail call double @fmod(double %.9.i.i, double %.13.i.i)
-  br label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v83B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i.i
+_ZN6nbgrad7kernels10arithmetic18floor_divide_floatB3v83B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B340.i.i
   %rest.3.2.0.i.i = phi double [ %.120.i.i, %B340.i.i ], [ %"$phi278.0.2.0.i.i", %0 ]
   %2 = fcmp oeq double %.9.i.i, 0x7FF0000000000000
   %"$phi430.0.2.0.i.i" = select i1 %2, double 0x7FF8000000000000, double %rest.3.2.0.i.i
@@ -1707,7 +1707,7 @@ declare i8 @llvm.abs.i8(i8, i1 immarg)
 define internal range(i8 0, -127) i8 @nbgrad.gcd.int8.int8.int8(i8 %a0, i8 %a1) alwaysinline {
   %1 = tail call i8 @llvm.abs.i8(i8 %a0, i1 false)
   %.15.not.i.i = icmp eq i8 %a1, 0
-  br i1 %.15.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit, label %B106.endif.i.preheader.i
+  br i1 %.15.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit, label %B106.endif.i.preheader.i
 
 B106.endif.i.preheader.i:                         ; preds = %0
   %.10.i = zext i8 %1 to i64
@@ -1723,14 +1723,14 @@ B106.endif.i.i:                                   ; preds = %B106.endif.i.i, %B1
   %5 = urem i32 %3, %4
   %6 = zext nneg i32 %5 to i64
   %.39.not.i.i = icmp eq i32 %5, 0
-  br i1 %.39.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit.loopexit, label %B106.endif.i.i
+  br i1 %.39.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit.loopexit, label %B106.endif.i.i
 
-_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit.loopexit: ; preds = %B106.endif.i.i
+_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit.loopexit: ; preds = %B106.endif.i.i
   %7 = trunc nuw i64 %y.1.2.0.i.i to i8
-  br label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
-_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit.loopexit, %0
-  %x.1.3.1.i.i = phi i8 [ %1, %0 ], [ %7, %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v73B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit.loopexit ]
+_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit.loopexit, %0
+  %x.1.3.1.i.i = phi i8 [ %1, %0 ], [ %7, %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v84B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit.loopexit ]
   ret i8 %x.1.3.1.i.i
 }
 ;; nbgrad.gcd.int16.int16.int16 nbgrad.kernels.arithmetic e2c0be7e32acc0c3
@@ -1739,7 +1739,7 @@ declare i16 @llvm.abs.i16(i16, i1 immarg)
 define internal range(i16 0, -32767) i16 @nbgrad.gcd.int16.int16.int16(i16 %a0, i16 %a1) alwaysinline {
   %1 = tail call i16 @llvm.abs.i16(i16 %a0, i1 false)
   %.15.not.i.i = icmp eq i16 %a1, 0
-  br i1 %.15.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit, label %B106.endif.i.preheader.i
+  br i1 %.15.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit, label %B106.endif.i.preheader.i
 
 B106.endif.i.preheader.i:                         ; preds = %0
   %.10.i = zext i16 %1 to i64
@@ -1755,14 +1755,14 @@ B106.endif.i.i:                                   ; preds = %B106.endif.i.i, %B1
   %5 = urem i32 %3, %4
   %6 = zext nneg i32 %5 to i64
   %.39.not.i.i = icmp eq i32 %5, 0
-  br i1 %.39.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit.loopexit, label %B106.endif.i.i
+  br i1 %.39.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit.loopexit, label %B106.endif.i.i
 
-_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit.loopexit: ; preds = %B106.endif.i.i
+_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit.loopexit: ; preds = %B106.endif.i.i
   %7 = trunc nuw i64 %y.1.2.0.i.i to i16
-  br label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
-_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit.loopexit, %0
-  %x.1.3.1.i.i = phi i16 [ %1, %0 ], [ %7, %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v75B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit.loopexit ]
+_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit.loopexit, %0
+  %x.1.3.1.i.i = phi i16 [ %1, %0 ], [ %7, %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit.loopexit ]
   ret i16 %x.1.3.1.i.i
 }
 ;; nbgrad.gcd.int32.int32.int32 nbgrad.kernels.arithmetic e2c0be7e32acc0c3
@@ -1771,7 +1771,7 @@ declare i32 @llvm.abs.i32(i32, i1 immarg)
 define internal range(i32 0, -2147483647) i32 @nbgrad.gcd.int32.int32.int32(i32 %a0, i32 %a1) alwaysinline {
   %1 = tail call i32 @llvm.abs.i32(i32 %a0, i1 false)
   %.15.not.i.i = icmp eq i32 %a1, 0
-  br i1 %.15.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit, label %B106.endif.i.preheader.i
+  br i1 %.15.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit, label %B106.endif.i.preheader.i
 
 B106.endif.i.preheader.i:                         ; preds = %0
   %2 = tail call i32 @llvm.abs.i32(i32 %a1, i1 false)
@@ -1782,9 +1782,9 @@ B106.endif.i.i:                                   ; preds = %B106.endif.i.i, %B1
   %y.1.2.0.i.in.i = phi i32 [ %3, %B106.endif.i.i ], [ %2, %B106.endif.i.preheader.i ]
   %3 = urem i32 %x.1.2.0.i.i, %y.1.2.0.i.in.i
   %.39.not.i.i = icmp eq i32 %3, 0
-  br i1 %.39.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit, label %B106.endif.i.i
+  br i1 %.39.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit, label %B106.endif.i.i
 
-_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v76B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B106.endif.i.i, %0
+_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B106.endif.i.i, %0
   %x.1.3.1.i.in.i = phi i32 [ %1, %0 ], [ %y.1.2.0.i.in.i, %B106.endif.i.i ]
   ret i32 %x.1.3.1.i.in.i
 }
@@ -1794,7 +1794,7 @@ declare i64 @llvm.abs.i64(i64, i1 immarg)
 define internal noundef i64 @nbgrad.gcd.int64.int64.int64(i64 %a0, i64 %a1) alwaysinline {
   %.9.i = tail call i64 @llvm.abs.i64(i64 %a0, i1 false)
   %.15.not.i.i = icmp eq i64 %a1, 0
-  br i1 %.15.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B106.endif.i.preheader.i
+  br i1 %.15.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B106.endif.i.preheader.i
 
 B106.endif.i.preheader.i:                         ; preds = %0
   %.12.i = tail call i64 @llvm.abs.i64(i64 %a1, i1 false)
@@ -1821,9 +1821,9 @@ B106.endif.i.i:                                   ; preds = %10, %B106.endif.i.p
 10:                                               ; preds = %8, %3
   %11 = phi i64 [ %7, %3 ], [ %9, %8 ]
   %.39.not.i.i = icmp eq i64 %11, 0
-  br i1 %.39.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B106.endif.i.i
+  br i1 %.39.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B106.endif.i.i
 
-_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %10, %0
+_ZN6nbgrad7kernels10arithmetic10gcd_signedB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %10, %0
   %x.1.3.1.i.i = phi i64 [ %.9.i, %0 ], [ %y.1.2.0.i.i, %10 ]
   %result = freeze i64 %x.1.3.1.i.i
   ret i64 %result
@@ -1831,7 +1831,7 @@ _ZN6nbgrad7kernels10arithmetic10gcd_signedB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yR
 ;; nbgrad.gcd.uint8.uint8.uint8 nbgrad.kernels.arithmetic e2c0be7e32acc0c3
 define internal i8 @nbgrad.gcd.uint8.uint8.uint8(i8 %a0, i8 %a1) alwaysinline {
   %.17.not.i = icmp eq i8 %a1, 0
-  br i1 %.17.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B106.endif.preheader.i
+  br i1 %.17.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B106.endif.preheader.i
 
 B106.endif.preheader.i:                           ; preds = %0
   %.6.i = zext i8 %a0 to i64
@@ -1846,20 +1846,20 @@ B106.endif.i:                                     ; preds = %B106.endif.i, %B106
   %3 = urem i32 %1, %2
   %4 = zext nneg i32 %3 to i64
   %.41.not.i = icmp eq i32 %3, 0
-  br i1 %.41.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit.loopexit, label %B106.endif.i
+  br i1 %.41.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit.loopexit, label %B106.endif.i
 
-_ZN6nbgrad7kernels10arithmetic3gcdB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit.loopexit: ; preds = %B106.endif.i
+_ZN6nbgrad7kernels10arithmetic3gcdB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit.loopexit: ; preds = %B106.endif.i
   %5 = trunc nuw i64 %y.1.2.0.i to i8
-  br label %_ZN6nbgrad7kernels10arithmetic3gcdB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
+  br label %_ZN6nbgrad7kernels10arithmetic3gcdB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
 
-_ZN6nbgrad7kernels10arithmetic3gcdB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %_ZN6nbgrad7kernels10arithmetic3gcdB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit.loopexit, %0
-  %x.1.3.1.i = phi i8 [ %a0, %0 ], [ %5, %_ZN6nbgrad7kernels10arithmetic3gcdB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit.loopexit ]
+_ZN6nbgrad7kernels10arithmetic3gcdB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %_ZN6nbgrad7kernels10arithmetic3gcdB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit.loopexit, %0
+  %x.1.3.1.i = phi i8 [ %a0, %0 ], [ %5, %_ZN6nbgrad7kernels10arithmetic3gcdB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit.loopexit ]
   ret i8 %x.1.3.1.i
 }
 ;; nbgrad.gcd.uint16.uint16.uint16 nbgrad.kernels.arithmetic e2c0be7e32acc0c3
 define internal i16 @nbgrad.gcd.uint16.uint16.uint16(i16 %a0, i16 %a1) alwaysinline {
   %.17.not.i = icmp eq i16 %a1, 0
-  br i1 %.17.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B106.endif.preheader.i
+  br i1 %.17.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B106.endif.preheader.i
 
 B106.endif.preheader.i:                           ; preds = %0
   %.6.i = zext i16 %a0 to i64
@@ -1874,36 +1874,36 @@ B106.endif.i:                                     ; preds = %B106.endif.i, %B106
   %3 = urem i32 %1, %2
   %4 = zext nneg i32 %3 to i64
   %.41.not.i = icmp eq i32 %3, 0
-  br i1 %.41.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit.loopexit, label %B106.endif.i
+  br i1 %.41.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit.loopexit, label %B106.endif.i
 
-_ZN6nbgrad7kernels10arithmetic3gcdB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit.loopexit: ; preds = %B106.endif.i
+_ZN6nbgrad7kernels10arithmetic3gcdB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit.loopexit: ; preds = %B106.endif.i
   %5 = trunc nuw i64 %y.1.2.0.i to i16
-  br label %_ZN6nbgrad7kernels10arithmetic3gcdB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
+  br label %_ZN6nbgrad7kernels10arithmetic3gcdB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
 
-_ZN6nbgrad7kernels10arithmetic3gcdB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %_ZN6nbgrad7kernels10arithmetic3gcdB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit.loopexit, %0
-  %x.1.3.1.i = phi i16 [ %a0, %0 ], [ %5, %_ZN6nbgrad7kernels10arithmetic3gcdB3v79B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit.loopexit ]
+_ZN6nbgrad7kernels10arithmetic3gcdB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %_ZN6nbgrad7kernels10arithmetic3gcdB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit.loopexit, %0
+  %x.1.3.1.i = phi i16 [ %a0, %0 ], [ %5, %_ZN6nbgrad7kernels10arithmetic3gcdB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit.loopexit ]
   ret i16 %x.1.3.1.i
 }
 ;; nbgrad.gcd.uint32.uint32.uint32 nbgrad.kernels.arithmetic e2c0be7e32acc0c3
 define internal i32 @nbgrad.gcd.uint32.uint32.uint32(i32 %a0, i32 %a1) alwaysinline {
   %.17.not.i = icmp eq i32 %a1, 0
-  br i1 %.17.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B106.endif.i
+  br i1 %.17.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B106.endif.i
 
 B106.endif.i:                                     ; preds = %0, %B106.endif.i
   %x.1.2.0.i = phi i32 [ %y.1.2.0.in.i, %B106.endif.i ], [ %a0, %0 ]
   %y.1.2.0.in.i = phi i32 [ %1, %B106.endif.i ], [ %a1, %0 ]
   %1 = urem i32 %x.1.2.0.i, %y.1.2.0.in.i
   %.41.not.i = icmp eq i32 %1, 0
-  br i1 %.41.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B106.endif.i
+  br i1 %.41.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B106.endif.i
 
-_ZN6nbgrad7kernels10arithmetic3gcdB3v80B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %B106.endif.i, %0
+_ZN6nbgrad7kernels10arithmetic3gcdB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %B106.endif.i, %0
   %x.1.3.1.in.i = phi i32 [ %a0, %0 ], [ %y.1.2.0.in.i, %B106.endif.i ]
   ret i32 %x.1.3.1.in.i
 }
 ;; nbgrad.gcd.uint64.uint64.uint64 nbgrad.kernels.arithmetic e2c0be7e32acc0c3
 define internal i64 @nbgrad.gcd.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
   %.15.not.i = icmp eq i64 %a1, 0
-  br i1 %.15.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B106.endif.i
+  br i1 %.15.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v92B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B106.endif.i
 
 B106.endif.i:                                     ; preds = %0, %10
   %x.1.2.0.i = phi i64 [ %y.1.2.0.i, %10 ], [ %a0, %0 ]
@@ -1926,9 +1926,9 @@ B106.endif.i:                                     ; preds = %0, %10
 10:                                               ; preds = %8, %3
   %11 = phi i64 [ %7, %3 ], [ %9, %8 ]
   %.39.not.i = icmp eq i64 %11, 0
-  br i1 %.39.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B106.endif.i
+  br i1 %.39.not.i, label %_ZN6nbgrad7kernels10arithmetic3gcdB3v92B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B106.endif.i
 
-_ZN6nbgrad7kernels10arithmetic3gcdB3v81B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %10, %0
+_ZN6nbgrad7kernels10arithmetic3gcdB3v92B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %10, %0
   %x.1.3.1.i = phi i64 [ %a0, %0 ], [ %y.1.2.0.i, %10 ]
   ret i64 %x.1.3.1.i
 }
@@ -1958,7 +1958,7 @@ B106.endif.i.i.i:                                 ; preds = %B106.endif.i.i.i, %
 
 B0.endif.i.i:                                     ; preds = %0
   %.45.not.i.i = icmp eq i8 %a0, 0
-  br i1 %.45.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit, label %B0.endif.i.B138.endif.i.thread_crit_edge.i
+  br i1 %.45.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v93B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit, label %B0.endif.i.B138.endif.i.thread_crit_edge.i
 
 B0.endif.i.B138.endif.i.thread_crit_edge.i:       ; preds = %B0.endif.i.i
   %.pre.i = zext i8 %1 to i32
@@ -1974,9 +1974,9 @@ B138.endif.i.thread.i:                            ; preds = %B138.endif.i.thread
   %7 = udiv i32 %.pre-phi2.i, %.pre-phi.i
   %8 = trunc nuw i32 %7 to i8
   %.67.i.i = mul i8 %2, %8
-  br label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v93B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit
 
-_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v82B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %B0.endif.i.i, %B138.endif.i.thread.i
+_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v93B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEaa.exit: ; preds = %B0.endif.i.i, %B138.endif.i.thread.i
   %"$phi156.0.2.0.i.i" = phi i8 [ %.67.i.i, %B138.endif.i.thread.i ], [ 0, %B0.endif.i.i ]
   ret i8 %"$phi156.0.2.0.i.i"
 }
@@ -2006,7 +2006,7 @@ B106.endif.i.i.i:                                 ; preds = %B106.endif.i.i.i, %
 
 B0.endif.i.i:                                     ; preds = %0
   %.45.not.i.i = icmp eq i16 %a0, 0
-  br i1 %.45.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v85B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit, label %B0.endif.i.B138.endif.i.thread_crit_edge.i
+  br i1 %.45.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v96B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit, label %B0.endif.i.B138.endif.i.thread_crit_edge.i
 
 B0.endif.i.B138.endif.i.thread_crit_edge.i:       ; preds = %B0.endif.i.i
   %.pre.i = zext i16 %1 to i32
@@ -2022,9 +2022,9 @@ B138.endif.i.thread.i:                            ; preds = %B138.endif.i.thread
   %7 = udiv i32 %.pre-phi2.i, %.pre-phi.i
   %8 = trunc nuw i32 %7 to i16
   %.67.i.i = mul i16 %2, %8
-  br label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v85B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v96B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit
 
-_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v85B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %B0.endif.i.i, %B138.endif.i.thread.i
+_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v96B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEss.exit: ; preds = %B0.endif.i.i, %B138.endif.i.thread.i
   %"$phi156.0.2.0.i.i" = phi i16 [ %.67.i.i, %B138.endif.i.thread.i ], [ 0, %B0.endif.i.i ]
   ret i16 %"$phi156.0.2.0.i.i"
 }
@@ -2046,15 +2046,15 @@ B106.endif.i.i.i:                                 ; preds = %0, %B106.endif.i.i.
 
 B0.endif.i.i:                                     ; preds = %0
   %.45.not.i.i = icmp eq i32 %a0, 0
-  br i1 %.45.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit, label %B138.endif.i.thread.i
+  br i1 %.45.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v97B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit, label %B138.endif.i.thread.i
 
 B138.endif.i.thread.i:                            ; preds = %B106.endif.i.i.i, %B0.endif.i.i
   %x.1.3.1.i3.i2.i = phi i32 [ %1, %B0.endif.i.i ], [ %y.1.2.0.i.i.i.in, %B106.endif.i.i.i ]
   %4 = udiv i32 %1, %x.1.3.1.i3.i2.i
   %.67.i.i = mul i32 %4, %2
-  br label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v97B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit
 
-_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v86B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B0.endif.i.i, %B138.endif.i.thread.i
+_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v97B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEii.exit: ; preds = %B0.endif.i.i, %B138.endif.i.thread.i
   %"$phi156.0.2.0.i.i" = phi i32 [ %.67.i.i, %B138.endif.i.thread.i ], [ 0, %B0.endif.i.i ]
   ret i32 %"$phi156.0.2.0.i.i"
 }
@@ -2092,7 +2092,7 @@ B106.endif.i.i.i:                                 ; preds = %0, %10
 
 B0.endif.i.i:                                     ; preds = %0
   %.45.not.i.i = icmp eq i64 %a0, 0
-  br i1 %.45.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B138.endif.i.i
+  br i1 %.45.not.i.i, label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B138.endif.i.i
 
 B138.endif.i.i:                                   ; preds = %10, %B0.endif.i.i
   %x.1.3.1.i3.i.i = phi i64 [ %.9.i, %B0.endif.i.i ], [ %y.1.2.0.i.i.i, %10 ]
@@ -2115,9 +2115,9 @@ B138.endif.i.i:                                   ; preds = %10, %B0.endif.i.i
   %22 = phi i64 [ %18, %14 ], [ %20, %19 ]
   %.67.i.i = mul i64 %22, %.12.i
   %23 = freeze i64 %.67.i.i
-  br label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B0.endif.i.i, %21
+_ZN6nbgrad7kernels10arithmetic10lcm_signedB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B0.endif.i.i, %21
   %"$phi156.0.2.0.i.i" = phi i64 [ %23, %21 ], [ 0, %B0.endif.i.i ]
   ret i64 %"$phi156.0.2.0.i.i"
 }
@@ -2144,7 +2144,7 @@ B106.endif.i.i:                                   ; preds = %B106.endif.i.i.preh
 B0.endif.i:                                       ; preds = %B106.endif.i.i, %0
   %x.1.3.1.i.i = phi i64 [ %.6.i, %0 ], [ %y.1.2.0.i.i, %B106.endif.i.i ]
   %.47.not.i = icmp eq i64 %x.1.3.1.i.i, 0
-  br i1 %.47.not.i, label %_ZN6nbgrad7kernels10arithmetic3lcmB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B138.endif.i
+  br i1 %.47.not.i, label %_ZN6nbgrad7kernels10arithmetic3lcmB3v99B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit, label %B138.endif.i
 
 B138.endif.i:                                     ; preds = %B0.endif.i
   %.not.i = icmp ugt i64 %x.1.3.1.i.i, %.6.i
@@ -2160,9 +2160,9 @@ B138.endif.i:                                     ; preds = %B0.endif.i
 10:                                               ; preds = %5, %B138.endif.i
   %11 = phi i8 [ %9, %5 ], [ 0, %B138.endif.i ]
   %.69.i = mul i8 %11, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic3lcmB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
+  br label %_ZN6nbgrad7kernels10arithmetic3lcmB3v99B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit
 
-_ZN6nbgrad7kernels10arithmetic3lcmB3v88B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %B0.endif.i, %10
+_ZN6nbgrad7kernels10arithmetic3lcmB3v99B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEhh.exit: ; preds = %B0.endif.i, %10
   %"$phi156.0.2.0.i" = phi i8 [ %.69.i, %10 ], [ 0, %B0.endif.i ]
   ret i8 %"$phi156.0.2.0.i"
 }
@@ -2189,7 +2189,7 @@ B106.endif.i.i:                                   ; preds = %B106.endif.i.i.preh
 B0.endif.i:                                       ; preds = %B106.endif.i.i, %0
   %x.1.3.1.i.i = phi i64 [ %.6.i, %0 ], [ %y.1.2.0.i.i, %B106.endif.i.i ]
   %.47.not.i = icmp eq i64 %x.1.3.1.i.i, 0
-  br i1 %.47.not.i, label %_ZN6nbgrad7kernels10arithmetic3lcmB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B138.endif.i
+  br i1 %.47.not.i, label %_ZN6nbgrad7kernels10arithmetic3lcmB4v100B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit, label %B138.endif.i
 
 B138.endif.i:                                     ; preds = %B0.endif.i
   %.not.i = icmp ugt i64 %x.1.3.1.i.i, %.6.i
@@ -2205,9 +2205,9 @@ B138.endif.i:                                     ; preds = %B0.endif.i
 10:                                               ; preds = %5, %B138.endif.i
   %11 = phi i16 [ %9, %5 ], [ 0, %B138.endif.i ]
   %.69.i = mul i16 %11, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic3lcmB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
+  br label %_ZN6nbgrad7kernels10arithmetic3lcmB4v100B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit
 
-_ZN6nbgrad7kernels10arithmetic3lcmB3v89B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %B0.endif.i, %10
+_ZN6nbgrad7kernels10arithmetic3lcmB4v100B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEtt.exit: ; preds = %B0.endif.i, %10
   %"$phi156.0.2.0.i" = phi i16 [ %.69.i, %10 ], [ 0, %B0.endif.i ]
   ret i16 %"$phi156.0.2.0.i"
 }
@@ -2225,7 +2225,7 @@ B106.endif.i.i:                                   ; preds = %0, %B106.endif.i.i
 
 B0.endif.i:                                       ; preds = %0
   %.47.not.i = icmp eq i32 %a0, 0
-  br i1 %.47.not.i, label %_ZN6nbgrad7kernels10arithmetic3lcmB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B138.endif.i.thread
+  br i1 %.47.not.i, label %_ZN6nbgrad7kernels10arithmetic3lcmB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit, label %B138.endif.i.thread
 
 B138.endif.i:                                     ; preds = %B106.endif.i.i
   %.not.i = icmp ugt i32 %y.1.2.0.i.i.in, %a0
@@ -2239,9 +2239,9 @@ B138.endif.i.thread:                              ; preds = %B0.endif.i, %B138.e
 3:                                                ; preds = %B138.endif.i.thread, %B138.endif.i
   %4 = phi i32 [ %2, %B138.endif.i.thread ], [ 0, %B138.endif.i ]
   %.69.i = mul i32 %4, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic3lcmB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
+  br label %_ZN6nbgrad7kernels10arithmetic3lcmB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit
 
-_ZN6nbgrad7kernels10arithmetic3lcmB3v90B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %B0.endif.i, %3
+_ZN6nbgrad7kernels10arithmetic3lcmB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEjj.exit: ; preds = %B0.endif.i, %3
   %"$phi156.0.2.0.i" = phi i32 [ %.69.i, %3 ], [ 0, %B0.endif.i ]
   ret i32 %"$phi156.0.2.0.i"
 }
@@ -2275,7 +2275,7 @@ B106.endif.i.i:                                   ; preds = %0, %10
 
 B0.endif.i:                                       ; preds = %0
   %.45.not.i = icmp eq i64 %a0, 0
-  br i1 %.45.not.i, label %_ZN6nbgrad7kernels10arithmetic3lcmB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B138.endif.i
+  br i1 %.45.not.i, label %_ZN6nbgrad7kernels10arithmetic3lcmB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit, label %B138.endif.i
 
 B138.endif.i:                                     ; preds = %10, %B0.endif.i
   %x.1.3.1.i3.i = phi i64 [ %a0, %B0.endif.i ], [ %y.1.2.0.i.i, %10 ]
@@ -2297,9 +2297,9 @@ B138.endif.i:                                     ; preds = %10, %B0.endif.i
 21:                                               ; preds = %19, %14
   %22 = phi i64 [ %18, %14 ], [ %20, %19 ]
   %.67.i = mul i64 %22, %a1
-  br label %_ZN6nbgrad7kernels10arithmetic3lcmB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
+  br label %_ZN6nbgrad7kernels10arithmetic3lcmB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit
 
-_ZN6nbgrad7kernels10arithmetic3lcmB3v91B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %B0.endif.i, %21
+_ZN6nbgrad7kernels10arithmetic3lcmB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEyy.exit: ; preds = %B0.endif.i, %21
   %"$phi156.0.2.0.i" = phi i64 [ %.67.i, %21 ], [ 0, %B0.endif.i ]
   ret i64 %"$phi156.0.2.0.i"
 }
@@ -2507,7 +2507,7 @@ declare double @llvm.copysign.f64(double, double)
 
 define internal float @nbgrad.frexp_fraction.float32.float32(float %a0) alwaysinline {
   %.19.i = tail call i1 @llvm.is.fpclass.f32(float %a0, i32 408)
-  br i1 %.19.i, label %B80.i, label %_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.19.i, label %B80.i, label %_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v112B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B80.i:                                            ; preds = %0
   %.8.i = tail call float @llvm.fabs.f32(float %a0)
@@ -2517,9 +2517,9 @@ B80.i:                                            ; preds = %0
   %.28.i = fpext float %a0 to double
   %.29.i = tail call double @llvm.copysign.f64(double %.26.i, double %.28.i)
   %1 = fptrunc double %.29.i to float
-  br label %_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v112B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B80.i
+_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v112B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B80.i
   %"$phi146.0.2.0.i" = phi float [ %1, %B80.i ], [ %a0, %0 ]
   ret float %"$phi146.0.2.0.i"
 }
@@ -2534,16 +2534,16 @@ declare double @llvm.copysign.f64(double, double)
 
 define internal double @nbgrad.frexp_fraction.float64.float64(double %a0) alwaysinline {
   %.17.i = tail call i1 @llvm.is.fpclass.f64(double %a0, i32 408)
-  br i1 %.17.i, label %B80.i, label %_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.17.i, label %B80.i, label %_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v113B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B80.i:                                            ; preds = %0
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
   %.20.i = tail call double @nbgrad.fraction.f64(double %.8.i)
   %.23.i = fmul double %.20.i, 5.000000e-01
   %.25.i = tail call double @llvm.copysign.f64(double %.23.i, double %a0)
-  br label %_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v113B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B80.i
+_ZN6nbgrad7kernels10arithmetic14frexp_fractionB4v113B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B80.i
   %"$phi146.0.2.0.i" = phi double [ %.25.i, %B80.i ], [ %a0, %0 ]
   ret double %"$phi146.0.2.0.i"
 }
@@ -2554,14 +2554,14 @@ declare float @nbgrad.exponent.f32(float) local_unnamed_addr mustprogress nofree
 
 define internal float @nbgrad.frexp_exponent.float32.float32(float %a0) alwaysinline {
   %.14.i = tail call i1 @llvm.is.fpclass.f32(float %a0, i32 408)
-  br i1 %.14.i, label %B80.i, label %_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v103B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.14.i, label %B80.i, label %_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v114B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B80.i:                                            ; preds = %0
   %.17.i = tail call float @nbgrad.exponent.f32(float %a0)
   %1 = fadd float %.17.i, 1.000000e+00
-  br label %_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v103B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v114B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v103B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B80.i
+_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v114B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B80.i
   %"$phi118.0.2.0.i" = phi float [ %1, %B80.i ], [ 0.000000e+00, %0 ]
   ret float %"$phi118.0.2.0.i"
 }
@@ -2572,14 +2572,14 @@ declare double @nbgrad.exponent.f64(double) local_unnamed_addr mustprogress nofr
 
 define internal double @nbgrad.frexp_exponent.float64.float64(double %a0) alwaysinline {
   %.12.i = tail call i1 @llvm.is.fpclass.f64(double %a0, i32 408)
-  br i1 %.12.i, label %B80.i, label %_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v104B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.12.i, label %B80.i, label %_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v115B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B80.i:                                            ; preds = %0
   %.15.i = tail call double @nbgrad.exponent.f64(double %a0)
   %.19.i = fadd double %.15.i, 1.000000e+00
-  br label %_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v104B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v115B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v104B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B80.i
+_ZN6nbgrad7kernels10arithmetic14frexp_exponentB4v115B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B80.i
   %"$phi118.0.2.0.i" = phi double [ %.19.i, %B80.i ], [ 0.000000e+00, %0 ]
   ret double %"$phi118.0.2.0.i"
 }
@@ -2759,40 +2759,40 @@ define internal range(i64 0, 2) i64 @nbgrad.sign.uint64.uint64(i64 %a0) alwaysin
 ;; nbgrad.sign.float32.float32 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal float @nbgrad.sign.float32.float32(float %a0) alwaysinline {
   %.8.i = fcmp uno float %a0, 0.000000e+00
-  br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v135B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B48.i
+  br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v146B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B48.i
 
 B48.i:                                            ; preds = %0
   %.20.i = fcmp ogt float %a0, 0.000000e+00
-  br i1 %.20.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v135B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B64.i
+  br i1 %.20.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v146B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B64.i
 
 B64.i:                                            ; preds = %B48.i
   %.29.i = fcmp olt float %a0, 0.000000e+00
-  br i1 %.29.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v135B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B80.i
+  br i1 %.29.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v146B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B80.i
 
 B80.i:                                            ; preds = %B64.i
-  br label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v135B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v146B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels10arithmetic10sign_floatB4v135B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B48.i, %B64.i, %B80.i
+_ZN6nbgrad7kernels10arithmetic10sign_floatB4v146B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B48.i, %B64.i, %B80.i
   %"$phi82.0.4.0.i" = phi float [ 0.000000e+00, %B80.i ], [ 1.000000e+00, %B48.i ], [ -1.000000e+00, %B64.i ], [ %a0, %0 ]
   ret float %"$phi82.0.4.0.i"
 }
 ;; nbgrad.sign.float64.float64 nbgrad.kernels.arithmetic 35de3dc30c2f8e03
 define internal double @nbgrad.sign.float64.float64(double %a0) alwaysinline {
   %.8.i = fcmp uno double %a0, 0.000000e+00
-  br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B48.i
+  br i1 %.8.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v147B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B48.i
 
 B48.i:                                            ; preds = %0
   %.18.i = fcmp ogt double %a0, 0.000000e+00
-  br i1 %.18.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B64.i
+  br i1 %.18.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v147B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B64.i
 
 B64.i:                                            ; preds = %B48.i
   %.26.i = fcmp olt double %a0, 0.000000e+00
-  br i1 %.26.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B80.i
+  br i1 %.26.i, label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v147B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B80.i
 
 B80.i:                                            ; preds = %B64.i
-  br label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10arithmetic10sign_floatB4v147B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10arithmetic10sign_floatB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B48.i, %B64.i, %B80.i
+_ZN6nbgrad7kernels10arithmetic10sign_floatB4v147B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B48.i, %B64.i, %B80.i
   %"$phi82.0.4.0.i" = phi double [ 0.000000e+00, %B80.i ], [ %a0, %0 ], [ 1.000000e+00, %B48.i ], [ -1.000000e+00, %B64.i ]
   ret double %"$phi82.0.4.0.i"
 }
@@ -2826,7 +2826,7 @@ define internal float @nbgrad.rsqrt.float32.float32(float %a0) alwaysinline {
 B32.i:                                            ; preds = %0
   %.10.i = tail call float @llvm.sqrt.f32(float %a0)
   %.16.i = fdiv float 1.000000e+00, %.10.i
-  br label %_ZN6nbgrad7kernels15reciprocal_root13rsqrt_float32B4v118B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels15reciprocal_root13rsqrt_float32B4v150B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B78.endif.i:                                      ; preds = %0
   %.8.i.i = fcmp olt float %a0, 0x3810000000000000
@@ -2860,9 +2860,9 @@ B78.endif.i:                                      ; preds = %0
   %"$phi580.0.2.0.i.i" = select i1 %.99.i.i, float %.104.i.i, float %"$phi512.0.2.0.i.i"
   %.122.i.i = fcmp olt float %a0, 0.000000e+00
   %"$phi620.0.2.0.i.i" = select i1 %.122.i.i, float 0x7FF8000000000000, float %"$phi580.0.2.0.i.i"
-  br label %_ZN6nbgrad7kernels15reciprocal_root13rsqrt_float32B4v118B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels15reciprocal_root13rsqrt_float32B4v150B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels15reciprocal_root13rsqrt_float32B4v118B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B32.i, %B78.endif.i
+_ZN6nbgrad7kernels15reciprocal_root13rsqrt_float32B4v150B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B32.i, %B78.endif.i
   %storemerge.i = phi float [ %.16.i, %B32.i ], [ %"$phi620.0.2.0.i.i", %B78.endif.i ]
   ret float %storemerge.i
 }
@@ -2882,7 +2882,7 @@ define internal double @nbgrad.rsqrt.float64.float64(double %a0) alwaysinline {
 B32.i:                                            ; preds = %0
   %.10.i = tail call double @llvm.sqrt.f64(double %a0)
   %.16.i = fdiv double 1.000000e+00, %.10.i
-  br label %_ZN6nbgrad7kernels15reciprocal_root5rsqrtB4v120B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels15reciprocal_root5rsqrtB4v152B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B68.endif.i:                                      ; preds = %0
   %.8.i.i = fcmp olt double %a0, 0x10000000000000
@@ -2919,9 +2919,9 @@ B68.endif.i:                                      ; preds = %0
   %"$phi572.0.2.0.i.i" = select i1 %.101.i.i, double %.106.i.i, double %"$phi504.0.2.0.i.i"
   %.124.i.i = fcmp olt double %a0, 0.000000e+00
   %"$phi612.0.2.0.i.i" = select i1 %.124.i.i, double 0x7FF8000000000000, double %"$phi572.0.2.0.i.i"
-  br label %_ZN6nbgrad7kernels15reciprocal_root5rsqrtB4v120B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels15reciprocal_root5rsqrtB4v152B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels15reciprocal_root5rsqrtB4v120B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B32.i, %B68.endif.i
+_ZN6nbgrad7kernels15reciprocal_root5rsqrtB4v152B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B32.i, %B68.endif.i
   %storemerge.i = phi double [ %.16.i, %B32.i ], [ %"$phi612.0.2.0.i.i", %B68.endif.i ]
   ret double %storemerge.i
 }
@@ -3038,16 +3038,16 @@ declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.exp.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -1.045000e+02
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB4v124B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB4v156B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.33.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.33.i, label %_ZN6nbgrad7kernels6single3expB4v124B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B156.i
+  br i1 %.33.i, label %_ZN6nbgrad7kernels6single3expB4v156B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B156.i
 
 B156.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single3expB4v124B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3expB4v156B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3expB4v124B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B156.i
+_ZN6nbgrad7kernels6single3expB4v156B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B156.i
   %"$phi158.2.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B156.i ], [ -1.045000e+02, %0 ]
   %.5.i.i = tail call float @llvm.fmuladd.f32(float %"$phi158.2.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.6.i.i = fadd float %.5.i.i, 0xC168000000000000
@@ -3102,16 +3102,16 @@ declare float @nbgrad.scaled.f32(float, float) local_unnamed_addr mustprogress n
 
 define internal float @nbgrad.exp2.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -1.510000e+02
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single4exp2B4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single4exp2B4v161B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.32.i = fcmp ogt float %a0, 1.290000e+02
-  br i1 %.32.i, label %_ZN6nbgrad7kernels6single4exp2B4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.32.i, label %_ZN6nbgrad7kernels6single4exp2B4v161B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single4exp2B4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single4exp2B4v161B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single4exp2B4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single4exp2B4v161B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 1.290000e+02, %B74.i ], [ %a0, %B144.i ], [ -1.510000e+02, %0 ]
   %.50.i = fadd float %"$phi146.0.2.0.i", 0x4168000000000000
   %.51.i = fadd float %.50.i, 0xC168000000000000
@@ -3175,16 +3175,16 @@ declare float @llvm.fabs.f32(float)
 
 define internal float @nbgrad.expm1.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -2.000000e+01
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B4v131B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.28.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B4v131B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single5expm1B4v131B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single5expm1B4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single5expm1B4v131B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single5expm1B4v163B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B144.i ], [ -2.000000e+01, %0 ]
   %.46.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.47.i = fadd float %.46.i, 0xC168000000000000
@@ -3548,7 +3548,7 @@ define internal float @nbgrad.log1p.float32.float32(float %a0) alwaysinline {
   %"$phi228.0.2.0.i.i.i" = select i1 %.10.i.i.i, float %.57.i.i.i, float %.5.i.i.i
   %1 = tail call float @llvm.fabs.f32(float %"$phi228.0.2.0.i.i.i")
   %2 = fcmp ueq float %1, 0x7FF0000000000000
-  br i1 %2, label %_ZN6nbgrad7kernels6single5log1pB4v147B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B88.i.i
+  br i1 %2, label %_ZN6nbgrad7kernels6single5log1pB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B88.i.i
 
 B88.i.i:                                          ; preds = %0
   %.6.i = fsub float %.5.i, %a0
@@ -3558,9 +3558,9 @@ B88.i.i:                                          ; preds = %0
   %.10.i = fadd float %.9.i, %.8.i
   %.54.i.i = fneg float %"$phi228.0.2.0.i.i.i"
   %.56.i.i = tail call float @nbgrad.scaled.f32(float %.10.i, float %.54.i.i)
-  br label %_ZN6nbgrad7kernels6single5log1pB4v147B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single5log1pB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single5log1pB4v147B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B88.i.i
+_ZN6nbgrad7kernels6single5log1pB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B88.i.i
   %"$phi134.0.2.0.i.i" = phi float [ %.56.i.i, %B88.i.i ], [ 0.000000e+00, %0 ]
   %.14.i.i.i = bitcast float %.9.i.i.i to i32
   %.4210.i.i.i = add nsw i32 %.14.i.i.i, -8388608
@@ -3611,7 +3611,7 @@ define internal double @nbgrad.log1p.float64.float64(double %a0) alwaysinline {
   %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
   %1 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i")
   %2 = fcmp ueq double %1, 0x7FF0000000000000
-  br i1 %2, label %_ZN6nbgrad7kernels9logarithm5log1pB4v149B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
+  br i1 %2, label %_ZN6nbgrad7kernels9logarithm5log1pB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
 
 B98.i.i:                                          ; preds = %0
   %.6.i = fsub double %.5.i, %a0
@@ -3621,9 +3621,9 @@ B98.i.i:                                          ; preds = %0
   %.10.i = fadd double %.9.i, %.8.i
   %.54.i.i = fneg double %"$phi182.0.2.0.i.i.i"
   %.56.i.i = tail call double @nbgrad.scaled.f64(double %.10.i, double %.54.i.i)
-  br label %_ZN6nbgrad7kernels9logarithm5log1pB4v149B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels9logarithm5log1pB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels9logarithm5log1pB4v149B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B98.i.i
+_ZN6nbgrad7kernels9logarithm5log1pB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B98.i.i
   %"$phi134.0.2.0.i.i" = phi double [ %.56.i.i, %B98.i.i ], [ 0.000000e+00, %0 ]
   %.14.i.i.i = bitcast double %.9.i.i.i to i64
   %.327.i.i.i = add nsw i64 %.14.i.i.i, -4503599627370496
@@ -3707,16 +3707,16 @@ define internal float @nbgrad.logaddexp.float32.float32.float32(float %a0, float
   %.113.i.i = fadd float %"$phi246.0.2.0.i.i", %.109.i.i
   %.86.i = fadd float %"$phi42.0.2.0.i", %.113.i.i
   %.91.i = fcmp uno float %.12.i, 0.000000e+00
-  br i1 %.91.i, label %B174.i, label %_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB4v151B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.91.i, label %B174.i, label %_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B174.i:                                           ; preds = %0
   %.97.i = fcmp oeq float %a0, %a1
-  br i1 %.97.i, label %_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB4v151B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B190.i
+  br i1 %.97.i, label %_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B190.i
 
 B190.i:                                           ; preds = %B174.i
-  br label %_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB4v151B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB4v151B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B174.i, %B190.i
+_ZN6nbgrad7kernels17single_hyperbolic9logaddexpB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B174.i, %B190.i
   %"$phi196.0.3.0.i" = phi float [ %.12.i, %B190.i ], [ %a0, %B174.i ], [ %.86.i, %0 ]
   ret float %"$phi196.0.3.0.i"
 }
@@ -3781,16 +3781,16 @@ define internal double @nbgrad.logaddexp.float64.float64.float64(double %a0, dou
   %.111.i.i = fadd double %"$phi158.0.2.0.i.i", %.107.i.i
   %.86.i = fadd double %"$phi32.0.2.0.i", %.111.i.i
   %.91.i = fcmp uno double %.12.i, 0.000000e+00
-  br i1 %.91.i, label %B164.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v154B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.91.i, label %B164.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v186B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B164.i:                                           ; preds = %0
   %.97.i = fcmp oeq double %a0, %a1
-  br i1 %.97.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v154B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B180.i
+  br i1 %.97.i, label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v186B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B180.i
 
 B180.i:                                           ; preds = %B164.i
-  br label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v154B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9logarithm9logaddexpB4v186B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9logarithm9logaddexpB4v154B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B164.i, %B180.i
+_ZN6nbgrad7kernels9logarithm9logaddexpB4v186B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B164.i, %B180.i
   %"$phi186.0.3.0.i" = phi double [ %.12.i, %B180.i ], [ %a0, %B164.i ], [ %.86.i, %0 ]
   ret double %"$phi186.0.3.0.i"
 }
@@ -3852,16 +3852,16 @@ define internal float @nbgrad.logaddexp2.float32.float32.float32(float %a0, floa
   %.97.i = fadd float %a0, 1.000000e+00
   %"$phi194.0.2.0.i" = select i1 %.92.i, float %.97.i, float %.87.i
   %.115.i = fcmp uno float %.12.i, 0.000000e+00
-  br i1 %.115.i, label %B236.i, label %_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B4v157B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.115.i, label %B236.i, label %_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B4v189B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B236.i:                                           ; preds = %0
   %.121.i = fcmp oeq float %a0, %a1
-  br i1 %.121.i, label %_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B4v157B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B252.i
+  br i1 %.121.i, label %_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B4v189B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B252.i
 
 B252.i:                                           ; preds = %B236.i
-  br label %_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B4v157B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B4v189B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B4v157B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B236.i, %B252.i
+_ZN6nbgrad7kernels17single_hyperbolic10logaddexp2B4v189B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B236.i, %B252.i
   %"$phi258.0.3.0.i" = phi float [ %.12.i, %B252.i ], [ %a0, %B236.i ], [ %"$phi194.0.2.0.i", %0 ]
   ret float %"$phi258.0.3.0.i"
 }
@@ -3937,16 +3937,16 @@ define internal double @nbgrad.logaddexp2.float64.float64.float64(double %a0, do
   %.97.i = fadd double %a0, 1.000000e+00
   %"$phi164.0.2.0.i" = select i1 %.92.i, double %.97.i, double %.87.i
   %.115.i = fcmp uno double %.12.i, 0.000000e+00
-  br i1 %.115.i, label %B206.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v159B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.115.i, label %B206.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B206.i:                                           ; preds = %0
   %.121.i = fcmp oeq double %a0, %a1
-  br i1 %.121.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v159B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B222.i
+  br i1 %.121.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B222.i
 
 B222.i:                                           ; preds = %B206.i
-  br label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v159B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9logarithm10logaddexp2B4v159B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B206.i, %B222.i
+_ZN6nbgrad7kernels9logarithm10logaddexp2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B206.i, %B222.i
   %"$phi228.0.3.0.i" = phi double [ %.12.i, %B222.i ], [ %a0, %B206.i ], [ %"$phi164.0.2.0.i", %0 ]
   ret double %"$phi228.0.3.0.i"
 }
@@ -4006,11 +4006,11 @@ B136.i:                                           ; preds = %B100.endif.i, %B90.
   %"$phi240.0.2.0.i" = select i1 %.169.i, float %a0, float %.164.i
   %.191.i = tail call float @llvm.fabs.f32(float %a0)
   %.192.i = fcmp ugt float %.191.i, 6.553600e+04
-  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB4v161B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB4v193B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B290.i:                                           ; preds = %B136.i
   %.195.i = tail call float @sinf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3sinB4v161B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3sinB4v193B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B100.endif.i:                                     ; preds = %0
   %.9.i11.i = tail call float @llvm.fmuladd.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -4022,7 +4022,7 @@ B100.endif.i:                                     ; preds = %0
   %.145.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3sinB4v161B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
+_ZN6nbgrad7kernels6single3sinB4v193B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
   %result.1.2.0.i = phi float [ %"$phi240.0.2.0.i", %B136.i ], [ %.195.i, %B290.i ]
   ret float %result.1.2.0.i
 }
@@ -4085,11 +4085,11 @@ B136.i:                                           ; preds = %B100.endif.i, %B90.
   %"$phi230.0.2.0.i" = select i1 %.165.i, double %a0, double %.160.i
   %.187.i = tail call double @llvm.fabs.f64(double %a0)
   %.188.i = fcmp ugt double %.187.i, 0x41D0000000000000
-  br i1 %.188.i, label %B280.i, label %_ZN6nbgrad7kernels13trigonometric3sinB4v165B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.188.i, label %B280.i, label %_ZN6nbgrad7kernels13trigonometric3sinB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B280.i:                                           ; preds = %B136.i
   %.191.i = tail call double @sin(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3sinB4v165B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3sinB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B100.endif.i:                                     ; preds = %0
   %.7.i14.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i, double 0x3DE5DFB43B723020, double 0xBE5AE5FDE9E63372)
@@ -4104,7 +4104,7 @@ B100.endif.i:                                     ; preds = %0
   %.144.i = fadd double %.10.i.i, %.15.i22.i
   br label %B136.i
 
-_ZN6nbgrad7kernels13trigonometric3sinB4v165B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B280.i
+_ZN6nbgrad7kernels13trigonometric3sinB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B280.i
   %result.1.2.0.i = phi double [ %"$phi230.0.2.0.i", %B136.i ], [ %.191.i, %B280.i ]
   ret double %result.1.2.0.i
 }
@@ -4163,11 +4163,11 @@ B136.i:                                           ; preds = %B90.endif.i, %B128.
   %.165.i = bitcast i32 %.163.i to float
   %.170.i = tail call float @llvm.fabs.f32(float %a0)
   %.171.i = fcmp ugt float %.170.i, 6.553600e+04
-  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB4v169B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB4v201B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i:                                           ; preds = %B136.i
   %.174.i = tail call float @cosf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3cosB4v169B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3cosB4v201B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B90.endif.i:                                      ; preds = %0
   %.9.i11.i = tail call float @llvm.fmuladd.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -4179,7 +4179,7 @@ B90.endif.i:                                      ; preds = %0
   %.130.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3cosB4v169B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
+_ZN6nbgrad7kernels6single3cosB4v201B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
   %result.2.0.i = phi float [ %.165.i, %B136.i ], [ %.174.i, %B266.i ]
   ret float %result.2.0.i
 }
@@ -4241,11 +4241,11 @@ B136.i:                                           ; preds = %B90.endif.i, %B128.
   %.161.i = bitcast i64 %.160.i to double
   %.166.i = tail call double @llvm.fabs.f64(double %a0)
   %.167.i = fcmp ugt double %.166.i, 0x41D0000000000000
-  br i1 %.167.i, label %B266.i, label %_ZN6nbgrad7kernels13trigonometric3cosB4v170B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.167.i, label %B266.i, label %_ZN6nbgrad7kernels13trigonometric3cosB4v202B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i:                                           ; preds = %B136.i
   %.170.i = tail call double @cos(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3cosB4v170B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3cosB4v202B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B90.endif.i:                                      ; preds = %0
   %.7.i14.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i, double 0x3DE5DFB43B723020, double 0xBE5AE5FDE9E63372)
@@ -4260,7 +4260,7 @@ B90.endif.i:                                      ; preds = %0
   %.129.i = fadd double %.10.i.i, %.15.i22.i
   br label %B136.i
 
-_ZN6nbgrad7kernels13trigonometric3cosB4v170B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B266.i
+_ZN6nbgrad7kernels13trigonometric3cosB4v202B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B266.i
   %result.2.0.i = phi double [ %.161.i, %B136.i ], [ %.170.i, %B266.i ]
   ret double %result.2.0.i
 }
@@ -4309,13 +4309,13 @@ define internal float @nbgrad.tan.float32.float32(float %a0) alwaysinline {
   %"$phi628.0.2.0.i" = select i1 %.114.i, float %a0, float %"$phi598.0.2.0.i"
   %.136.i = tail call float @llvm.fabs.f32(float %a0)
   %.137.i = fcmp ugt float %.136.i, 6.553600e+04
-  br i1 %.137.i, label %B678.i, label %_ZN6nbgrad7kernels13single_angles3tanB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.137.i, label %B678.i, label %_ZN6nbgrad7kernels13single_angles3tanB4v203B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B678.i:                                           ; preds = %0
   %.140.i = tail call float @tanf(float %a0)
-  br label %_ZN6nbgrad7kernels13single_angles3tanB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels13single_angles3tanB4v203B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels13single_angles3tanB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B678.i
+_ZN6nbgrad7kernels13single_angles3tanB4v203B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B678.i
   %result.1.2.0.i = phi float [ %"$phi628.0.2.0.i", %0 ], [ %.140.i, %B678.i ]
   ret float %result.1.2.0.i
 }
@@ -4385,7 +4385,7 @@ B226.i:                                           ; preds = %0
 
 B456.i:                                           ; preds = %B232.endif.i
   %.262.i = tail call double @tan(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3tanB4v172B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3tanB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B232.endif.i:                                     ; preds = %B226.i, %0
   %"$phi220.0.2.026.i" = phi double [ %.66.i, %B226.i ], [ %.109.i, %0 ]
@@ -4403,9 +4403,9 @@ B232.endif.i:                                     ; preds = %B226.i, %0
   %.236.i = fcmp olt double %.235.i, 1.000000e-300
   %"$phi406.0.2.0.i" = select i1 %.236.i, double %a0, double %.230.i
   %.259.i = fcmp ugt double %.235.i, 0x41D0000000000000
-  br i1 %.259.i, label %B456.i, label %_ZN6nbgrad7kernels13trigonometric3tanB4v172B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.259.i, label %B456.i, label %_ZN6nbgrad7kernels13trigonometric3tanB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels13trigonometric3tanB4v172B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B456.i, %B232.endif.i
+_ZN6nbgrad7kernels13trigonometric3tanB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B456.i, %B232.endif.i
   %result.1.2.0.i = phi double [ %"$phi406.0.2.0.i", %B232.endif.i ], [ %.262.i, %B456.i ]
   ret double %result.1.2.0.i
 }
@@ -4428,13 +4428,13 @@ define internal float @nbgrad.arcsin.float32.float32(float %a0) alwaysinline {
 B130.i:                                           ; preds = %0
   %.21.i = tail call float @llvm.fma.f32(float %.8.i, float -5.000000e-01, float 5.000000e-01)
   %.43.i = tail call float @llvm.sqrt.f32(float %.21.i)
-  br label %_ZN6nbgrad7kernels13single_angles6arcsinB4v173B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels13single_angles6arcsinB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B160.i:                                           ; preds = %0
   %.28.i = fmul float %a0, %a0
-  br label %_ZN6nbgrad7kernels13single_angles6arcsinB4v173B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels13single_angles6arcsinB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels13single_angles6arcsinB4v173B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B130.i, %B160.i
+_ZN6nbgrad7kernels13single_angles6arcsinB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B130.i, %B160.i
   %"$phi124.0.2.03.i" = phi float [ %.21.i, %B130.i ], [ %.28.i, %B160.i ]
   %"$phi162.0.2.0.i" = phi float [ %.43.i, %B130.i ], [ %.8.i, %B160.i ]
   %.7.i.i = tail call float @llvm.fmuladd.f32(float %"$phi124.0.2.03.i", float 0x3FA59CC8E0000000, float 0x3F98BB5380000000)
@@ -4476,13 +4476,13 @@ B140.i:                                           ; preds = %0
   %.70.i = fmul double %.69.i, 5.000000e-01
   %.72.i = fadd double %.382.i, 1.000000e-300
   %.78.i = fdiv double %.70.i, %.72.i
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B204.i:                                           ; preds = %0
   %.27.i = fmul double %a0, %a0
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B140.i, %B204.i
+_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B140.i, %B204.i
   %"$phi134.0.2.013.i" = phi double [ %.382.i, %B140.i ], [ %.8.i, %B204.i ]
   %"$phi92.0.2.0312.i" = phi double [ %.20.i, %B140.i ], [ %.27.i, %B204.i ]
   %"$phi206.0.2.0.i" = phi double [ %.78.i, %B140.i ], [ 0.000000e+00, %B204.i ]
@@ -4529,13 +4529,13 @@ define internal float @nbgrad.arccos.float32.float32(float %a0) alwaysinline {
 B130.i:                                           ; preds = %0
   %.21.i = tail call float @llvm.fma.f32(float %.8.i, float -5.000000e-01, float 5.000000e-01)
   %.45.i = tail call float @llvm.sqrt.f32(float %.21.i)
-  br label %_ZN6nbgrad7kernels13single_angles6arccosB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels13single_angles6arccosB4v209B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B160.i:                                           ; preds = %0
   %.30.i = fmul float %a0, %a0
-  br label %_ZN6nbgrad7kernels13single_angles6arccosB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels13single_angles6arccosB4v209B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels13single_angles6arccosB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B130.i, %B160.i
+_ZN6nbgrad7kernels13single_angles6arccosB4v209B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B130.i, %B160.i
   %"$phi124.0.2.03.i" = phi float [ %.21.i, %B130.i ], [ %.30.i, %B160.i ]
   %"$phi162.0.2.0.i" = phi float [ %.45.i, %B130.i ], [ %a0, %B160.i ]
   %.7.i.i = tail call float @llvm.fmuladd.f32(float %"$phi124.0.2.03.i", float 0x3FA59CC8E0000000, float 0x3F98BB5380000000)
@@ -4587,12 +4587,12 @@ B434.i:                                           ; preds = %B206.endif.i, %B206
   %.20734.i = fadd double %.mux.i, %.20333.i
   %.21335.i = fsub double %.mux.i, %.20734.i
   %.21436.i = fadd double %.20333.i, %.21335.i
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v178B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B438.i:                                           ; preds = %B206.endif.i
   %.203.i = fmul double %.422.i, 2.000000e+00
   %.207.i = fadd double %.203.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v178B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B206.endif.i:                                     ; preds = %0
   %.20.i = tail call double @llvm.fma.f64(double %.8.i, double -5.000000e-01, double 5.000000e-01)
@@ -4605,7 +4605,7 @@ B206.endif.i:                                     ; preds = %0
   %.127.i = fcmp olt double %a0, 0.000000e+00
   br i1 %.127.i, label %B434.i, label %B438.i
 
-_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v178B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B434.i, %B438.i
+_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B434.i, %B438.i
   %"$phi206.0.2.012.i" = phi double [ %"$phi206.0.2.013.i", %B434.i ], [ %.78.i, %B438.i ]
   %"$phi92.0.2.031210.i" = phi double [ %"$phi92.0.2.031211.i", %B434.i ], [ %.20.i, %B438.i ]
   %"$phi134.0.2.0138.i" = phi double [ %"$phi134.0.2.0139.i", %B434.i ], [ %.422.i, %B438.i ]
@@ -4641,18 +4641,18 @@ declare float @llvm.fmuladd.f32(float, float, float)
 define internal float @nbgrad.arctan.float32.float32(float %a0) alwaysinline {
   %.8.i = tail call float @llvm.fabs.f32(float %a0)
   %.13.i = fcmp ugt float %.8.i, 5.000000e-01
-  br i1 %.13.i, label %B86.i, label %_ZN6nbgrad7kernels13single_angles6arctanB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.13.i, label %B86.i, label %_ZN6nbgrad7kernels13single_angles6arctanB4v211B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B86.i:                                            ; preds = %0
   %.18.i = fcmp ogt float %.8.i, 2.000000e+00
-  br i1 %.18.i, label %_ZN6nbgrad7kernels13single_angles6arctanB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B258.i
+  br i1 %.18.i, label %_ZN6nbgrad7kernels13single_angles6arctanB4v211B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B258.i
 
 B258.i:                                           ; preds = %B86.i
   %.36.i = fadd float %.8.i, -1.000000e+00
   %.63.i = fadd float %.8.i, 1.000000e+00
-  br label %_ZN6nbgrad7kernels13single_angles6arctanB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels13single_angles6arctanB4v211B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels13single_angles6arctanB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B86.i, %B258.i
+_ZN6nbgrad7kernels13single_angles6arctanB4v211B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B86.i, %B258.i
   %"$phi270.0.3.039.i" = phi float [ 0.000000e+00, %0 ], [ 0xBE5777A5C0000000, %B258.i ], [ 0xBE6777A5C0000000, %B86.i ]
   %"$phi170.0.3.0101938.i" = phi float [ 1.000000e+00, %0 ], [ %.63.i, %B258.i ], [ %.8.i, %B86.i ]
   %"$phi124.0.3.0282137.i" = phi float [ %.8.i, %0 ], [ %.36.i, %B258.i ], [ -1.000000e+00, %B86.i ]
@@ -4681,18 +4681,18 @@ declare double @llvm.fmuladd.f64(double, double, double)
 define internal double @nbgrad.arctan.float64.float64(double %a0) alwaysinline {
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
   %.13.i = fcmp ugt double %.8.i, 0x3FDA827999FCEF32
-  br i1 %.13.i, label %B92.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.13.i, label %B92.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v213B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B92.i:                                            ; preds = %0
   %.22.i = fcmp ogt double %.8.i, 0x4003504F333F9DE6
-  br i1 %.22.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B202.i
+  br i1 %.22.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v213B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B202.i
 
 B202.i:                                           ; preds = %B92.i
   %.39.i = fadd double %.8.i, -1.000000e+00
   %.66.i = fadd double %.8.i, 1.000000e+00
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v213B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B202.i
+_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v213B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B202.i
   %"$phi214.0.3.039.i" = phi double [ 0.000000e+00, %0 ], [ 0x3C81A62633145C07, %B202.i ], [ 0x3C91A62633145C07, %B92.i ]
   %"$phi134.0.3.0101938.i" = phi double [ 1.000000e+00, %0 ], [ %.66.i, %B202.i ], [ %.8.i, %B92.i ]
   %"$phi108.0.3.0282137.i" = phi double [ %.8.i, %0 ], [ %.39.i, %B202.i ], [ -1.000000e+00, %B92.i ]
@@ -4735,19 +4735,19 @@ define internal float @nbgrad.arctan2.float32.float32.float32(float %a0, float %
 
 B208.i:                                           ; preds = %0
   %.94.i = fcmp oeq float %"$phi86.0.2.02.i", 0x7FF0000000000000
-  br i1 %.94.i, label %_ZN6nbgrad7kernels13single_angles7arctan2B4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
+  br i1 %.94.i, label %_ZN6nbgrad7kernels13single_angles7arctan2B4v215B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
 
 B244.i:                                           ; preds = %B208.i
-  br label %_ZN6nbgrad7kernels13single_angles7arctan2B4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels13single_angles7arctan2B4v215B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B286.i:                                           ; preds = %0
   %.70.i = fcmp ogt float %"$phi98.0.2.0.i", 0x4630000000000000
   %"$phi180.0.2.0.i" = select i1 %.70.i, float 0x3E70000000000000, float 1.000000e+00
   %.107.i = fmul float %"$phi86.0.2.02.i", %"$phi180.0.2.0.i"
   %.133.i = fmul float %"$phi98.0.2.0.i", %"$phi180.0.2.0.i"
-  br label %_ZN6nbgrad7kernels13single_angles7arctan2B4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels13single_angles7arctan2B4v215B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels13single_angles7arctan2B4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B208.i, %B244.i, %B286.i
+_ZN6nbgrad7kernels13single_angles7arctan2B4v215B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B208.i, %B244.i, %B286.i
   %"$phi266.0.3.05.i" = phi float [ %.107.i, %B286.i ], [ 1.000000e+00, %B208.i ], [ 0.000000e+00, %B244.i ]
   %"$phi294.0.2.0.i" = phi float [ %.133.i, %B286.i ], [ 1.000000e+00, %B208.i ], [ 1.000000e+00, %B244.i ]
   %.149.i = fadd float %"$phi266.0.3.05.i", %"$phi266.0.3.05.i"
@@ -4834,7 +4834,7 @@ B238.i:                                           ; preds = %B230.i, %B208.i, %B
   %"$phi238.0.2.0.i" = phi double [ %.137.i, %B230.i ], [ 1.000000e+00, %B172.i ], [ 1.000000e+00, %B208.i ]
   %.152.i = fmul double %"$phi238.0.2.0.i", 0x3FDA827999FCEF32
   %.154.i = fcmp ogt double %"$phi220.0.3.05.i", %.152.i
-  br i1 %.154.i, label %B332.i, label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.154.i, label %B332.i, label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v216B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B332.i:                                           ; preds = %B238.i
   %.162.i = fsub double %"$phi220.0.3.05.i", %"$phi238.0.2.0.i"
@@ -4843,9 +4843,9 @@ B332.i:                                           ; preds = %B238.i
   %.202.i = fsub double %"$phi220.0.3.05.i", %.200.i
   %.220.i = fsub double %"$phi238.0.2.0.i", %.181.i
   %.224.i = fadd double %"$phi220.0.3.05.i", %.220.i
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v216B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B238.i, %B332.i
+_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v216B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B238.i, %B332.i
   %"$phi584.0.2.0.i" = phi double [ 0x3C81A62633145C07, %B332.i ], [ 0.000000e+00, %B238.i ]
   %"$phi562.0.2.029.i" = phi double [ 0x3FE921FB54442D18, %B332.i ], [ 0.000000e+00, %B238.i ]
   %"$phi326.0.2.023.i" = phi double [ %.202.i, %B332.i ], [ 0.000000e+00, %B238.i ]
@@ -4918,7 +4918,7 @@ define internal float @nbgrad.sinh.float32.float32(float %a0) alwaysinline {
   %.5.i.i = tail call float @llvm.fmuladd.f32(float %"$phi104.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.6.i.i = fadd float %.5.i.i, 0xC168000000000000
   %.61.i.i = fcmp olt float %.6.i.i, 5.000000e+01
-  br i1 %.61.i.i, label %B302.i.i, label %_ZN6nbgrad7kernels17single_hyperbolic4sinhB4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.61.i.i, label %B302.i.i, label %_ZN6nbgrad7kernels17single_hyperbolic4sinhB4v217B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B302.i.i:                                         ; preds = %0
   %.68.i.i = fsub float -2.000000e+00, %.6.i.i
@@ -4926,9 +4926,9 @@ B302.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast float %.5.i1.i.i to i32
   %.8.i3.i.i = shl i32 %.6.i2.i.i, 23
   %.83.cast.i.i = bitcast i32 %.8.i3.i.i to float
-  br label %_ZN6nbgrad7kernels17single_hyperbolic4sinhB4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels17single_hyperbolic4sinhB4v217B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels17single_hyperbolic4sinhB4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B302.i.i
+_ZN6nbgrad7kernels17single_hyperbolic4sinhB4v217B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B302.i.i
   %"$phi362.0.2.0.i.i" = phi float [ 0.000000e+00, %0 ], [ %.83.cast.i.i, %B302.i.i ]
   %.29.i.i = fadd float %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd float %.29.i.i, 0x4168000FE0000000
@@ -4978,7 +4978,7 @@ define internal double @nbgrad.sinh.float64.float64(double %a0) alwaysinline {
   %.5.i.i = tail call double @llvm.fmuladd.f64(double %.14.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i = fadd double %.5.i.i, 0xC338000000000000
   %.60.i.i = fcmp olt double %.6.i.i, 1.000000e+02
-  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v219B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i.i:                                         ; preds = %0
   %.67.i.i = fsub double -2.000000e+00, %.6.i.i
@@ -4986,9 +4986,9 @@ B266.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast double %.5.i1.i.i to i64
   %.7.i3.i.i = shl i64 %.6.i2.i.i, 52
   %.82.cast.i.i = bitcast i64 %.7.i3.i.i to double
-  br label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v219B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic4sinhB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
+_ZN6nbgrad7kernels10hyperbolic4sinhB4v219B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
   %"$phi306.0.2.0.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i, %B266.i.i ]
   %.29.i.i = fadd double %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd double %.29.i.i, 0x43380000000003FF
@@ -5042,7 +5042,7 @@ define internal float @nbgrad.cosh.float32.float32(float %a0) alwaysinline {
   %.5.i.i = tail call float @llvm.fmuladd.f32(float %"$phi104.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.6.i.i = fadd float %.5.i.i, 0xC168000000000000
   %.61.i.i = fcmp olt float %.6.i.i, 5.000000e+01
-  br i1 %.61.i.i, label %B302.i.i, label %_ZN6nbgrad7kernels17single_hyperbolic4coshB4v189B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.61.i.i, label %B302.i.i, label %_ZN6nbgrad7kernels17single_hyperbolic4coshB4v221B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B302.i.i:                                         ; preds = %0
   %.68.i.i = fsub float -2.000000e+00, %.6.i.i
@@ -5050,9 +5050,9 @@ B302.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast float %.5.i1.i.i to i32
   %.8.i3.i.i = shl i32 %.6.i2.i.i, 23
   %.83.cast.i.i = bitcast i32 %.8.i3.i.i to float
-  br label %_ZN6nbgrad7kernels17single_hyperbolic4coshB4v189B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels17single_hyperbolic4coshB4v221B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels17single_hyperbolic4coshB4v189B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B302.i.i
+_ZN6nbgrad7kernels17single_hyperbolic4coshB4v221B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B302.i.i
   %"$phi362.0.2.0.i.i" = phi float [ 0.000000e+00, %0 ], [ %.83.cast.i.i, %B302.i.i ]
   %.29.i.i = fadd float %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd float %.29.i.i, 0x4168000FE0000000
@@ -5097,7 +5097,7 @@ define internal double @nbgrad.cosh.float64.float64(double %a0) alwaysinline {
   %.5.i.i = tail call double @llvm.fmuladd.f64(double %.7.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i = fadd double %.5.i.i, 0xC338000000000000
   %.60.i.i = fcmp olt double %.6.i.i, 1.000000e+02
-  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4coshB4v190B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4coshB4v222B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i.i:                                         ; preds = %0
   %.67.i.i = fsub double -2.000000e+00, %.6.i.i
@@ -5105,9 +5105,9 @@ B266.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast double %.5.i1.i.i to i64
   %.7.i3.i.i = shl i64 %.6.i2.i.i, 52
   %.82.cast.i.i = bitcast i64 %.7.i3.i.i to double
-  br label %_ZN6nbgrad7kernels10hyperbolic4coshB4v190B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic4coshB4v222B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic4coshB4v190B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
+_ZN6nbgrad7kernels10hyperbolic4coshB4v222B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
   %"$phi306.0.2.0.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i, %B266.i.i ]
   %.29.i.i = fadd double %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd double %.29.i.i, 0x43380000000003FF
@@ -5280,7 +5280,7 @@ define internal float @nbgrad.arcsinh.float32.float32(float %a0) alwaysinline {
   %"$phi228.0.2.0.i.i.i" = select i1 %.10.i.i.i, float %.57.i.i.i, float %.5.i.i.i
   %1 = tail call float @llvm.fabs.f32(float %"$phi228.0.2.0.i.i.i")
   %2 = fcmp ueq float %1, 0x7FF0000000000000
-  br i1 %2, label %_ZN6nbgrad7kernels17single_hyperbolic7arcsinhB4v193B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B88.i.i
+  br i1 %2, label %_ZN6nbgrad7kernels17single_hyperbolic7arcsinhB4v225B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B88.i.i
 
 B88.i.i:                                          ; preds = %0
   %.127.i = fcmp ogt float %.98.i, %"$phi76.0.2.0.i"
@@ -5305,9 +5305,9 @@ B88.i.i:                                          ; preds = %0
   %"$phi500.3.2.0.i" = select i1 %.13.i, float 0.000000e+00, float %.175.i
   %.54.i.i = fneg float %"$phi228.0.2.0.i.i.i"
   %.56.i.i = tail call float @nbgrad.scaled.f32(float %"$phi500.3.2.0.i", float %.54.i.i)
-  br label %_ZN6nbgrad7kernels17single_hyperbolic7arcsinhB4v193B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels17single_hyperbolic7arcsinhB4v225B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels17single_hyperbolic7arcsinhB4v193B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B88.i.i
+_ZN6nbgrad7kernels17single_hyperbolic7arcsinhB4v225B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B88.i.i
   %"$phi134.0.2.0.i.i" = phi float [ %.56.i.i, %B88.i.i ], [ 0.000000e+00, %0 ]
   %.14.i.i.i = bitcast float %.9.i.i.i to i32
   %.4210.i.i.i = add nsw i32 %.14.i.i.i, -8388608
@@ -5408,14 +5408,14 @@ B380.i:                                           ; preds = %B370.i, %B370.threa
   %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
   %1 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i")
   %2 = fcmp ueq double %1, 0x7FF0000000000000
-  br i1 %2, label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
+  br i1 %2, label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v226B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
 
 B98.i.i:                                          ; preds = %B380.i
   %.54.i.i = fneg double %"$phi182.0.2.0.i.i.i"
   %.56.i.i = tail call double @nbgrad.scaled.f64(double %"$phi380.3.2.0.i", double %.54.i.i)
-  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v226B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B380.i, %B98.i.i
+_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v226B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B380.i, %B98.i.i
   %"$phi134.0.2.0.i.i" = phi double [ %.56.i.i, %B98.i.i ], [ 0.000000e+00, %B380.i ]
   %.14.i.i.i = bitcast double %.9.i.i.i to i64
   %.327.i.i.i = add nsw i64 %.14.i.i.i, -4503599627370496
@@ -5488,7 +5488,7 @@ define internal float @nbgrad.arccosh.float32.float32(float %a0) alwaysinline {
   %"$phi228.0.2.0.i.i.i" = select i1 %.10.i.i.i, float %.57.i.i.i, float %.5.i.i.i
   %1 = tail call float @llvm.fabs.f32(float %"$phi228.0.2.0.i.i.i")
   %2 = fcmp ueq float %1, 0x7FF0000000000000
-  br i1 %2, label %_ZN6nbgrad7kernels17single_hyperbolic7arccoshB4v195B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B88.i.i
+  br i1 %2, label %_ZN6nbgrad7kernels17single_hyperbolic7arccoshB4v227B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B88.i.i
 
 B88.i.i:                                          ; preds = %0
   %.50.i = fsub float %"$phi46.0.2.0.i", %.45.i
@@ -5509,9 +5509,9 @@ B88.i.i:                                          ; preds = %0
   %"$phi418.3.2.0.i" = select i1 %.8.i, float 0.000000e+00, float %.52.i
   %.54.i.i = fneg float %"$phi228.0.2.0.i.i.i"
   %.56.i.i = tail call float @nbgrad.scaled.f32(float %"$phi418.3.2.0.i", float %.54.i.i)
-  br label %_ZN6nbgrad7kernels17single_hyperbolic7arccoshB4v195B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels17single_hyperbolic7arccoshB4v227B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels17single_hyperbolic7arccoshB4v195B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B88.i.i
+_ZN6nbgrad7kernels17single_hyperbolic7arccoshB4v227B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B88.i.i
   %"$phi134.0.2.0.i.i" = phi float [ %.56.i.i, %B88.i.i ], [ 0.000000e+00, %0 ]
   %.14.i.i.i = bitcast float %.9.i.i.i to i32
   %.4210.i.i.i = add nsw i32 %.14.i.i.i, -8388608
@@ -5607,14 +5607,14 @@ B304.i:                                           ; preds = %B294.i, %B294.threa
   %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
   %1 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i")
   %2 = fcmp ueq double %1, 0x7FF0000000000000
-  br i1 %2, label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v196B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
+  br i1 %2, label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v228B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
 
 B98.i.i:                                          ; preds = %B304.i
   %.54.i.i = fneg double %"$phi182.0.2.0.i.i.i"
   %.56.i.i = tail call double @nbgrad.scaled.f64(double %"$phi304.3.2.0.i", double %.54.i.i)
-  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v196B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v228B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic7arccoshB4v196B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B304.i, %B98.i.i
+_ZN6nbgrad7kernels10hyperbolic7arccoshB4v228B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B304.i, %B98.i.i
   %"$phi134.0.2.0.i.i" = phi double [ %.56.i.i, %B98.i.i ], [ 0.000000e+00, %B304.i ]
   %.14.i.i.i = bitcast double %.9.i.i.i to i64
   %.327.i.i.i = add nsw i64 %.14.i.i.i, -4503599627370496
@@ -5686,7 +5686,7 @@ define internal float @nbgrad.arctanh.float32.float32(float %a0) alwaysinline {
   %"$phi228.0.2.0.i.i.i" = select i1 %.10.i.i.i, float %.57.i.i.i, float %.5.i.i.i
   %1 = tail call float @llvm.fabs.f32(float %"$phi228.0.2.0.i.i.i")
   %2 = fcmp ueq float %1, 0x7FF0000000000000
-  br i1 %2, label %_ZN6nbgrad7kernels17single_hyperbolic7arctanhB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B88.i.i
+  br i1 %2, label %_ZN6nbgrad7kernels17single_hyperbolic7arctanhB4v229B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B88.i.i
 
 B88.i.i:                                          ; preds = %0
   %.60.i = fneg float %.59.i
@@ -5700,9 +5700,9 @@ B88.i.i:                                          ; preds = %0
   %.75.i = fmul float %.57.i, %.73.i
   %.54.i.i = fneg float %"$phi228.0.2.0.i.i.i"
   %.56.i.i = tail call float @nbgrad.scaled.f32(float %.75.i, float %.54.i.i)
-  br label %_ZN6nbgrad7kernels17single_hyperbolic7arctanhB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels17single_hyperbolic7arctanhB4v229B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels17single_hyperbolic7arctanhB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B88.i.i
+_ZN6nbgrad7kernels17single_hyperbolic7arctanhB4v229B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B88.i.i
   %"$phi134.0.2.0.i.i" = phi float [ %.56.i.i, %B88.i.i ], [ 0.000000e+00, %0 ]
   %.14.i.i.i = bitcast float %.9.i.i.i to i32
   %.4210.i.i.i = add nsw i32 %.14.i.i.i, -8388608
@@ -5768,7 +5768,7 @@ define internal double @nbgrad.arctanh.float64.float64(double %a0) alwaysinline 
   %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
   %1 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i")
   %2 = fcmp ueq double %1, 0x7FF0000000000000
-  br i1 %2, label %_ZN6nbgrad7kernels10hyperbolic7arctanhB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
+  br i1 %2, label %_ZN6nbgrad7kernels10hyperbolic7arctanhB4v230B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
 
 B98.i.i:                                          ; preds = %0
   %.60.i = fneg double %.59.i
@@ -5782,9 +5782,9 @@ B98.i.i:                                          ; preds = %0
   %.75.i = fmul double %.57.i, %.73.i
   %.54.i.i = fneg double %"$phi182.0.2.0.i.i.i"
   %.56.i.i = tail call double @nbgrad.scaled.f64(double %.75.i, double %.54.i.i)
-  br label %_ZN6nbgrad7kernels10hyperbolic7arctanhB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arctanhB4v230B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic7arctanhB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B98.i.i
+_ZN6nbgrad7kernels10hyperbolic7arctanhB4v230B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B98.i.i
   %"$phi134.0.2.0.i.i" = phi double [ %.56.i.i, %B98.i.i ], [ 0.000000e+00, %0 ]
   %.14.i.i.i = bitcast double %.9.i.i.i to i64
   %.327.i.i.i = add nsw i64 %.14.i.i.i, -4503599627370496
@@ -5859,16 +5859,16 @@ define internal double @nbgrad.hypot.float64.float64.float64(double %a0, double 
   %.16.i = fcmp ogt double %.6.i, %.10.i
   %.17.i = select i1 %.16.i, double %.6.i, double %.10.i
   %.29.i = fcmp ogt double %.17.i, 0x5F30000000000000
-  br i1 %.29.i, label %_ZN6nbgrad7kernels5power5hypotB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B144.i
+  br i1 %.29.i, label %_ZN6nbgrad7kernels5power5hypotB4v232B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B144.i
 
 B144.i:                                           ; preds = %0
   %.36.i = fcmp olt double %.17.i, 0x26F0000000000000
-  br i1 %.36.i, label %_ZN6nbgrad7kernels5power5hypotB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B196.i
+  br i1 %.36.i, label %_ZN6nbgrad7kernels5power5hypotB4v232B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B196.i
 
 B196.i:                                           ; preds = %B144.i
-  br label %_ZN6nbgrad7kernels5power5hypotB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5power5hypotB4v232B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels5power5hypotB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B144.i, %B196.i
+_ZN6nbgrad7kernels5power5hypotB4v232B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B144.i, %B196.i
   %"$phi162.0.3.02.i" = phi double [ 1.000000e+00, %B196.i ], [ 0x1A70000000000000, %0 ], [ 0x6570000000000000, %B144.i ]
   %"$phi198.0.3.0.i" = phi double [ 1.000000e+00, %B196.i ], [ 0x6570000000000000, %0 ], [ 0x1A70000000000000, %B144.i ]
   %.24.i = select i1 %.16.i, double %.10.i, double %.6.i
@@ -6489,17 +6489,17 @@ define internal float @nbgrad.nextafter.float32.float32.float32(float %a0, float
   %.35.i = add i32 %spec.select.i, %.11.i
   %.39.i = bitcast i32 %.35.i to float
   %.52.i = fcmp oeq float %a0, %a1
-  br i1 %.52.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v302B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i
+  br i1 %.52.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v334B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i
 
 B180.i:                                           ; preds = %0
   %.46.i = tail call float @llvm.copysign.f32(float 0x36A0000000000000, float %a1)
   %.65.i = fcmp oeq float %a0, 0.000000e+00
-  br i1 %.65.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v302B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B196.i
+  br i1 %.65.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v334B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B196.i
 
 B196.i:                                           ; preds = %B180.i
-  br label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v302B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v334B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10comparison17nextafter_float32B4v302B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B180.i, %B196.i
+_ZN6nbgrad7kernels10comparison17nextafter_float32B4v334B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B180.i, %B196.i
   %"$phi198.0.3.0.i" = phi float [ %.39.i, %B196.i ], [ %a1, %0 ], [ %.46.i, %B180.i ]
   %.93.i = fcmp uno float %a0, %a1
   %.99.i = fadd float %a0, %a1
@@ -6518,17 +6518,17 @@ define internal double @nbgrad.nextafter.float64.float64.float64(double %a0, dou
   %.33.i = add nsw i64 %spec.select.i, %.11.i
   %.36.i = bitcast i64 %.33.i to double
   %.47.i = fcmp oeq double %a0, %a1
-  br i1 %.47.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v303B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B154.i
+  br i1 %.47.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v335B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B154.i
 
 B154.i:                                           ; preds = %0
   %.41.i = tail call double @llvm.copysign.f64(double 4.940660e-324, double %a1)
   %.59.i = fcmp oeq double %a0, 0.000000e+00
-  br i1 %.59.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v303B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B170.i
+  br i1 %.59.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v335B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B170.i
 
 B170.i:                                           ; preds = %B154.i
-  br label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v303B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v335B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels10comparison17nextafter_float64B4v303B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B154.i, %B170.i
+_ZN6nbgrad7kernels10comparison17nextafter_float64B4v335B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B154.i, %B170.i
   %"$phi172.0.3.0.i" = phi double [ %.36.i, %B170.i ], [ %a1, %0 ], [ %.41.i, %B154.i ]
   %.87.i = fcmp uno double %a0, %a1
   %.93.i = fadd double %a0, %a1
@@ -6572,16 +6572,16 @@ define internal float @nbgrad.nextafter_half.float32.float32.float32(float %a0, 
   %.95.i = xor i1 %.21.i, true
   %.98.i = and i1 %.93.i, %.95.i
   %.99.i = or i1 %.91.i, %.98.i
-  br i1 %.99.i, label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v306B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B288.i
+  br i1 %.99.i, label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v338B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B288.i
 
 B288.i:                                           ; preds = %0
   %2 = fcmp oeq float %.11.i, 0x7FF0000000000000
-  br i1 %2, label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v306B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B324.i
+  br i1 %2, label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v338B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B324.i
 
 B324.i:                                           ; preds = %B288.i
-  br label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v306B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v338B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10comparison14nextafter_halfB4v306B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B288.i, %B324.i
+_ZN6nbgrad7kernels10comparison14nextafter_halfB4v338B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B288.i, %B324.i
   %"$phi326.0.3.0.i" = phi float [ %.5111.i, %B324.i ], [ %.80.i, %0 ], [ 6.550400e+04, %B288.i ]
   %.151.i = fcmp oeq float %a0, 0.000000e+00
   %.157.i = tail call float @llvm.copysign.f32(float 0x3E70000000000000, float %a1)
@@ -7754,16 +7754,16 @@ define internal float @nbgrad.erf.float32.float32(float %a0) alwaysinline {
   %.48.i = fneg float %"$phi104.0.2.0.i"
   %.49.i = fmul float %"$phi104.0.2.0.i", %.48.i
   %.9.i.i = fcmp olt float %.49.i, -1.045000e+02
-  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB4v513B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
+  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
 
 B74.i.i:                                          ; preds = %0
   %.33.i.i = fcmp ogt float %.49.i, 8.900000e+01
-  br i1 %.33.i.i, label %_ZN6nbgrad7kernels6single3erfB4v513B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B156.i.i
+  br i1 %.33.i.i, label %_ZN6nbgrad7kernels6single3erfB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B156.i.i
 
 B156.i.i:                                         ; preds = %B74.i.i
-  br label %_ZN6nbgrad7kernels6single3erfB4v513B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3erfB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3erfB4v513B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B156.i.i
+_ZN6nbgrad7kernels6single3erfB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B156.i.i
   %"$phi158.2.2.0.i.i" = phi float [ 8.900000e+01, %B74.i.i ], [ %.49.i, %B156.i.i ], [ -1.045000e+02, %0 ]
   %.5.i.i.i = tail call float @llvm.fmuladd.f32(float %"$phi158.2.2.0.i.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.6.i.i.i = fadd float %.5.i.i.i, 0xC168000000000000
@@ -7859,7 +7859,7 @@ define internal double @nbgrad.erf.float64.float64(double %a0) alwaysinline {
   %.45.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i, double %.10.i6.i)
   %.89.i = fsub double 1.000000e+00, %.45.i.i
   %.94.i = fcmp olt double %.8.i, 1.000000e+00
-  br i1 %.94.i, label %B170.endif.i, label %_ZN6nbgrad7kernels14error_function3erfB4v514B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.94.i, label %B170.endif.i, label %_ZN6nbgrad7kernels14error_function3erfB4v546B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B170.endif.i:                                     ; preds = %0
   %.5.i9.i = fmul double %a0, %a0
@@ -7875,9 +7875,9 @@ B170.endif.i:                                     ; preds = %0
   %.15.i19.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.14.i18.i, double 0xBFD812746B0379C1)
   %.16.i20.i = tail call double @llvm.fmuladd.f64(double %.5.i9.i, double %.15.i19.i, double 0x3FC06EBA8214DB69)
   %.126.i = tail call double @llvm.fmuladd.f64(double %.8.i, double %.16.i20.i, double %.8.i)
-  br label %_ZN6nbgrad7kernels14error_function3erfB4v514B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels14error_function3erfB4v546B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels14error_function3erfB4v514B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B170.endif.i
+_ZN6nbgrad7kernels14error_function3erfB4v546B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B170.endif.i
   %"$phi232.0.2.0.i" = phi double [ %.126.i, %B170.endif.i ], [ %.89.i, %0 ]
   %.148.i = fcmp uno double %a0, 0.000000e+00
   %1 = tail call double @llvm.copysign.f64(double %"$phi232.0.2.0.i", double %a0)
@@ -7915,7 +7915,7 @@ define internal float @nbgrad.erfc.float32.float32(float %a0) alwaysinline {
   %.114.i.i = tail call double @llvm.fmuladd.f64(double %.6.i, double %.16.i.i.i, double %.112.i.i)
   %.117.i.i = fsub double %.82.i.i, %.114.i.i
   %.122.i.i = fcmp olt double %.8.i.i, 7.500000e-01
-  br i1 %.122.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v517B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
+  br i1 %.122.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
 
 B248.i.i:                                         ; preds = %0
   %.59.i.i = fcmp olt float %a0, 0.000000e+00
@@ -8011,12 +8011,12 @@ B248.i.i:                                         ; preds = %0
   %.62.i.i = fsub double 2.000000e+00, %.146.i.i.i
   %"$phi136.0.2.0.i.i" = select i1 %.59.i.i, double %.62.i.i, double %.146.i.i.i
   %.138.i.i = fcmp ult double %.8.i.i, 7.500000e-01
-  br i1 %.138.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v517B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.138.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B264.i.i:                                         ; preds = %B248.i.i
-  br label %_ZN6nbgrad7kernels7widened4erfcB4v517B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4erfcB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4erfcB4v517B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
+_ZN6nbgrad7kernels7widened4erfcB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
   %"$phi266.0.3.0.i.i" = phi double [ %.8.i.i, %B264.i.i ], [ %.117.i.i, %0 ], [ %"$phi136.0.2.0.i.i", %B248.i.i ]
   %result = fptrunc double %"$phi266.0.3.0.i.i" to float
   ret float %result
@@ -8051,7 +8051,7 @@ define internal double @nbgrad.erfc.float64.float64(double %a0) alwaysinline {
   %.114.i = tail call double @llvm.fmuladd.f64(double %a0, double %.16.i.i, double %.112.i)
   %.117.i = fsub double %.82.i, %.114.i
   %.122.i = fcmp olt double %.8.i, 7.500000e-01
-  br i1 %.122.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v521B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B248.i
+  br i1 %.122.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B248.i
 
 B248.i:                                           ; preds = %0
   %.59.i = fcmp olt double %a0, 0.000000e+00
@@ -8147,12 +8147,12 @@ B248.i:                                           ; preds = %0
   %.62.i = fsub double 2.000000e+00, %.146.i.i
   %"$phi136.0.2.0.i" = select i1 %.59.i, double %.62.i, double %.146.i.i
   %.138.i = fcmp ult double %.8.i, 7.500000e-01
-  br i1 %.138.i, label %B264.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v521B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.138.i, label %B264.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B264.i:                                           ; preds = %B248.i
-  br label %_ZN6nbgrad7kernels14error_function4erfcB4v521B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels14error_function4erfcB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels14error_function4erfcB4v521B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B248.i, %B264.i
+_ZN6nbgrad7kernels14error_function4erfcB4v553B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B248.i, %B264.i
   %"$phi266.0.3.0.i" = phi double [ %.8.i, %B264.i ], [ %.117.i, %0 ], [ %"$phi136.0.2.0.i", %B248.i ]
   ret double %"$phi266.0.3.0.i"
 }
@@ -8269,7 +8269,7 @@ define internal float @nbgrad.logit.float32.float32(float %a0) alwaysinline {
   %"$phi228.0.2.0.i.i.i" = select i1 %.10.i.i.i, float %.57.i.i.i, float %.5.i.i.i
   %1 = tail call float @llvm.fabs.f32(float %"$phi228.0.2.0.i.i.i")
   %2 = fcmp ueq float %1, 0x7FF0000000000000
-  br i1 %2, label %_ZN6nbgrad7kernels17single_hyperbolic5logitB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B88.i.i
+  br i1 %2, label %_ZN6nbgrad7kernels17single_hyperbolic5logitB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B88.i.i
 
 B88.i.i:                                          ; preds = %0
   %.72.i = fneg float %.71.i
@@ -8280,9 +8280,9 @@ B88.i.i:                                          ; preds = %0
   %.83.i = fmul float %.50.i, %.79.i
   %.54.i.i = fneg float %"$phi228.0.2.0.i.i.i"
   %.56.i.i = tail call float @nbgrad.scaled.f32(float %.83.i, float %.54.i.i)
-  br label %_ZN6nbgrad7kernels17single_hyperbolic5logitB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels17single_hyperbolic5logitB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels17single_hyperbolic5logitB4v524B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B88.i.i
+_ZN6nbgrad7kernels17single_hyperbolic5logitB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B88.i.i
   %"$phi134.0.2.0.i.i" = phi float [ %.56.i.i, %B88.i.i ], [ 0.000000e+00, %0 ]
   %.14.i.i.i = bitcast float %.9.i.i.i to i32
   %.4210.i.i.i = add nsw i32 %.14.i.i.i, -8388608
@@ -8349,7 +8349,7 @@ define internal double @nbgrad.logit.float64.float64(double %a0) alwaysinline {
   %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
   %1 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i")
   %2 = fcmp ueq double %1, 0x7FF0000000000000
-  br i1 %2, label %_ZN6nbgrad7kernels9logarithm5logitB4v525B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
+  br i1 %2, label %_ZN6nbgrad7kernels9logarithm5logitB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
 
 B98.i.i:                                          ; preds = %0
   %.70.i = fneg double %.69.i
@@ -8360,9 +8360,9 @@ B98.i.i:                                          ; preds = %0
   %.81.i = fmul double %.49.i, %.77.i
   %.54.i.i = fneg double %"$phi182.0.2.0.i.i.i"
   %.56.i.i = tail call double @nbgrad.scaled.f64(double %.81.i, double %.54.i.i)
-  br label %_ZN6nbgrad7kernels9logarithm5logitB4v525B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels9logarithm5logitB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels9logarithm5logitB4v525B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B98.i.i
+_ZN6nbgrad7kernels9logarithm5logitB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B98.i.i
   %"$phi134.0.2.0.i.i" = phi double [ %.56.i.i, %B98.i.i ], [ 0.000000e+00, %0 ]
   %.14.i.i.i = bitcast double %.9.i.i.i to i64
   %.327.i.i.i = add nsw i64 %.14.i.i.i, -4503599627370496
@@ -8626,15 +8626,15 @@ B628.i.i:                                         ; preds = %0
   %.401.i.i = fmul double %.382.i.i, %.8.i.i
   %"$phi656.0.4.0.ph.i.i" = select i1 %.18.i.i, double %.382.i.i, double %.401.i.i
   %.429.i.i = fneg double %"$phi496.0.2.0.i.i"
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v530B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B646.i.i:                                         ; preds = %0
-  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB4v530B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
+  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
 
 B654.i.i:                                         ; preds = %B646.i.i
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v530B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7gammalnB4v530B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
+_ZN6nbgrad7kernels7widened7gammalnB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
   %"$phi656.0.4.021.i.i" = phi double [ %"$phi656.0.4.0.ph.i.i", %B628.i.i ], [ 1.000000e+00, %B654.i.i ], [ %.8.i.i, %B646.i.i ]
   %"$phi670.0.2.0.i.i" = phi double [ %.429.i.i, %B628.i.i ], [ %"$phi496.0.2.0.i.i", %B654.i.i ], [ %"$phi496.0.2.0.i.i", %B646.i.i ]
   %.5.i.i22.i.i = tail call double @nbgrad.exponent.f64(double %"$phi656.0.4.021.i.i")
@@ -8813,15 +8813,15 @@ B628.i:                                           ; preds = %0
   %.401.i = fmul double %.8.i, %.382.i
   %"$phi656.0.4.0.ph.i" = select i1 %.18.i, double %.382.i, double %.401.i
   %.429.i = fneg double %"$phi496.0.2.0.i"
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v537B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B646.i:                                           ; preds = %0
-  br i1 %.18.i, label %_ZN6nbgrad7kernels5gamma7gammalnB4v537B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B654.i
+  br i1 %.18.i, label %_ZN6nbgrad7kernels5gamma7gammalnB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B654.i
 
 B654.i:                                           ; preds = %B646.i
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v537B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels5gamma7gammalnB4v537B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B628.i, %B646.i, %B654.i
+_ZN6nbgrad7kernels5gamma7gammalnB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B628.i, %B646.i, %B654.i
   %"$phi656.0.4.021.i" = phi double [ %"$phi656.0.4.0.ph.i", %B628.i ], [ 1.000000e+00, %B654.i ], [ %.8.i, %B646.i ]
   %"$phi670.0.2.0.i" = phi double [ %.429.i, %B628.i ], [ %"$phi496.0.2.0.i", %B654.i ], [ %"$phi496.0.2.0.i", %B646.i ]
   %.5.i.i22.i = tail call double @nbgrad.exponent.f64(double %"$phi656.0.4.021.i")
@@ -8927,7 +8927,7 @@ B126.endif.endif.i.i:                             ; preds = %B108.i.i, %B92.i.i,
   %"$phi182.0.2.0.i.i.i.i" = select i1 %.10.i.i.i.i, double %.48.i.i.i.i, double %.5.i.i.i.i
   %2 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i.i")
   %3 = fcmp ueq double %2, 0x7FF0000000000000
-  br i1 %3, label %_ZN6nbgrad7kernels7widened7digammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B98.i.i.i
+  br i1 %3, label %_ZN6nbgrad7kernels7widened7digammaB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B98.i.i.i
 
 B98.i.i.i:                                        ; preds = %B126.endif.endif.i.i
   %.105.i.i = fsub double %.67.i.i, %.103.i.i
@@ -8935,9 +8935,9 @@ B98.i.i.i:                                        ; preds = %B126.endif.endif.i.
   %.107.i.i = fadd double %"$phi126.0.3.0.i.i", %.106.i.i
   %.54.i.i.i = fneg double %"$phi182.0.2.0.i.i.i.i"
   %.56.i.i.i = tail call double @nbgrad.scaled.f64(double %.107.i.i, double %.54.i.i.i)
-  br label %_ZN6nbgrad7kernels7widened7digammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7digammaB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7digammaB4v538B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B126.endif.endif.i.i, %B98.i.i.i
+_ZN6nbgrad7kernels7widened7digammaB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B126.endif.endif.i.i, %B98.i.i.i
   %"$phi134.0.2.0.i.i.i" = phi double [ %.56.i.i.i, %B98.i.i.i ], [ 0.000000e+00, %B126.endif.endif.i.i ]
   %.13.i.i = fcmp olt float %a0, 0.000000e+00
   %.14.i.i.i.i = bitcast double %.9.i.i.i.i to i64
@@ -9091,7 +9091,7 @@ B126.endif.endif.i:                               ; preds = %B108.i, %B92.i, %0
   %"$phi182.0.2.0.i.i.i" = select i1 %.10.i.i.i, double %.48.i.i.i, double %.5.i.i.i
   %2 = tail call double @llvm.fabs.f64(double %"$phi182.0.2.0.i.i.i")
   %3 = fcmp ueq double %2, 0x7FF0000000000000
-  br i1 %3, label %_ZN6nbgrad7kernels5gamma7digammaB4v542B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
+  br i1 %3, label %_ZN6nbgrad7kernels5gamma7digammaB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B98.i.i
 
 B98.i.i:                                          ; preds = %B126.endif.endif.i
   %.105.i = fsub double %.67.i, %.103.i
@@ -9099,9 +9099,9 @@ B98.i.i:                                          ; preds = %B126.endif.endif.i
   %.107.i = fadd double %"$phi126.0.3.0.i", %.106.i
   %.54.i.i = fneg double %"$phi182.0.2.0.i.i.i"
   %.56.i.i = tail call double @nbgrad.scaled.f64(double %.107.i, double %.54.i.i)
-  br label %_ZN6nbgrad7kernels5gamma7digammaB4v542B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7digammaB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels5gamma7digammaB4v542B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B126.endif.endif.i, %B98.i.i
+_ZN6nbgrad7kernels5gamma7digammaB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B126.endif.endif.i, %B98.i.i
   %"$phi134.0.2.0.i.i" = phi double [ %.56.i.i, %B98.i.i ], [ 0.000000e+00, %B126.endif.endif.i ]
   %.13.i = fcmp olt double %a0, 0.000000e+00
   %.14.i.i.i = bitcast double %.9.i.i.i to i64
@@ -9281,7 +9281,7 @@ B126.i:                                           ; preds = %0
   %.57.i = tail call double @llvm.floor.f64(double %.6.i)
   %.59.i = fcmp une double %.57.i, %.6.i
   %.60.i = or i1 %.55.i, %.59.i
-  br i1 %.60.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
+  br i1 %.60.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.69.i = fadd double %.6.i, 1.000000e+00
@@ -9311,7 +9311,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.141.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B440.i:                                           ; preds = %B398.i
   %.148.i = fcmp oeq float %a1, 0xFFF0000000000000
@@ -9319,7 +9319,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.157.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B504.i:                                           ; preds = %B440.i
   %.163.i = fcmp ogt float %a1, 0.000000e+00
@@ -9499,7 +9499,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.225.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i5.i = fmul double %.69.i, 5.000000e-01
@@ -9751,12 +9751,12 @@ B96.endif.i:                                      ; preds = %B98.i.i.i, %B126.en
   %"$phi688.0.2.0.i.i" = select i1 %.423.i.i, double 0x7FF8000000000000, double %"$phi606.0.2.0.i.i"
   %.444.i.i = fcmp one float %a1, 0x7FF0000000000000
   %"$phi728.0.2.0.i.i" = select i1 %.444.i.i, double %"$phi688.0.2.0.i.i", double %.10.i
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
   %storemerge.i.i = phi double [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.6.i.i, %B202.6.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %4, %B202.9.i.i ], [ %.65.i.i, %B36.i.i ]
   %.199.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.endif.i:                                     ; preds = %B36.i134.i, %B202.9.i126.i, %B202.8.i114.i, %B202.7.i102.i, %B202.6.i90.i, %B202.5.i78.i, %B202.4.i66.i, %B202.3.i54.i, %B202.2.i42.i, %B202.1.i30.i, %B202.i9.i
   %storemerge.i29.i = phi double [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %5, %B202.9.i126.i ], [ %.65.i140.i, %B36.i134.i ]
@@ -10093,9 +10093,9 @@ B640.endif.endif.endif.i:                         ; preds = %B36.i414.i, %B202.9
   %"$phi762.2.2.0.i" = select i1 %.79.i, double %.287.i, double %.344.i
   %.352.i = fadd double %"$phi762.2.2.0.i", %storemerge.i309.i
   %.358.i = fmul double %factorial.3.1.i, %.352.i
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels5gamma9polygammaB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
+_ZN6nbgrad7kernels5gamma9polygammaB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
   %.199.sink.i = phi double [ %.199.i, %B516.endif.i ], [ %"$phi728.0.2.0.i.i", %B96.endif.i ], [ %.358.i, %B640.endif.endif.endif.i ], [ %.225.i, %B610.i ], [ %.157.i, %B474.i ], [ %.141.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
   %result = fptrunc double %.199.sink.i to float
   ret float %result
@@ -10191,7 +10191,7 @@ B126.i:                                           ; preds = %0
   %.55.i = tail call double @llvm.floor.f64(double %a0)
   %.57.i = fcmp une double %a0, %.55.i
   %.58.i = or i1 %.57.i, %.53.i
-  br i1 %.58.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
+  br i1 %.58.i, label %_ZN6nbgrad7kernels5gamma9polygammaB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.67.i = fadd double %a0, 1.000000e+00
@@ -10221,7 +10221,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.139.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B440.i:                                           ; preds = %B398.i
   %.146.i = fcmp oeq double %a1, 0xFFF0000000000000
@@ -10229,7 +10229,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.155.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B504.i:                                           ; preds = %B440.i
   %.161.i = fcmp ogt double %a1, 0.000000e+00
@@ -10409,7 +10409,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.223.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i5.i = fmul double %.67.i, 5.000000e-01
@@ -10661,12 +10661,12 @@ B96.endif.i:                                      ; preds = %B98.i.i.i, %B126.en
   %"$phi688.0.2.0.i.i" = select i1 %.423.i.i, double 0x7FF8000000000000, double %"$phi606.0.2.0.i.i"
   %.444.i.i = fcmp one double %a1, 0x7FF0000000000000
   %"$phi728.0.2.0.i.i" = select i1 %.444.i.i, double %"$phi688.0.2.0.i.i", double %a1
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
   %storemerge.i.i = phi double [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.6.i.i, %B202.6.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %4, %B202.9.i.i ], [ %.65.i.i, %B36.i.i ]
   %.197.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.endif.i:                                     ; preds = %B36.i134.i, %B202.9.i126.i, %B202.8.i114.i, %B202.7.i102.i, %B202.6.i90.i, %B202.5.i78.i, %B202.4.i66.i, %B202.3.i54.i, %B202.2.i42.i, %B202.1.i30.i, %B202.i9.i
   %storemerge.i29.i = phi double [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %5, %B202.9.i126.i ], [ %.65.i140.i, %B36.i134.i ]
@@ -11003,9 +11003,9 @@ B640.endif.endif.endif.i:                         ; preds = %B36.i414.i, %B202.9
   %"$phi762.2.2.0.i" = select i1 %.77.i, double %.285.i, double %.342.i
   %.350.i = fadd double %"$phi762.2.2.0.i", %storemerge.i309.i
   %.356.i = fmul double %factorial.3.1.i, %.350.i
-  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5gamma9polygammaB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels5gamma9polygammaB4v545B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
+_ZN6nbgrad7kernels5gamma9polygammaB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
   %.197.sink.i = phi double [ %.197.i, %B516.endif.i ], [ %"$phi728.0.2.0.i.i", %B96.endif.i ], [ %.356.i, %B640.endif.endif.endif.i ], [ %.223.i, %B610.i ], [ %.155.i, %B474.i ], [ %.139.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
   ret double %.197.sink.i
 }
@@ -11091,7 +11091,7 @@ B206.i:                                           ; preds = %0
   %.74.i = fcmp une float %"$phi520.0.2.0.frozen.i", 0.000000e+00
   %.83.i = fdiv double %.35.fca.0.load.cast.i, %.62.i
   %"$phi230.0.2.0.i" = select i1 %.74.i, double %.83.i, double 1.000000e+00
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v546B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B232.i:                                           ; preds = %0
   %.105.i = fcmp oeq float %a0, 1.000000e+00
@@ -11131,7 +11131,7 @@ B304.i:                                           ; preds = %B232.i
   %.158.i = tail call double @llvm.rint.f64(double %.6.i)
   %.160.i = fcmp une double %.158.i, %.6.i
   %.161.i = or i1 %.160.i, %.156.i
-  br i1 %.161.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v546B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B454.i
+  br i1 %.161.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B454.i
 
 B454.i:                                           ; preds = %B304.i
   %.179.i = tail call double @llvm.fabs.f64(double %.62.i)
@@ -11164,7 +11164,7 @@ B622.i:                                           ; preds = %B538.i, %B496.i
   %scale.4.1.i = phi double [ 1.000000e+00, %B496.i ], [ %.262.i, %B538.i ]
   %value.5.1.i = phi double [ %"$phi520.0.2.0.i", %B496.i ], [ %.256.i, %B538.i ]
   %.286.i = fmul double %scale.4.1.i, %value.5.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v546B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B632.i:                                           ; preds = %B454.i
   %.308.i = fadd double %.6.i, 2.400000e+01
@@ -11210,14 +11210,14 @@ B834.i:                                           ; preds = %B822.i, %B834.i
 B886.i:                                           ; preds = %B834.i, %B822.i
   %scale.6.1.i = phi double [ 1.000000e+00, %B822.i ], [ %.396.i, %B834.i ]
   %.413.i = fmul double %value.7.1.i, %scale.6.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v546B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B244.endif.i:                                     ; preds = %B326.endif.i.i, %B314.i.i
   %"$phi346.0.2.0.i.i" = phi double [ %.75.i.i, %B314.i.i ], [ %.102.i.i, %B326.endif.i.i ]
   %.145.i = fmul double %"$phi346.0.2.0.i.i", 0x400921FB54442D18
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v546B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v546B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B206.i, %B304.i, %B622.i, %B886.i, %B244.endif.i
+_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B206.i, %B304.i, %B622.i, %B886.i, %B244.endif.i
   %.145.sink.i = phi double [ %.145.i, %B244.endif.i ], [ %.413.i, %B886.i ], [ %.286.i, %B622.i ], [ %"$phi230.0.2.0.i", %B206.i ], [ 0x7FF8000000000000, %B304.i ]
   %result = fptrunc double %.145.sink.i to float
   ret float %result
@@ -11302,7 +11302,7 @@ B206.i:                                           ; preds = %0
   %.72.i = fcmp une double %"$phi520.0.2.0.frozen.i", 0.000000e+00
   %.81.i = fdiv double %.33.fca.0.load.cast.i, %.60.i
   %"$phi230.0.2.0.i" = select i1 %.72.i, double %.81.i, double 1.000000e+00
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B232.i:                                           ; preds = %0
   %.103.i = fcmp oeq double %a0, 1.000000e+00
@@ -11342,7 +11342,7 @@ B304.i:                                           ; preds = %B232.i
   %.156.i = tail call double @llvm.rint.f64(double %a0)
   %.158.i = fcmp une double %a0, %.156.i
   %.159.i = or i1 %.158.i, %.154.i
-  br i1 %.159.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B454.i
+  br i1 %.159.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B454.i
 
 B454.i:                                           ; preds = %B304.i
   %.177.i = tail call double @llvm.fabs.f64(double %.60.i)
@@ -11375,7 +11375,7 @@ B622.i:                                           ; preds = %B538.i, %B496.i
   %scale.4.1.i = phi double [ 1.000000e+00, %B496.i ], [ %.260.i, %B538.i ]
   %value.5.1.i = phi double [ %"$phi520.0.2.0.i", %B496.i ], [ %.254.i, %B538.i ]
   %.284.i = fmul double %scale.4.1.i, %value.5.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B632.i:                                           ; preds = %B454.i
   %.306.i = fadd double %a0, 2.400000e+01
@@ -11421,14 +11421,14 @@ B834.i:                                           ; preds = %B822.i, %B834.i
 B886.i:                                           ; preds = %B834.i, %B822.i
   %scale.6.1.i = phi double [ 1.000000e+00, %B822.i ], [ %.394.i, %B834.i ]
   %.411.i = fmul double %value.7.1.i, %scale.6.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B244.endif.i:                                     ; preds = %B326.endif.i.i, %B314.i.i
   %"$phi346.0.2.0.i.i" = phi double [ %.75.i.i, %B314.i.i ], [ %.102.i.i, %B326.endif.i.i ]
   %.143.i = fmul double %"$phi346.0.2.0.i.i", 0x400921FB54442D18
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v549B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B206.i, %B304.i, %B622.i, %B886.i, %B244.endif.i
+_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B206.i, %B304.i, %B622.i, %B886.i, %B244.endif.i
   %.143.sink.i = phi double [ %.143.i, %B244.endif.i ], [ %.411.i, %B886.i ], [ %.284.i, %B622.i ], [ %"$phi230.0.2.0.i", %B206.i ], [ 0x7FF8000000000000, %B304.i ]
   ret double %.143.sink.i
 }
@@ -11847,7 +11847,7 @@ define internal float @nbgrad.i0e.float32.float32(float %a0) alwaysinline {
   %.45.i.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i.i, double %.10.i.i.i)
   %.70.i.i = fmul double %.36.i.i.i, %.45.i.i.i
   %.74.i.i = fcmp ogt float %1, 8.000000e+00
-  br i1 %.74.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i0eB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.74.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i0eB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 select.true.sink.i.i:                             ; preds = %0
   %.66.i.i.i = tail call double @llvm.sqrt.f64(double %.5.i.i)
@@ -11877,9 +11877,9 @@ select.true.sink.i.i:                             ; preds = %0
   %.17.i13.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.16.i12.i.i.i, double 0x3FD9BD428AD249A5)
   %.28.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i.i.i, double %.27.i.i.i.i, double %.17.i13.i.i.i)
   %.70.i.i.i = fdiv double %.28.i.i.i.i, %.66.i.i.i
-  br label %_ZN6nbgrad7kernels7widened3i0eB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened3i0eB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened3i0eB4v562B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
+_ZN6nbgrad7kernels7widened3i0eB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
   %"$phi136.0.2.0.i.i" = phi double [ %.70.i.i.i, %select.true.sink.i.i ], [ %.70.i.i, %0 ]
   %result = fptrunc double %"$phi136.0.2.0.i.i" to float
   ret float %result
@@ -12029,7 +12029,7 @@ define internal float @nbgrad.i1e.float32.float32(float %a0) alwaysinline {
   %.45.i.i.i = tail call double @nbgrad.scaled.f64(double %.44.i.i.i, double %.10.i.i.i)
   %.73.i.i = fmul double %.38.i.i.i, %.45.i.i.i
   %.77.i.i = fcmp ogt float %1, 8.000000e+00
-  br i1 %.77.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i1eB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.77.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels7widened3i1eB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 select.true.sink.i.i:                             ; preds = %0
   %.68.i.i.i = tail call double @llvm.sqrt.f64(double %.8.i.i)
@@ -12059,9 +12059,9 @@ select.true.sink.i.i:                             ; preds = %0
   %.17.i13.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i2.i.i.i, double %.16.i12.i.i.i, double 0x3FD8EBE783A84030)
   %.28.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i.i.i, double %.27.i.i.i.i, double %.17.i13.i.i.i)
   %.72.i.i.i = fdiv double %.28.i.i.i.i, %.68.i.i.i
-  br label %_ZN6nbgrad7kernels7widened3i1eB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened3i1eB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened3i1eB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
+_ZN6nbgrad7kernels7widened3i1eB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
   %"$phi136.0.2.0.i.i" = phi double [ %.72.i.i.i, %select.true.sink.i.i ], [ %.73.i.i, %0 ]
   %.103.i.i = fcmp olt float %arg.x.fr.i, 0.000000e+00
   %.108.i.i = fneg double %"$phi136.0.2.0.i.i"
@@ -12248,14 +12248,14 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105121.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..248.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.291107.not.i = icmp slt i64 %math.i, 1
@@ -12298,7 +12298,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104113125.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111114124.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.preheader19.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.preheader19.i
 
 B54.preheader19.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nsw i64 %.104113125.unr.i, -1
@@ -12402,7 +12402,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next34.i = add i64 %lsr.iv33.i, %.20.i
   %lsr.iv.next44.i = add i64 %lsr.iv43.i, %.20.i
   %.105.us154.i = icmp sgt i64 %.104113125.us135.i, 1
-  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2110.us.us.i = phi i32 [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.343.us.us.1.i, %B200.us.us.i ]
@@ -12454,9 +12454,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %ov60.i = extractvalue { i64, i1 } %27, 1
   %lsr.iv.next23.i = add i64 %lsr.iv22.i, %14
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
-  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.recurrence(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12472,14 +12472,14 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105121.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290107.not.i = icmp slt i64 %math.i, 1
@@ -12522,7 +12522,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104113125.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111114124.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader19.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader19.i
 
 B54.preheader19.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nsw i64 %.104113125.unr.i, -1
@@ -12626,7 +12626,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next34.i = add i64 %lsr.iv33.i, %.20.i
   %lsr.iv.next44.i = add i64 %lsr.iv43.i, %.20.i
   %.105.us154.i = icmp sgt i64 %.104113125.us135.i, 1
-  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2110.us.us.i = phi i64 [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -12678,9 +12678,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %ov60.i = extractvalue { i64, i1 } %27, 1
   %lsr.iv.next23.i = add i64 %lsr.iv22.i, %14
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
-  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.recurrence(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12696,14 +12696,14 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105118.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290104.not.i = icmp slt i64 %math.i, 1
@@ -12746,7 +12746,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104110122.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111111121.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.preheader19.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.preheader19.i
 
 B54.preheader19.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nsw i64 %.104110122.unr.i, -1
@@ -12850,7 +12850,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next34.i = add i64 %lsr.iv33.i, %.20.i
   %lsr.iv.next44.i = add i64 %lsr.iv43.i, %.20.i
   %.105.us151.i = icmp sgt i64 %.104110122.us132.i, 1
-  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2107.us.us.i = phi float [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -12902,9 +12902,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %ov60.i = extractvalue { i64, i1 } %27, 1
   %lsr.iv.next23.i = add i64 %lsr.iv22.i, %14
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
-  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.recurrence(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12920,14 +12920,14 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105118.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290104.not.i = icmp slt i64 %math.i, 1
@@ -12970,7 +12970,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104110122.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111111121.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.preheader19.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.preheader19.i
 
 B54.preheader19.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nsw i64 %.104110122.unr.i, -1
@@ -13074,7 +13074,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next34.i = add i64 %lsr.iv33.i, %.20.i
   %lsr.iv.next44.i = add i64 %lsr.iv43.i, %.20.i
   %.105.us151.i = icmp sgt i64 %.104110122.us132.i, 1
-  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2107.us.us.i = phi double [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -13126,9 +13126,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %ov60.i = extractvalue { i64, i1 } %27, 1
   %lsr.iv.next23.i = add i64 %lsr.iv22.i, %14
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
-  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %ov60.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -13141,7 +13141,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -13203,9 +13203,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -13218,7 +13218,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -13280,9 +13280,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -13293,7 +13293,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -13364,9 +13364,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -13377,7 +13377,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -13448,9 +13448,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -13463,7 +13463,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -13525,9 +13525,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -13540,7 +13540,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -13602,9 +13602,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -13615,7 +13615,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -13686,9 +13686,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -13699,7 +13699,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -13770,9 +13770,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.i, %B1
   %scevgep1.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep7.i = getelementptr i8, ptr %lsr.iv6.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*int32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -13785,7 +13785,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.17.i = load i64, ptr %.16.i, align 8
   %.57.i = sub i64 %a5, %a4
   %.10244.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.10244.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader.i
+  br i1 %.10244.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader.i
 
 B54.preheader.i:                                  ; preds = %0
   %.54296.idx.i.i = shl i64 %.17.i, 4
@@ -14251,9 +14251,9 @@ B52.backedge.i:                                   ; preds = %B634.loopexit.i.i, 
   %scevgep10.i = getelementptr i8, ptr %lsr.iv9.i, i64 %4
   %scevgep15.i = getelementptr i8, ptr %lsr.iv14.i, i64 %7
   %.102.i = icmp sgt i64 %.1014246.i, 1
-  br i1 %.102.i, label %B54.i, label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.102.i, label %B54.i, label %_ZN6nbgrad7kernels4sort7argsortB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B52.backedge.i, %0
+_ZN6nbgrad7kernels4sort7argsortB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B52.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -14266,7 +14266,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.17.i = load i64, ptr %.16.i, align 8
   %.57.i = sub i64 %a5, %a4
   %.10244.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.10244.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader.i
+  br i1 %.10244.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader.i
 
 B54.preheader.i:                                  ; preds = %0
   %.54296.idx.i.i = shl i64 %.17.i, 4
@@ -14723,9 +14723,9 @@ B52.backedge.i:                                   ; preds = %B634.loopexit.i.i, 
   %scevgep10.i = getelementptr i8, ptr %lsr.iv9.i, i64 %5
   %scevgep15.i = getelementptr i8, ptr %lsr.iv14.i, i64 %1
   %.102.i = icmp sgt i64 %.1014246.i, 1
-  br i1 %.102.i, label %B54.i, label %_ZN6nbgrad7kernels4sort7argsortB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.102.i, label %B54.i, label %_ZN6nbgrad7kernels4sort7argsortB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B52.backedge.i, %0
+_ZN6nbgrad7kernels4sort7argsortB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B52.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -14738,7 +14738,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.17.i = load i64, ptr %.16.i, align 8
   %.57.i = sub i64 %a5, %a4
   %.10244.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.10244.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader.i
+  br i1 %.10244.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader.i
 
 B54.preheader.i:                                  ; preds = %0
   %.54296.idx.i.i = shl i64 %.17.i, 4
@@ -15200,9 +15200,9 @@ B52.backedge.i:                                   ; preds = %B634.loopexit.i.i, 
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %4
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %7
   %.102.i = icmp sgt i64 %.1014246.i, 1
-  br i1 %.102.i, label %B54.i, label %_ZN6nbgrad7kernels4sort7argsortB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.102.i, label %B54.i, label %_ZN6nbgrad7kernels4sort7argsortB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B52.backedge.i, %0
+_ZN6nbgrad7kernels4sort7argsortB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B52.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -15215,7 +15215,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.17.i = load i64, ptr %.16.i, align 8
   %.57.i = sub i64 %a5, %a4
   %.10244.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.10244.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader.i
+  br i1 %.10244.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader.i
 
 B54.preheader.i:                                  ; preds = %0
   %.54296.idx.i.i = shl i64 %.17.i, 4
@@ -15673,9 +15673,9 @@ B52.backedge.i:                                   ; preds = %B634.loopexit.i.i, 
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %4
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %7
   %.102.i = icmp sgt i64 %.1014246.i, 1
-  br i1 %.102.i, label %B54.i, label %_ZN6nbgrad7kernels4sort7argsortB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.102.i, label %B54.i, label %_ZN6nbgrad7kernels4sort7argsortB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4sort7argsortB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B52.backedge.i, %0
+_ZN6nbgrad7kernels4sort7argsortB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B52.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort_by_values(*int32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -15705,7 +15705,7 @@ B526.endif.thread.i:                              ; preds = %0
   %.560449.i = load i64, ptr %.559448.i, align 8
   %.571450.i = inttoptr i64 %.560449.i to ptr
   tail call void %.571450.i(ptr nonnull %a1)
-  br label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B152.endif.lr.ph.i:                               ; preds = %0
   %..23.i = tail call i64 @llvm.smax.i64(i64 %.23.fr.i, i64 0)
@@ -16468,7 +16468,7 @@ B908.i:                                           ; preds = %B457.i.i, %B634.loo
   %scevgep131.i = getelementptr i8, ptr %lsr.iv130.i, i64 %69
   %scevgep142.i = getelementptr i8, ptr %lsr.iv141.i, i64 %.337.i.i
   %exitcond447.not.i = icmp eq i64 %.667.i, %.20.i
-  br i1 %exitcond447.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.i
+  br i1 %exitcond447.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.i
 
 B152.endif.i:                                     ; preds = %B152.endif.i, %B152.endif.preheader.new.i
   %lsr.iv178.i = phi ptr [ %scevgep179.i, %B152.endif.i ], [ %a2, %B152.endif.preheader.new.i ]
@@ -16558,7 +16558,7 @@ B632.endif.preheader.i:                           ; preds = %B632.endif.lr.ph.i
   br label %B632.endif.i
 
 B632.endif.lr.ph.split.us.i:                      ; preds = %B632.endif.lr.ph.i
-  br i1 %.266277.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.preheader.i
+  br i1 %.266277.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.preheader.i
 
 B632.endif.us.preheader.i:                        ; preds = %B632.endif.lr.ph.split.us.i
   %xtraiter55.i = and i64 %..23.i, 3
@@ -16588,7 +16588,7 @@ B732.loopexit.us.i:                               ; preds = %B700.us.prol.i, %B6
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %69
   %scevgep76.i = getelementptr i8, ptr %lsr.iv75.i, i64 %69
   %exitcond447.not.us.i = icmp eq i64 %.667.us.i, %.20.i
-  br i1 %exitcond447.not.us.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.i
+  br i1 %exitcond447.not.us.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.i
 
 B632.endif.i:                                     ; preds = %B632.endif.preheader.i, %B908.i
   %lsr.iv141.i = phi ptr [ %a0, %B632.endif.preheader.i ], [ %scevgep142.i, %B908.i ]
@@ -16632,7 +16632,7 @@ B700.preheader69.i:                               ; preds = %B700.prol.loopexit.
   %83 = shl i64 %.793405407.unr.i, 3
   br label %B700.i
 
-_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B908.i, %B732.loopexit.us.i, %B526.endif.thread.i, %B632.endif.lr.ph.split.us.i
+_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B908.i, %B732.loopexit.us.i, %B526.endif.thread.i, %B632.endif.lr.ph.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort_by_values(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -16662,7 +16662,7 @@ B526.endif.thread.i:                              ; preds = %0
   %.558448.i = load i64, ptr %.557447.i, align 8
   %.569449.i = inttoptr i64 %.558448.i to ptr
   tail call void %.569449.i(ptr nonnull %a1)
-  br label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v626B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B152.endif.lr.ph.i:                               ; preds = %0
   %..23.i = tail call i64 @llvm.smax.i64(i64 %.23.fr.i, i64 0)
@@ -17405,7 +17405,7 @@ B908.i:                                           ; preds = %B457.i.i, %B634.loo
   %scevgep130.i = getelementptr i8, ptr %lsr.iv129.i, i64 %64
   %scevgep141.i = getelementptr i8, ptr %lsr.iv140.i, i64 %64
   %exitcond446.not.i = icmp eq i64 %.665.i, %.20.i
-  br i1 %exitcond446.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.i
+  br i1 %exitcond446.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v626B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.i
 
 B152.endif.i:                                     ; preds = %B152.endif.i, %B152.endif.preheader.new.i
   %lsr.iv176.i = phi ptr [ %scevgep177.i, %B152.endif.i ], [ %a2, %B152.endif.preheader.new.i ]
@@ -17495,7 +17495,7 @@ B632.endif.preheader.i:                           ; preds = %B632.endif.lr.ph.i
   br label %B632.endif.i
 
 B632.endif.lr.ph.split.us.i:                      ; preds = %B632.endif.lr.ph.i
-  br i1 %.266277.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.preheader.i
+  br i1 %.266277.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v626B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.preheader.i
 
 B632.endif.us.preheader.i:                        ; preds = %B632.endif.lr.ph.split.us.i
   %xtraiter54.i = and i64 %..23.i, 3
@@ -17525,7 +17525,7 @@ B732.loopexit.us.i:                               ; preds = %B700.us.prol.i, %B6
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %64
   %scevgep75.i = getelementptr i8, ptr %lsr.iv74.i, i64 %64
   %exitcond446.not.us.i = icmp eq i64 %.665.us.i, %.20.i
-  br i1 %exitcond446.not.us.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.i
+  br i1 %exitcond446.not.us.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v626B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.i
 
 B632.endif.i:                                     ; preds = %B632.endif.preheader.i, %B908.i
   %lsr.iv140.i = phi ptr [ %a0, %B632.endif.preheader.i ], [ %scevgep141.i, %B908.i ]
@@ -17569,7 +17569,7 @@ B700.preheader68.i:                               ; preds = %B700.prol.loopexit.
   %78 = shl i64 %.791404406.unr.i, 3
   br label %B700.i
 
-_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B908.i, %B732.loopexit.us.i, %B526.endif.thread.i, %B632.endif.lr.ph.split.us.i
+_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v626B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B908.i, %B732.loopexit.us.i, %B526.endif.thread.i, %B632.endif.lr.ph.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort_by_values(*float32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -17598,7 +17598,7 @@ B526.endif.thread.i:                              ; preds = %0
   %.574447.i = load i64, ptr %.573446.i, align 8
   %.585448.i = inttoptr i64 %.574447.i to ptr
   tail call void %.585448.i(ptr nonnull %a1)
-  br label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B152.endif.lr.ph.i:                               ; preds = %0
   %..23.i = tail call i64 @llvm.smax.i64(i64 %.23.fr.i, i64 0)
@@ -18310,7 +18310,7 @@ B908.i:                                           ; preds = %B457.i.i, %B634.loo
   %scevgep115.i = getelementptr i8, ptr %lsr.iv114.i, i64 %53
   %scevgep130.i = getelementptr i8, ptr %lsr.iv129.i, i64 %.365.i.i
   %exitcond445.not.i = icmp eq i64 %.681.i, %.20.i
-  br i1 %exitcond445.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.i
+  br i1 %exitcond445.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.i
 
 B152.endif.i:                                     ; preds = %B152.endif.i, %B152.endif.preheader.new.i
   %lsr.iv152.i = phi ptr [ %scevgep153.i, %B152.endif.i ], [ %a2, %B152.endif.preheader.new.i ]
@@ -18400,7 +18400,7 @@ B632.endif.preheader.i:                           ; preds = %B632.endif.lr.ph.i
   br label %B632.endif.i
 
 B632.endif.lr.ph.split.us.i:                      ; preds = %B632.endif.lr.ph.i
-  br i1 %.266278.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.preheader.i
+  br i1 %.266278.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.preheader.i
 
 B632.endif.us.preheader.i:                        ; preds = %B632.endif.lr.ph.split.us.i
   %xtraiter47.i = and i64 %..23.i, 3
@@ -18430,7 +18430,7 @@ B732.loopexit.us.i:                               ; preds = %B700.us.prol.i, %B6
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %53
   %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %53
   %exitcond445.not.us.i = icmp eq i64 %.681.us.i, %.20.i
-  br i1 %exitcond445.not.us.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.i
+  br i1 %exitcond445.not.us.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.i
 
 B632.endif.i:                                     ; preds = %B632.endif.preheader.i, %B908.i
   %lsr.iv129.i = phi ptr [ %a0, %B632.endif.preheader.i ], [ %scevgep130.i, %B908.i ]
@@ -18474,7 +18474,7 @@ B700.preheader54.i:                               ; preds = %B700.prol.loopexit.
   %67 = shl i64 %.807407409.unr.i, 3
   br label %B700.i
 
-_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B908.i, %B732.loopexit.us.i, %B526.endif.thread.i, %B632.endif.lr.ph.split.us.i
+_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B908.i, %B732.loopexit.us.i, %B526.endif.thread.i, %B632.endif.lr.ph.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort_by_values(*float64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -18503,7 +18503,7 @@ B526.endif.thread.i:                              ; preds = %0
   %.572446.i = load i64, ptr %.571445.i, align 8
   %.583447.i = inttoptr i64 %.572446.i to ptr
   tail call void %.583447.i(ptr nonnull %a1)
-  br label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B152.endif.lr.ph.i:                               ; preds = %0
   %..23.i = tail call i64 @llvm.smax.i64(i64 %.23.fr.i, i64 0)
@@ -19249,7 +19249,7 @@ B908.i:                                           ; preds = %B457.i.i, %B634.loo
   %scevgep125.i = getelementptr i8, ptr %lsr.iv124.i, i64 %54
   %scevgep140.i = getelementptr i8, ptr %lsr.iv139.i, i64 %54
   %exitcond444.not.i = icmp eq i64 %.679.i, %.20.i
-  br i1 %exitcond444.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.i
+  br i1 %exitcond444.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.i
 
 B152.endif.i:                                     ; preds = %B152.endif.i, %B152.endif.preheader.new.i
   %lsr.iv162.i = phi ptr [ %scevgep163.i, %B152.endif.i ], [ %a2, %B152.endif.preheader.new.i ]
@@ -19339,7 +19339,7 @@ B632.endif.preheader.i:                           ; preds = %B632.endif.lr.ph.i
   br label %B632.endif.i
 
 B632.endif.lr.ph.split.us.i:                      ; preds = %B632.endif.lr.ph.i
-  br i1 %.266278.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.preheader.i
+  br i1 %.266278.not.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.preheader.i
 
 B632.endif.us.preheader.i:                        ; preds = %B632.endif.lr.ph.split.us.i
   %xtraiter54.i = and i64 %..23.i, 3
@@ -19369,7 +19369,7 @@ B732.loopexit.us.i:                               ; preds = %B700.us.prol.i, %B6
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %54
   %scevgep70.i = getelementptr i8, ptr %lsr.iv69.i, i64 %54
   %exitcond444.not.us.i = icmp eq i64 %.679.us.i, %.20.i
-  br i1 %exitcond444.not.us.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.i
+  br i1 %exitcond444.not.us.i, label %_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B632.endif.us.i
 
 B632.endif.i:                                     ; preds = %B632.endif.preheader.i, %B908.i
   %lsr.iv139.i = phi ptr [ %a0, %B632.endif.preheader.i ], [ %scevgep140.i, %B908.i ]
@@ -19413,7 +19413,7 @@ B700.preheader63.i:                               ; preds = %B700.prol.loopexit.
   %68 = shl i64 %.805406408.unr.i, 3
   br label %B700.i
 
-_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B908.i, %B732.loopexit.us.i, %B526.endif.thread.i, %B632.endif.lr.ph.split.us.i
+_ZN6nbgrad7kernels4sort17argsort_by_valuesB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B908.i, %B732.loopexit.us.i, %B526.endif.thread.i, %B632.endif.lr.ph.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -19457,7 +19457,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -19469,12 +19469,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.279.epil.i = load i32, ptr %.278.epil.i, align 4
   %.282.epil.i = add i32 %.279.epil.i, %.276.epil.i
   store i32 %.282.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -19484,7 +19484,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -19527,7 +19527,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.150.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2388284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -19539,12 +19539,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.278.epil.i = load i64, ptr %.277.epil.i, align 8
   %.279.epil.i = add nsw i64 %.278.epil.i, %.275.epil.i
   store i64 %.279.epil.i, ptr %.274.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.150.i = load i64, ptr %a3, align 8
   %.23283.not.i = icmp slt i64 %.150.i, 1
-  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.150.i, 1
@@ -19554,7 +19554,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.150.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -19598,7 +19598,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v634B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -19610,12 +19610,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.279.epil.i = load float, ptr %.278.epil.i, align 4
   %.280.epil.i = fadd float %.276.epil.i, %.279.epil.i
   store float %.280.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v634B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v634B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -19625,7 +19625,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v634B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -19668,7 +19668,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v635B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.unr3.i = phi i64 [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -19680,12 +19680,12 @@ B106.epil.i:                                      ; preds = %B106.preheader.i, %
   %.279.epil.i = load double, ptr %.278.epil.i, align 8
   %.280.epil.i = fadd double %.276.epil.i, %.279.epil.i
   store double %.280.epil.i, ptr %.275.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v635B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v635B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -19695,7 +19695,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v635B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -19719,7 +19719,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.151.i, -1
@@ -19806,9 +19806,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -19832,7 +19832,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.238141.not.i = icmp slt i64 %.156.i, 1
   %.366130.not.i = icmp slt i64 %.150.i, 1
   %or.cond.i = select i1 %.238141.not.i, i1 true, i1 %.366130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v637B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.150.i, -1
@@ -19919,9 +19919,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.251.us.i, %.156.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v637B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v637B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -19945,7 +19945,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v638B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.151.i, -1
@@ -20032,9 +20032,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v638B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v638B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -20058,7 +20058,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %2 = add nsw i64 %.151.i, -1
@@ -20145,9 +20145,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep10.i = getelementptr i8, ptr %lsr.iv.i, i64 %3
   %scevgep19.i = getelementptr i8, ptr %lsr.iv18.i, i64 %3
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_sums(*int64,*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -20171,7 +20171,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.242141.not.i = icmp slt i64 %.160.i, 1
   %.370130.not.i = icmp slt i64 %.154.i, 1
   %or.cond.i = select i1 %.242141.not.i, i1 true, i1 %.370130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v640B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %unroll_iter.i = and i64 %.154.i, 9223372036854775806
@@ -20234,9 +20234,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %.255.us.i = add nuw nsw i64 %.248136142.us.i, 1
   %scevgep5.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.255.us.i, %.160.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v640B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_sumsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_sumsB4v640B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_sums(*int64,*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -20260,7 +20260,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.241141.not.i = icmp slt i64 %.159.i, 1
   %.369130.not.i = icmp slt i64 %.153.i, 1
   %or.cond.i = select i1 %.241141.not.i, i1 true, i1 %.369130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v641B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %unroll_iter.i = and i64 %.153.i, 9223372036854775806
@@ -20322,9 +20322,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %.254.us.i = add nuw nsw i64 %.247136142.us.i, 1
   %scevgep5.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.254.us.i, %.159.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v641B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_sumsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_sumsB4v641B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_sums(*int64,*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -20348,7 +20348,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.242141.not.i = icmp slt i64 %.160.i, 1
   %.370130.not.i = icmp slt i64 %.154.i, 1
   %or.cond.i = select i1 %.242141.not.i, i1 true, i1 %.370130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v642B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %unroll_iter.i = and i64 %.154.i, 9223372036854775806
@@ -20411,9 +20411,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %.255.us.i = add nuw nsw i64 %.248136142.us.i, 1
   %scevgep5.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.255.us.i, %.160.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v642B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_sumsB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_sumsB4v642B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_sums(*int64,*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -20437,7 +20437,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.242141.not.i = icmp slt i64 %.160.i, 1
   %.370130.not.i = icmp slt i64 %.154.i, 1
   %or.cond.i = select i1 %.242141.not.i, i1 true, i1 %.370130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v643B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %unroll_iter.i = and i64 %.154.i, 9223372036854775806
@@ -20499,9 +20499,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %.255.us.i = add nuw nsw i64 %.248136142.us.i, 1
   %scevgep5.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.255.us.i, %.160.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_sumsB4v643B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_sumsB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_sumsB4v643B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_last(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -20547,7 +20547,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B132.loopexit.unr-lcssa.i:                        ; preds = %B106.i, %B106.preheader.i
   %.2358284.unr.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B106.i ]
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v644B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B106.epil.i:                                      ; preds = %B132.loopexit.unr-lcssa.i, %B106.epil.i
   %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B106.epil.i ], [ %xtraiter.i, %B132.loopexit.unr-lcssa.i ]
@@ -20560,12 +20560,12 @@ B106.epil.i:                                      ; preds = %B132.loopexit.unr-l
   store i64 %.2358284.epil.i, ptr %.271.epil.i, align 8
   %lsr.iv.next.i = add nsw i64 %lsr.iv.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v644B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.147.i = load i64, ptr %a2, align 8
   %.22983.not.i = icmp slt i64 %.147.i, 1
-  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v644B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.147.i, 3
@@ -20576,7 +20576,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.147.i, 9223372036854775804
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter12scatter_lastB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_lastB4v644B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.convolve(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -20636,7 +20636,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
 
 B522.loopexit.i:                                  ; preds = %B2010.B1802.loopexit_crit_edge.us.i, %B1804.endif.lr.ph.i, %B1756.endif.i, %B830.endif.endif.peel.i
   %.539.i = icmp sgt i64 %.53815611754.i, 1
-  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B524.i:                                           ; preds = %B524.lr.ph.i, %B522.loopexit.i
   %.53815611754.i = phi i64 [ %.493.i, %B524.lr.ph.i ], [ %.548.i, %B522.loopexit.i ]
@@ -20669,7 +20669,7 @@ B750.i:                                           ; preds = %296, %B736.i
   %.898.i = add i64 %.897.i, %.895.i
   %.900.i = mul i64 %.898.i, %.77.i
   %.902.i = add nsw i64 %.900.i, %.74.i
-  br i1 %214, label %_ZN6nbgrad7kernels11convolution8convolveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B750.endif.i
+  br i1 %214, label %_ZN6nbgrad7kernels11convolution8convolveB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B750.endif.i
 
 B830.i:                                           ; preds = %B830.endif.endif.i, %B830.preheader27.i
   %.98710351108.in.i = phi i64 [ %.98710351108.i, %B830.endif.endif.i ], [ %.966.i, %B830.preheader27.i ]
@@ -21408,7 +21408,7 @@ B0.endif.endif.endif.endif.endif.i:               ; preds = %193, %B0.endif.endi
   %.453.i = add nsw i64 %.443.i, %.451.i
   %.493.i = sub i64 %a6, %a5
   %.5391721.not.i = icmp slt i64 %.493.i, 1
-  br i1 %.5391721.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B524.lr.ph.i
+  br i1 %.5391721.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B524.lr.ph.i
 
 B524.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.i
   %.579.i = mul nsw i64 %quot.2.0.i, %.328.i
@@ -22885,7 +22885,7 @@ B1156.endif.us.i:                                 ; preds = %B1156.endif.lr.ph.u
   br i1 %230, label %B1468.us.i, label %B1190.endif.lr.ph.us.i
 
 B1468.us.i:                                       ; preds = %B1314.B1188.loopexit_crit_edge.us.us.i, %B1190.endif.lr.ph.us.i, %B1156.endif.us.i
-  br i1 %231, label %_ZN6nbgrad7kernels11convolution8convolveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1468.endif.us.i
+  br i1 %231, label %_ZN6nbgrad7kernels11convolution8convolveB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1468.endif.us.i
 
 B1468.endif.us.i:                                 ; preds = %B1468.us.i
   br i1 %.1883.i, label %B1154.loopexit.us.i, label %B1468.endif.endif.us.i
@@ -23158,7 +23158,7 @@ B966.us.us.i:                                     ; preds = %B830.endif.endif.us
   %lsr.iv779.i = phi ptr [ %scevgep780.i, %B1050.us.us.i ], [ %scevgep778.i, %B830.endif.endif.us.i ]
   %.1199.us.us.i = load i64, ptr %lsr.iv779.i, align 8
   %.1227.us.us.i = icmp eq i64 %.1199.us.us.i, 0
-  br i1 %.1227.us.us.i, label %B1050.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.1227.us.us.i, label %B1050.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B1050.us.us.i:                                    ; preds = %B966.us.us.i
   tail call void @nbgrad.clear.float32(ptr %.1235.us.us.i, i64 %.1211.i)
@@ -23443,7 +23443,7 @@ B2046.B2010.loopexit_crit_edge.split.us.split.us.us.us.us.us.i: ; preds = %B2248
   %exitcond2047.not.i = icmp eq i64 %.756.i, %.2374.us.us.us.us.i
   br i1 %exitcond2047.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us.us.us.i
 
-_ZN6nbgrad7kernels11convolution8convolveB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B750.i, %B522.loopexit.i, %B966.us.us.i, %B1468.us.i, %B0.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution8convolveB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B750.i, %B522.loopexit.i, %B966.us.us.i, %B1468.us.i, %B0.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.convolve(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -23503,7 +23503,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
 
 B522.loopexit.i:                                  ; preds = %B2010.B1802.loopexit_crit_edge.us.i, %B1804.endif.lr.ph.i, %B1756.endif.i, %B830.endif.endif.peel.i
   %.539.i = icmp sgt i64 %.53815611754.i, 1
-  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v650B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B524.i:                                           ; preds = %B524.lr.ph.i, %B522.loopexit.i
   %.53815611754.i = phi i64 [ %.493.i, %B524.lr.ph.i ], [ %.548.i, %B522.loopexit.i ]
@@ -23536,7 +23536,7 @@ B750.i:                                           ; preds = %297, %B736.i
   %.898.i = add i64 %.897.i, %.895.i
   %.900.i = mul i64 %.898.i, %.77.i
   %.902.i = add nsw i64 %.900.i, %.74.i
-  br i1 %215, label %_ZN6nbgrad7kernels11convolution8convolveB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B750.endif.i
+  br i1 %215, label %_ZN6nbgrad7kernels11convolution8convolveB4v650B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B750.endif.i
 
 B830.i:                                           ; preds = %B830.endif.endif.i, %B830.preheader27.i
   %.98710351108.in.i = phi i64 [ %.98710351108.i, %B830.endif.endif.i ], [ %.966.i, %B830.preheader27.i ]
@@ -24275,7 +24275,7 @@ B0.endif.endif.endif.endif.endif.i:               ; preds = %193, %B0.endif.endi
   %.453.i = add nsw i64 %.443.i, %.451.i
   %.493.i = sub i64 %a6, %a5
   %.5391721.not.i = icmp slt i64 %.493.i, 1
-  br i1 %.5391721.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B524.lr.ph.i
+  br i1 %.5391721.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v650B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B524.lr.ph.i
 
 B524.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.i
   %.579.i = mul nsw i64 %quot.2.0.i, %.328.i
@@ -25753,7 +25753,7 @@ B1156.endif.us.i:                                 ; preds = %B1156.endif.lr.ph.u
   br i1 %231, label %B1468.us.i, label %B1190.endif.lr.ph.us.i
 
 B1468.us.i:                                       ; preds = %B1314.B1188.loopexit_crit_edge.us.us.i, %B1190.endif.lr.ph.us.i, %B1156.endif.us.i
-  br i1 %232, label %_ZN6nbgrad7kernels11convolution8convolveB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1468.endif.us.i
+  br i1 %232, label %_ZN6nbgrad7kernels11convolution8convolveB4v650B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1468.endif.us.i
 
 B1468.endif.us.i:                                 ; preds = %B1468.us.i
   br i1 %.1881.i, label %B1154.loopexit.us.i, label %B1468.endif.endif.us.i
@@ -26026,7 +26026,7 @@ B966.us.us.i:                                     ; preds = %B830.endif.endif.us
   %lsr.iv779.i = phi ptr [ %scevgep780.i, %B1050.us.us.i ], [ %scevgep778.i, %B830.endif.endif.us.i ]
   %.1199.us.us.i = load i64, ptr %lsr.iv779.i, align 8
   %.1227.us.us.i = icmp eq i64 %.1199.us.us.i, 0
-  br i1 %.1227.us.us.i, label %B1050.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.1227.us.us.i, label %B1050.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v650B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B1050.us.us.i:                                    ; preds = %B966.us.us.i
   tail call void @nbgrad.clear.float64(ptr %.1235.us.us.i, i64 %.1211.i)
@@ -26311,7 +26311,7 @@ B2046.B2010.loopexit_crit_edge.split.us.split.us.us.us.us.us.i: ; preds = %B2248
   %exitcond2047.not.i = icmp eq i64 %.756.i, %.2372.us.us.us.us.i
   br i1 %exitcond2047.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us.us.us.i
 
-_ZN6nbgrad7kernels11convolution8convolveB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B750.i, %B522.loopexit.i, %B966.us.us.i, %B1468.us.i, %B0.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution8convolveB4v650B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B750.i, %B522.loopexit.i, %B966.us.us.i, %B1468.us.i, %B0.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.correlate(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -26370,7 +26370,7 @@ define internal noundef i64 @special(ptr %a0, ptr %a1, ptr %a2, ptr nocapture wr
 
 B580.loopexit.i:                                  ; preds = %B1752.B1718.loopexit_crit_edge.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1720.endif.lr.ph.i, %B1688.endif.i
   %.613.i = icmp sgt i64 %.612694774.i, 1
-  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B582.i:                                           ; preds = %B582.lr.ph.i, %B580.loopexit.i
   %.612694774.i = phi i64 [ %.567.i, %B582.lr.ph.i ], [ %.622.i, %B580.loopexit.i ]
@@ -26958,7 +26958,7 @@ B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us
   br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
 
 B1392.i:                                          ; preds = %B1228.B1194.loopexit_crit_edge.us.i, %B998.endif.endif.endif.i
-  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1392.endif.i
+  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1392.endif.i
 
 B0.else.i:                                        ; preds = %0
   %.222.i = icmp ne i64 %.207.i, -9223372036854775808
@@ -27233,7 +27233,7 @@ B0.endif.endif.endif.endif.endif.endif.endif.i:   ; preds = %224, %B0.endif.endi
   %.527.i = mul nsw i64 %.526.i, %.523.i
   %.567.i = sub i64 %a6, %a5
   %.613760.not.i = icmp slt i64 %.567.i, 1
-  br i1 %.613760.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B582.lr.ph.i
+  br i1 %.613760.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B582.lr.ph.i
 
 B582.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.i
   %.653.i = mul nsw i64 %quot.3.0.i, %quot.2.0.i
@@ -28027,7 +28027,7 @@ B1752.B1718.loopexit_crit_edge.us.split.i:        ; preds = %B1754.us.epil.i, %4
   %exitcond891.not.i = icmp eq i64 %.789.i, %.2039.us.i
   br i1 %exitcond891.not.i, label %B580.loopexit.i, label %B1720.endif.us.i
 
-_ZN6nbgrad7kernels11convolution9correlateB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution9correlateB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.correlate(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -28086,7 +28086,7 @@ define internal noundef i64 @special(ptr %a0, ptr %a1, ptr %a2, ptr nocapture wr
 
 B580.loopexit.i:                                  ; preds = %B1752.B1718.loopexit_crit_edge.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1720.endif.lr.ph.i, %B1688.endif.i
   %.613.i = icmp sgt i64 %.612694774.i, 1
-  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v659B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B582.i:                                           ; preds = %B582.lr.ph.i, %B580.loopexit.i
   %.612694774.i = phi i64 [ %.567.i, %B582.lr.ph.i ], [ %.622.i, %B580.loopexit.i ]
@@ -28674,7 +28674,7 @@ B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us
   br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
 
 B1392.i:                                          ; preds = %B1228.B1194.loopexit_crit_edge.us.i, %B998.endif.endif.endif.i
-  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1392.endif.i
+  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v659B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1392.endif.i
 
 B0.else.i:                                        ; preds = %0
   %.222.i = icmp ne i64 %.207.i, -9223372036854775808
@@ -28949,7 +28949,7 @@ B0.endif.endif.endif.endif.endif.endif.endif.i:   ; preds = %224, %B0.endif.endi
   %.527.i = mul nsw i64 %.526.i, %.523.i
   %.567.i = sub i64 %a6, %a5
   %.613760.not.i = icmp slt i64 %.567.i, 1
-  br i1 %.613760.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B582.lr.ph.i
+  br i1 %.613760.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v659B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B582.lr.ph.i
 
 B582.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.i
   %.653.i = mul nsw i64 %quot.3.0.i, %quot.2.0.i
@@ -29743,7 +29743,7 @@ B1752.B1718.loopexit_crit_edge.us.split.i:        ; preds = %B1754.us.epil.i, %4
   %exitcond891.not.i = icmp eq i64 %.789.i, %.2039.us.i
   br i1 %exitcond891.not.i, label %B580.loopexit.i, label %B1720.endif.us.i
 
-_ZN6nbgrad7kernels11convolution9correlateB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution9correlateB4v659B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -29787,7 +29787,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2371182.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2371182.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2371182.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191058.not.i = icmp slt i64 %.58.i, 1
@@ -29797,7 +29797,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.711.i, i1 %.714.i, i1 false
   %.718.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.718.i, i1 false
-  br i1 %.4191058.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191058.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.541961.not.i = icmp slt i64 %.60.i, 1
@@ -29813,7 +29813,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %9 = shl nuw i64 %..148.i, 2
   %10 = add i64 %.106.i, %.18.i
   %.reass18.i = mul i64 %8, %6
-  br i1 %.541961.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader52.i
+  br i1 %.541961.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader52.i
 
 B282.us.preheader52.i:                            ; preds = %B282.us.preheader.i
   %11 = mul i64 %2, %.14.fr.i
@@ -29898,7 +29898,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23611401210.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv135.i = phi ptr [ %46, %B282.endif.endif.us.i ], [ %scevgep136.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -30415,7 +30415,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond1458.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond1458.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v661B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -30459,7 +30459,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2371182.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2371182.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2371182.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v662B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191058.not.i = icmp slt i64 %.58.i, 1
@@ -30469,7 +30469,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.711.i, i1 %.714.i, i1 false
   %.718.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.718.i, i1 false
-  br i1 %.4191058.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191058.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v662B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.541961.not.i = icmp slt i64 %.60.i, 1
@@ -30485,7 +30485,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %9 = shl nuw i64 %..148.i, 3
   %10 = add i64 %.106.i, %.18.i
   %.reass18.i = mul i64 %8, %6
-  br i1 %.541961.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader52.i
+  br i1 %.541961.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v662B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader52.i
 
 B282.us.preheader52.i:                            ; preds = %B282.us.preheader.i
   %11 = mul i64 %2, %.14.fr.i
@@ -30570,7 +30570,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23611401210.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v662B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv135.i = phi ptr [ %46, %B282.endif.endif.us.i ], [ %scevgep136.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -31087,7 +31087,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond1458.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond1458.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v662B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -31130,7 +31130,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237569.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237569.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237569.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -31186,7 +31186,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter41.i = and i64 %..191.i, 3
@@ -31219,7 +31219,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236549579.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243550578.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp slt i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader46.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader46.i
 
 B282.us.us.us.preheader46.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nsw i64 %.236549579.us.us.us.unr.i, -1
@@ -31251,7 +31251,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv69.i, i64 %44
   %.237.us.us.us.3.i = icmp ult i64 %lsr.iv.next68.i, -2
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv77.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next78.i, %B396.endif.us.us.i ]
@@ -31307,7 +31307,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next78.i = add i64 %lsr.iv77.i, -1
   %.250.us.us.i = add i64 %.243550578.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next78.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader50.i
   %.236549579.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader50.i ]
@@ -31380,7 +31380,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236549579.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv109.i = phi ptr [ %scevgep108.i, %B396.endif.us.i ], [ %scevgep110.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -31677,7 +31677,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %129, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.preheader.i
+  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.preheader.i
 
 B282.us617.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %131 = mul i64 %.340.i, %.16.i
@@ -31734,7 +31734,7 @@ B282.us617.us.i:                                  ; preds = %B282.us617.us.i, %B
   br i1 %niter.ncmp.7.i, label %B1026.loopexit.unr-lcssa.i, label %B282.us617.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us672.preheader.i
+  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us672.preheader.i
 
 B282.us672.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %153 = shl nuw i64 %..340.i, 2
@@ -31791,12 +31791,12 @@ B282.endif.endif.us688.i:                         ; preds = %168, %B282.us672.i
   %lsr.iv.next66.i = add i64 %lsr.iv65.i, -1
   %.250.us676.i = add i64 %.243550578.us674.i, 1
   %.237.us699.i = icmp samesign ugt i64 %lsr.iv.next66.i, 1
-  br i1 %.237.us699.i, label %B282.us672.i, label %_ZN6nbgrad7kernels7windows4foldB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us699.i, label %B282.us672.i, label %_ZN6nbgrad7kernels7windows4foldB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B1026.loopexit.unr-lcssa.i:                       ; preds = %B282.us617.us.i, %B282.us617.us.preheader.i
   %indvar.unr.i = phi i64 [ 0, %B282.us617.us.preheader.i ], [ %unroll_iter.i, %B282.us617.us.i ]
   %lcmp.mod44.not.i = icmp eq i64 %xtraiter43.i, 0
-  br i1 %lcmp.mod44.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.epil.preheader.i
+  br i1 %lcmp.mod44.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.epil.preheader.i
 
 B282.us617.us.epil.preheader.i:                   ; preds = %B1026.loopexit.unr-lcssa.i
   %174 = add i64 %indvar.unr.i, %a3
@@ -31811,9 +31811,9 @@ B282.us617.us.epil.i:                             ; preds = %B282.us617.us.epil.
   %scevgep53.i = getelementptr i8, ptr %lsr.iv.i, i64 %134
   %lsr.iv.next.i = add nsw i64 %lsr.iv54.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us617.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us688.i, %B282.us617.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %B1026.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us688.i, %B282.us617.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %B1026.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -31856,7 +31856,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237569.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237569.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237569.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -31912,7 +31912,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter41.i = and i64 %..191.i, 3
@@ -31945,7 +31945,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236549579.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243550578.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp slt i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader46.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader46.i
 
 B282.us.us.us.preheader46.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nsw i64 %.236549579.us.us.us.unr.i, -1
@@ -31977,7 +31977,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next68.i = add i64 %lsr.iv67.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv69.i, i64 %44
   %.237.us.us.us.3.i = icmp ult i64 %lsr.iv.next68.i, -2
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv77.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next78.i, %B396.endif.us.us.i ]
@@ -32033,7 +32033,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next78.i = add i64 %lsr.iv77.i, -1
   %.250.us.us.i = add i64 %.243550578.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next78.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader50.i
   %.236549579.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader50.i ]
@@ -32106,7 +32106,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236549579.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv109.i = phi ptr [ %scevgep108.i, %B396.endif.us.i ], [ %scevgep110.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -32403,7 +32403,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %129, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.preheader.i
+  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.preheader.i
 
 B282.us617.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %131 = mul i64 %.340.i, %.16.i
@@ -32460,7 +32460,7 @@ B282.us617.us.i:                                  ; preds = %B282.us617.us.i, %B
   br i1 %niter.ncmp.7.i, label %B1026.loopexit.unr-lcssa.i, label %B282.us617.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us672.preheader.i
+  br i1 %130, label %_ZN6nbgrad7kernels7windows4foldB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us672.preheader.i
 
 B282.us672.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %153 = shl nuw i64 %..340.i, 3
@@ -32517,12 +32517,12 @@ B282.endif.endif.us688.i:                         ; preds = %168, %B282.us672.i
   %lsr.iv.next66.i = add i64 %lsr.iv65.i, -1
   %.250.us676.i = add i64 %.243550578.us674.i, 1
   %.237.us699.i = icmp samesign ugt i64 %lsr.iv.next66.i, 1
-  br i1 %.237.us699.i, label %B282.us672.i, label %_ZN6nbgrad7kernels7windows4foldB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us699.i, label %B282.us672.i, label %_ZN6nbgrad7kernels7windows4foldB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B1026.loopexit.unr-lcssa.i:                       ; preds = %B282.us617.us.i, %B282.us617.us.preheader.i
   %indvar.unr.i = phi i64 [ 0, %B282.us617.us.preheader.i ], [ %unroll_iter.i, %B282.us617.us.i ]
   %lcmp.mod44.not.i = icmp eq i64 %xtraiter43.i, 0
-  br i1 %lcmp.mod44.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.epil.preheader.i
+  br i1 %lcmp.mod44.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.epil.preheader.i
 
 B282.us617.us.epil.preheader.i:                   ; preds = %B1026.loopexit.unr-lcssa.i
   %174 = add i64 %indvar.unr.i, %a3
@@ -32537,9 +32537,9 @@ B282.us617.us.epil.i:                             ; preds = %B282.us617.us.epil.
   %scevgep53.i = getelementptr i8, ptr %lsr.iv.i, i64 %134
   %lsr.iv.next.i = add nsw i64 %lsr.iv54.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us617.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us688.i, %B282.us617.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %B1026.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us688.i, %B282.us617.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %B1026.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -32572,13 +32572,13 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v665B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v665B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -32891,9 +32891,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v665B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v665B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -32926,13 +32926,13 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v634B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v634B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -33245,9 +33245,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v634B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v634B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -33270,7 +33270,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %invariant.gep226.i = getelementptr float, ptr %a2, i64 %.20.i
   %invariant.gep228.i = getelementptr i8, ptr %invariant.gep226.i, i64 -4
   %.159263.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v635B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -33681,11 +33681,11 @@ B851.loopexit.us.loopexit.us.i:                   ; preds = %B364.us.us.3.i, %B3
   %scevgep92.i = getelementptr i8, ptr %lsr.iv91.i, i64 %26
   %scevgep97.i = getelementptr i8, ptr %lsr.iv96.i, i64 %29
   %.159.us.us.i = icmp sgt i64 %.158233269.us.us.i, 1
-  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v635B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.us.preheader.split.i:                  ; preds = %B138.endif.us.preheader.i
   %59 = icmp sgt i64 %invariant.op.i, 0
-  br i1 %59, label %B138.endif.us.us19.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v635B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %59, label %B138.endif.us.us19.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.us.us19.preheader.i:                   ; preds = %B138.endif.us.preheader.split.i
   %xtraiter55.i = and i64 %invariant.op.i, 3
@@ -33762,7 +33762,7 @@ B276.us.loopexit.us36.i:                          ; preds = %B226.us.us27.epil.i
   %scevgep137.i = getelementptr i8, ptr %lsr.iv136.i, i64 %66
   %scevgep142.i = getelementptr i8, ptr %lsr.iv141.i, i64 %63
   %.159.us.us35.i = icmp sgt i64 %.158233269.us.us20.i, 1
-  br i1 %.159.us.us35.i, label %B138.endif.us.us19.i, label %_ZN6nbgrad7kernels6linalg2luB4v635B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us.us35.i, label %B138.endif.us.us19.i, label %_ZN6nbgrad7kernels6linalg2luB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.us294.i:                               ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B138.endif.us294.preheader.i
   %lsr.iv187.i = phi ptr [ %scevgep186.i, %B138.endif.us294.preheader.i ], [ %scevgep188.i, %B736.B851.loopexit199_crit_edge.us.i ]
@@ -33958,9 +33958,9 @@ B736.B851.loopexit199_crit_edge.us.i:             ; preds = %B738.us.epil.i, %B7
   %scevgep179.i = getelementptr i8, ptr %lsr.iv178.i, i64 %7
   %scevgep188.i = getelementptr i8, ptr %lsr.iv187.i, i64 %7
   %.159.us316.i = icmp sgt i64 %.158233269.us295.i, 1
-  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v635B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v635B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us36.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
+_ZN6nbgrad7kernels6linalg2luB4v667B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us36.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -33983,7 +33983,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %invariant.gep226.i = getelementptr double, ptr %a2, i64 %.20.i
   %invariant.gep228.i = getelementptr i8, ptr %invariant.gep226.i, i64 -8
   %.159263.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v638B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159263.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v670B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -34417,11 +34417,11 @@ B851.loopexit.us.loopexit.us.i:                   ; preds = %B364.us.us.3.i, %B3
   %scevgep95.i = getelementptr i8, ptr %lsr.iv94.i, i64 %30
   %scevgep110.i = getelementptr i8, ptr %lsr.iv109.i, i64 %30
   %.159.us.us.i = icmp sgt i64 %.158233269.us.us.i, 1
-  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v638B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v670B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.us.preheader.split.i:                  ; preds = %B138.endif.us.preheader.i
   %67 = icmp sgt i64 %invariant.op.i, 0
-  br i1 %67, label %B138.endif.us.us17.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v638B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %67, label %B138.endif.us.us17.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v670B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.us.us17.preheader.i:                   ; preds = %B138.endif.us.preheader.split.i
   %xtraiter53.i = and i64 %invariant.op.i, 3
@@ -34498,7 +34498,7 @@ B276.us.loopexit.us34.i:                          ; preds = %B226.us.us25.epil.i
   %scevgep147.i = getelementptr i8, ptr %lsr.iv146.i, i64 %74
   %scevgep152.i = getelementptr i8, ptr %lsr.iv151.i, i64 %71
   %.159.us.us33.i = icmp sgt i64 %.158233269.us.us18.i, 1
-  br i1 %.159.us.us33.i, label %B138.endif.us.us17.i, label %_ZN6nbgrad7kernels6linalg2luB4v638B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us.us33.i, label %B138.endif.us.us17.i, label %_ZN6nbgrad7kernels6linalg2luB4v670B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.us294.i:                               ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B138.endif.us294.preheader.i
   %lsr.iv197.i = phi ptr [ %scevgep196.i, %B138.endif.us294.preheader.i ], [ %scevgep198.i, %B736.B851.loopexit199_crit_edge.us.i ]
@@ -34694,9 +34694,9 @@ B736.B851.loopexit199_crit_edge.us.i:             ; preds = %B738.us.epil.i, %B7
   %scevgep189.i = getelementptr i8, ptr %lsr.iv188.i, i64 %7
   %scevgep198.i = getelementptr i8, ptr %lsr.iv197.i, i64 %7
   %.159.us316.i = icmp sgt i64 %.158233269.us295.i, 1
-  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v638B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us316.i, label %B138.endif.us294.i, label %_ZN6nbgrad7kernels6linalg2luB4v670B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v638B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us34.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
+_ZN6nbgrad7kernels6linalg2luB4v670B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B736.B851.loopexit199_crit_edge.us.i, %B276.us.loopexit.us34.i, %B851.loopexit.us.loopexit.us.i, %0, %B138.endif.us.preheader.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -34715,7 +34715,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %.31226.i = sub i64 %a5, %a4
   %.68.i = mul i64 %.26.i, %.31226.i
   %.114299.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v641B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.27.i = mul i64 %.26.i, %a4
@@ -34732,7 +34732,7 @@ B122.endif.preheader.i:                           ; preds = %B122.endif.lr.ph.i
   %scevgep.i = getelementptr i8, ptr %a1, i64 %5
   %6 = shl i64 %.68.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %6, i1 false)
-  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v641B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.us.i:                      ; preds = %B122.endif.lr.ph.i
   %.461.i = icmp samesign ult i64 %.20.fr.i, 5
@@ -35096,7 +35096,7 @@ B696.us.us.i:                                     ; preds = %B636.lr.ph.us.us.pr
   %scevgep85.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
   %scevgep91.i = getelementptr i8, ptr %lsr.iv90.i, i64 %19
   %.114.us.us.i = icmp sgt i64 %.113277307.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v641B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B318.endif.loopexit.us.us.i:                      ; preds = %B34.loopexit.i.us.us.i
   %sunkaddr163.i = shl i64 %.120278306.us.us.i, 3
@@ -35264,9 +35264,9 @@ B696.us.i:                                        ; preds = %B594.loopexit.us.i,
   %scevgep112.i = getelementptr i8, ptr %lsr.iv111.i, i64 %10
   %scevgep121.i = getelementptr i8, ptr %lsr.iv120.i, i64 %10
   %.114.us.i = icmp sgt i64 %.113277307.us.i, 1
-  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v641B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v641B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
+_ZN6nbgrad7kernels6linalg8choleskyB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -35285,7 +35285,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, ptr %a
   %.31226.i = sub i64 %a5, %a4
   %.68.i = mul i64 %.26.i, %.31226.i
   %.114299.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v643B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v675B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.27.i = mul i64 %.26.i, %a4
@@ -35302,7 +35302,7 @@ B122.endif.preheader.i:                           ; preds = %B122.endif.lr.ph.i
   %scevgep.i = getelementptr i8, ptr %a1, i64 %5
   %6 = shl i64 %.68.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %6, i1 false)
-  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v643B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v675B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.us.i:                      ; preds = %B122.endif.lr.ph.i
   %.459.i = icmp samesign ult i64 %.20.fr.i, 5
@@ -35666,7 +35666,7 @@ B696.us.us.i:                                     ; preds = %B636.lr.ph.us.us.pr
   %scevgep85.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
   %scevgep91.i = getelementptr i8, ptr %lsr.iv90.i, i64 %19
   %.114.us.us.i = icmp sgt i64 %.113277307.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v643B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v675B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B318.endif.loopexit.us.us.i:                      ; preds = %B34.loopexit.i.us.us.i
   %sunkaddr163.i = shl i64 %.120278306.us.us.i, 3
@@ -35834,9 +35834,9 @@ B696.us.i:                                        ; preds = %B594.loopexit.us.i,
   %scevgep112.i = getelementptr i8, ptr %lsr.iv111.i, i64 %10
   %scevgep121.i = getelementptr i8, ptr %lsr.iv120.i, i64 %10
   %.114.us.i = icmp sgt i64 %.113277307.us.i, 1
-  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v643B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v675B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v643B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
+_ZN6nbgrad7kernels6linalg8choleskyB4v675B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float32,*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -35858,7 +35858,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
   %.91.i = mul i64 %.49.i, %.54221.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137252.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v677B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -35885,7 +35885,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v677B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419195.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -35950,7 +35950,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v677B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
 
 B206.endif.us11.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -36031,7 +36031,7 @@ B296.loopexit.us31.i:                             ; preds = %B270.us19.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us30.i = icmp sgt i64 %.136240256.us12.i, 1
-  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v677B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -36136,7 +36136,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %52
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136240256.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v677B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -36149,7 +36149,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %47
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %48
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v677B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -36260,7 +36260,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136240256.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v677B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -36303,7 +36303,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 12
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v677B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float64,*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -36325,7 +36325,7 @@ define internal noundef i64 @special(ptr %a0, ptr nocapture readonly %a1, ptr %a
   %.91.i = mul i64 %.49.i, %.54221.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137252.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137252.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v678B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -36352,7 +36352,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v678B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419195.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -36417,7 +36417,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v678B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us11.preheader.i
 
 B206.endif.us11.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -36498,7 +36498,7 @@ B296.loopexit.us31.i:                             ; preds = %B270.us19.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us30.i = icmp sgt i64 %.136240256.us12.i, 1
-  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us30.i, label %B206.endif.us11.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v678B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -36603,7 +36603,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %52
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136240256.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v678B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -36616,7 +36616,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %47
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %48
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v678B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -36727,7 +36727,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136240256.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v678B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -36770,7 +36770,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 24
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v646B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v678B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us31.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu_solve(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -36788,7 +36788,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.40852.i = sub i64 %a6, %a5
   %.77.i = mul i64 %.35.i, %.40852.i
   %.1231238.not.i = icmp slt i64 %.77.i, 1
-  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v647B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v679B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.36.i = mul i64 %.35.i, %a5
@@ -37117,7 +37117,7 @@ B1910.i:                                          ; preds = %B812.loopexit.i, %B
   %scevgep210.i = getelementptr i8, ptr %lsr.iv209.i, i64 %12
   %scevgep233.i = getelementptr i8, ptr %lsr.iv232.i, i64 %12
   %.123.i = icmp sgt i64 %.12211521274.i, 1
-  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v647B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v679B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
   %lsr.iv232.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep233.i, %B1910.i ]
@@ -37581,7 +37581,7 @@ B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
   %scevgep221.i = getelementptr i8, ptr %scevgep220.i, i64 %71
   br label %B1852.i
 
-_ZN6nbgrad7kernels6linalg8lu_solveB4v647B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+_ZN6nbgrad7kernels6linalg8lu_solveB4v679B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1910.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu_solve(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -37599,7 +37599,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.40852.i = sub i64 %a6, %a5
   %.77.i = mul i64 %.35.i, %.40852.i
   %.1231238.not.i = icmp slt i64 %.77.i, 1
-  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v648B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.1231238.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v680B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.36.i = mul i64 %.35.i, %a5
@@ -37928,7 +37928,7 @@ B1910.i:                                          ; preds = %B812.loopexit.i, %B
   %scevgep210.i = getelementptr i8, ptr %lsr.iv209.i, i64 %12
   %scevgep233.i = getelementptr i8, ptr %lsr.iv232.i, i64 %12
   %.123.i = icmp sgt i64 %.12211521274.i, 1
-  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v648B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v680B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
   %lsr.iv232.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep233.i, %B1910.i ]
@@ -38392,7 +38392,7 @@ B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
   %scevgep221.i = getelementptr i8, ptr %scevgep220.i, i64 %71
   br label %B1852.i
 
-_ZN6nbgrad7kernels6linalg8lu_solveB4v648B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+_ZN6nbgrad7kernels6linalg8lu_solveB4v680B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1910.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.jacobi.symmetric_eigen(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.jacobi -
@@ -38420,7 +38420,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.6758.i = sub i64 %a5, %a4
   %.106.i = mul i64 %.58.i, %.6758.i
   %.15161.not.i = icmp slt i64 %.106.i, 1
-  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v681B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
 
 B138.lr.ph.i:                                     ; preds = %0
   %.60.i = mul i64 %.58.i, %a4
@@ -39236,9 +39236,9 @@ B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i,
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %16
   %scevgep95.i = getelementptr i8, ptr %lsr.iv94.i, i64 %16
   %.151.i = icmp sgt i64 %.1505963.i, 1
-  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v681B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v681B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.jacobi.symmetric_eigen(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.jacobi -
@@ -39264,7 +39264,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.6758.i = sub i64 %a5, %a4
   %.106.i = mul i64 %.58.i, %.6758.i
   %.15161.not.i = icmp slt i64 %.106.i, 1
-  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v685B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
 
 B138.lr.ph.i:                                     ; preds = %0
   %.60.i = mul i64 %.58.i, %a4
@@ -40143,9 +40143,9 @@ B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i,
   %lsr.iv.next111.i = add i64 %lsr.iv110.i, %"$phi66.0.2.0.i"
   %scevgep116.i = getelementptr i8, ptr %lsr.iv115.i, i64 %20
   %.151.i = icmp sgt i64 %.1505963.i, 1
-  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v685B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v685B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -40691,7 +40691,7 @@ B268.endif.i:                                     ; preds = %B148.i, %B266.us.i,
   %.233.i = load i64, ptr %.39.i, align 8
   %.283.i = mul i64 %.233.i, %.47155.i
   %.326185.not.i = icmp slt i64 %.283.i, 1
-  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v656B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
+  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v688B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
 
 B358.lr.ph.i:                                     ; preds = %B268.endif.i
   %.235.i = mul i64 %.233.i, %a4
@@ -40708,7 +40708,7 @@ B358.lr.ph.i:                                     ; preds = %B268.endif.i
   br i1 %.458171.i, label %B358.us.preheader.i, label %B358.preheader.i
 
 B358.preheader.i:                                 ; preds = %B358.lr.ph.i
-  br i1 %81, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v656B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %81, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v688B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B358.us329.preheader.i:                           ; preds = %B358.preheader.i
   %.971.epil.i219.us.i = mul nuw nsw i64 %unroll_iter6.i.i, %.24.fr.i
@@ -41201,7 +41201,7 @@ B546.us340.i:                                     ; preds = %B1044.i236.us.i, %B
   %scevgep619.i = getelementptr i8, ptr %lsr.iv618.i, i64 %95
   %scevgep627.i = getelementptr i8, ptr %lsr.iv626.i, i64 %95
   %.326.us341.i = icmp samesign ugt i64 %.325177189.us330.i, 1
-  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v656B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v688B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B358.us.preheader.i:                              ; preds = %B358.lr.ph.i
   br i1 %81, label %B358.us.us.preheader.i, label %B358.us.preheader379.i
@@ -41773,7 +41773,7 @@ B546.us.us.i:                                     ; preds = %B1044.i.us.i, %B94.
   %scevgep502.i = getelementptr i8, ptr %lsr.iv501.i, i64 %160
   %scevgep510.i = getelementptr i8, ptr %lsr.iv509.i, i64 %160
   %.326.us.us.i = icmp sgt i64 %.325177189.us.us.i, 1
-  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v656B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v688B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B358.us.i:                                        ; preds = %B546.us.i, %B358.us.preheader379.i
   %lsr.iv553.i = phi ptr [ %139, %B358.us.preheader379.i ], [ %scevgep554.i, %B546.us.i ]
@@ -41810,7 +41810,7 @@ B546.us.i:                                        ; preds = %B434.us.epil.i, %B5
   %scevgep549.i = getelementptr i8, ptr %lsr.iv548.i, i64 %145
   %scevgep554.i = getelementptr i8, ptr %lsr.iv553.i, i64 %140
   %.326.us.i = icmp sgt i64 %.325177189.us.i, 1
-  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v656B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v688B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B434.us.i:                                        ; preds = %B396.endif.us.i, %B434.us.i
   %.464170172.us.i = phi i64 [ %.471.us.3.i, %B434.us.i ], [ 0, %B396.endif.us.i ]
@@ -41835,7 +41835,7 @@ B434.us.i:                                        ; preds = %B396.endif.us.i, %B
   %niter396.ncmp.3.i = icmp eq i64 %unroll_iter395.i, %.471.us.3.i
   br i1 %niter396.ncmp.3.i, label %B546.us.loopexit.unr-lcssa.i, label %B434.us.i
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v656B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v688B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float64,*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -42373,7 +42373,7 @@ B268.endif.i:                                     ; preds = %B148.i, %B266.us.i,
   %.233.i = load i64, ptr %.39.i, align 8
   %.283.i = mul i64 %.233.i, %.47155.i
   %.326185.not.i = icmp slt i64 %.283.i, 1
-  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
+  br i1 %.326185.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v692B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B358.lr.ph.i
 
 B358.lr.ph.i:                                     ; preds = %B268.endif.i
   %.235.i = mul i64 %.233.i, %a4
@@ -42390,7 +42390,7 @@ B358.lr.ph.i:                                     ; preds = %B268.endif.i
   br i1 %.458171.i, label %B358.us.preheader.i, label %B358.preheader.i
 
 B358.preheader.i:                                 ; preds = %B358.lr.ph.i
-  br i1 %80, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %80, label %B358.us329.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v692B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B358.us329.preheader.i:                           ; preds = %B358.preheader.i
   %.971.epil.i219.us.i = mul nuw nsw i64 %unroll_iter6.i.i, %.24.fr.i
@@ -42883,7 +42883,7 @@ B546.us340.i:                                     ; preds = %B1044.i236.us.i, %B
   %scevgep619.i = getelementptr i8, ptr %lsr.iv618.i, i64 %93
   %scevgep627.i = getelementptr i8, ptr %lsr.iv626.i, i64 %93
   %.326.us341.i = icmp samesign ugt i64 %.325177189.us330.i, 1
-  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us341.i, label %B358.us329.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v692B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B358.us.preheader.i:                              ; preds = %B358.lr.ph.i
   br i1 %80, label %B358.us.us.preheader.i, label %B358.us.preheader379.i
@@ -43455,7 +43455,7 @@ B546.us.us.i:                                     ; preds = %B1044.i.us.i, %B94.
   %scevgep502.i = getelementptr i8, ptr %lsr.iv501.i, i64 %159
   %scevgep510.i = getelementptr i8, ptr %lsr.iv509.i, i64 %159
   %.326.us.us.i = icmp sgt i64 %.325177189.us.us.i, 1
-  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us.us.i, label %B358.us.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v692B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B358.us.i:                                        ; preds = %B546.us.i, %B358.us.preheader379.i
   %lsr.iv553.i = phi ptr [ %138, %B358.us.preheader379.i ], [ %scevgep554.i, %B546.us.i ]
@@ -43492,7 +43492,7 @@ B546.us.i:                                        ; preds = %B434.us.epil.i, %B5
   %scevgep549.i = getelementptr i8, ptr %lsr.iv548.i, i64 %144
   %scevgep554.i = getelementptr i8, ptr %lsr.iv553.i, i64 %139
   %.326.us.i = icmp sgt i64 %.325177189.us.i, 1
-  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.326.us.i, label %B358.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v692B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B434.us.i:                                        ; preds = %B396.endif.us.i, %B434.us.i
   %.464170172.us.i = phi i64 [ %.471.us.3.i, %B434.us.i ], [ 0, %B396.endif.us.i ]
@@ -43517,7 +43517,7 @@ B434.us.i:                                        ; preds = %B396.endif.us.i, %B
   %niter396.ncmp.3.i = icmp eq i64 %unroll_iter395.i, %.471.us.3.i
   br i1 %niter396.ncmp.3.i, label %B546.us.loopexit.unr-lcssa.i, label %B434.us.i
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v692B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B546.us340.i, %B546.us.i, %B546.us.us.i, %B268.endif.i, %B358.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.eigh(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -43611,7 +43611,7 @@ B214.us.i:                                        ; preds = %B362.endif.us.i, %B
   %lsr.iv.i = phi ptr [ %a0, %B214.us.preheader.i ], [ %scevgep.i, %B362.endif.us.i ]
   %.159110.us.i = phi i64 [ 0, %B214.us.preheader.i ], [ %.166.us.i, %B362.endif.us.i ]
   %exitcond149.not.i = icmp eq i64 %.159110.us.i, %..70.i
-  br i1 %exitcond149.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B216.us.i
+  br i1 %exitcond149.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v695B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B216.us.i
 
 B216.us.i:                                        ; preds = %B214.us.i
   %.166.us.i = add nuw i64 %.159110.us.i, 1
@@ -43644,7 +43644,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.192.i, %B48.preheader.i.i ], [ %6, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.194.us.i, %B48.preheader.i.i ], [ %37, %B48.prol.loopexit.loopexit.i.i ]
   %.139.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %27, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %27, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %38 = add nsw i64 %.933842.unr.i.i, -1
@@ -43678,14 +43678,14 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 16
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.139.lcssa.i.i = phi double [ %.139.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.139.3.i.i, %B48.i.i ]
   %40 = fcmp une double %.139.lcssa.i.i, 0.000000e+00
-  br i1 %40, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B290.us.i
+  br i1 %40, label %_ZN6nbgrad7kernels6linalg4eighB4v695B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B290.us.i
 
-B290.us.i:                                        ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B216.us.i
+B290.us.i:                                        ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B216.us.i
   %gep.us.i = getelementptr float, ptr %invariant.gep.i, i64 %.196.us.i
   br i1 %28, label %B362.endif.us.i, label %B36.endif.lr.ph.i.i
 
@@ -43866,7 +43866,7 @@ B362.endif.us.i:                                  ; preds = %B68.B34.loopexit_cr
   %scevgep190.i = getelementptr i8, ptr %lsr.iv189.i, i64 %24
   %scevgep197.i = getelementptr i8, ptr %lsr.iv196.i, i64 %24
   %scevgep201.i = getelementptr i8, ptr %lsr.iv200.i, i64 %24
-  br i1 %.410.not.us.i, label %B214.us.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.410.not.us.i, label %B214.us.i, label %_ZN6nbgrad7kernels6linalg4eighB4v695B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B214.i:                                           ; preds = %B362.endif.i, %B214.preheader.i
   %lsr.iv240.i = phi ptr [ %scevgep239.i, %B214.preheader.i ], [ %scevgep241.i, %B362.endif.i ]
@@ -43875,7 +43875,7 @@ B214.i:                                           ; preds = %B362.endif.i, %B214
   %lsr.iv203.i = phi ptr [ %a0, %B214.preheader.i ], [ %scevgep204.i, %B362.endif.i ]
   %.159110.i = phi i64 [ 0, %B214.preheader.i ], [ %.166.i, %B362.endif.i ]
   %exitcond.not.i = icmp eq i64 %.159110.i, %..70.i
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B216.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v695B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B216.i
 
 B216.i:                                           ; preds = %B214.i
   %.166.i = add nuw i64 %.159110.i, 1
@@ -43908,7 +43908,7 @@ B48.prol.loopexit.i18.i:                          ; preds = %B48.prol.loopexit.l
   %.933842.unr.i20.i = phi i64 [ %.192.i, %B48.preheader.i2.i ], [ %6, %B48.prol.loopexit.loopexit.i17.i ]
   %.1003941.unr.i21.i = phi i64 [ %.194.i, %B48.preheader.i2.i ], [ %48, %B48.prol.loopexit.loopexit.i17.i ]
   %.139.lcssa.unr.i22.i = phi double [ poison, %B48.preheader.i2.i ], [ %.139.prol.i14.i, %B48.prol.loopexit.loopexit.i17.i ]
-  br i1 %15, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, label %B48.preheader.new.i23.i
+  br i1 %15, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, label %B48.preheader.new.i23.i
 
 B48.preheader.new.i23.i:                          ; preds = %B48.prol.loopexit.i18.i
   %49 = add nsw i64 %.933842.unr.i20.i, -1
@@ -43942,14 +43942,14 @@ B48.i25.i:                                        ; preds = %B48.i25.i, %B48.pre
   %lsr.iv.next.i48.i = add i64 %lsr.iv.i27.i, -4
   %scevgep6.i49.i = getelementptr i8, ptr %lsr.iv5.i26.i, i64 16
   %.94.3.i50.i = icmp ult i64 %lsr.iv.next.i48.i, -2
-  br i1 %.94.3.i50.i, label %B48.i25.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i
+  br i1 %.94.3.i50.i, label %B48.i25.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i: ; preds = %B48.i25.i, %B48.prol.loopexit.i18.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i: ; preds = %B48.i25.i, %B48.prol.loopexit.i18.i
   %.139.lcssa.i52.i = phi double [ %.139.lcssa.unr.i22.i, %B48.prol.loopexit.i18.i ], [ %.139.3.i47.i, %B48.i25.i ]
   %51 = fcmp une double %.139.lcssa.i52.i, 0.000000e+00
-  br i1 %51, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B290.i
+  br i1 %51, label %_ZN6nbgrad7kernels6linalg4eighB4v695B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B290.i
 
-B290.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, %B216.i
+B290.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, %B216.i
   br i1 %16, label %B362.endif.i, label %B36.endif.lr.ph.i63.i
 
 B36.endif.lr.ph.i63.i:                            ; preds = %B290.i
@@ -44121,10 +44121,10 @@ B362.endif.i:                                     ; preds = %B68.B34.loopexit_cr
   %scevgep230.i = getelementptr i8, ptr %lsr.iv229.i, i64 %12
   %scevgep237.i = getelementptr i8, ptr %lsr.iv236.i, i64 %12
   %scevgep241.i = getelementptr i8, ptr %lsr.iv240.i, i64 %12
-  br i1 %.410.not.i, label %B214.i, label %_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.410.not.i, label %B214.i, label %_ZN6nbgrad7kernels6linalg4eighB4v695B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg4eighB4v663B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B214.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, %B362.endif.i, %B214.us.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B362.endif.us.i
-  %.sink.i = phi i64 [ 0, %B214.us.i ], [ 1, %B362.endif.us.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ], [ 0, %B214.i ], [ 1, %B362.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i ]
+_ZN6nbgrad7kernels6linalg4eighB4v695B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B214.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i, %B362.endif.i, %B214.us.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B362.endif.us.i
+  %.sink.i = phi i64 [ 0, %B214.us.i ], [ 1, %B362.endif.us.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ], [ 0, %B214.i ], [ 1, %B362.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit54.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.eigh(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -44218,7 +44218,7 @@ B214.us.i:                                        ; preds = %B362.endif.us.i, %B
   %lsr.iv.i = phi ptr [ %a0, %B214.us.preheader.i ], [ %scevgep.i, %B362.endif.us.i ]
   %.159110.us.i = phi i64 [ 0, %B214.us.preheader.i ], [ %.166.us.i, %B362.endif.us.i ]
   %exitcond149.not.i = icmp eq i64 %.159110.us.i, %..70.i
-  br i1 %exitcond149.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B216.us.i
+  br i1 %exitcond149.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v698B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B216.us.i
 
 B216.us.i:                                        ; preds = %B214.us.i
   %.166.us.i = add nuw i64 %.159110.us.i, 1
@@ -44250,7 +44250,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.192.i, %B48.preheader.i.i ], [ %7, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.194.us.i, %B48.preheader.i.i ], [ %38, %B48.prol.loopexit.loopexit.i.i ]
   %.138.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %28, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %28, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %39 = add nsw i64 %.933842.unr.i.i, -1
@@ -44280,14 +44280,14 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 32
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.138.lcssa.i.i = phi double [ %.138.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.138.3.i.i, %B48.i.i ]
   %41 = fcmp une double %.138.lcssa.i.i, 0.000000e+00
-  br i1 %41, label %_ZN6nbgrad7kernels6linalg4eighB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B290.us.i
+  br i1 %41, label %_ZN6nbgrad7kernels6linalg4eighB4v698B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B290.us.i
 
-B290.us.i:                                        ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B216.us.i
+B290.us.i:                                        ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B216.us.i
   %gep.us.i = getelementptr double, ptr %invariant.gep.i, i64 %.196.us.i
   br i1 %29, label %B362.endif.us.i, label %B36.endif.lr.ph.i.i
 
@@ -44468,7 +44468,7 @@ B362.endif.us.i:                                  ; preds = %B68.B34.loopexit_cr
   %scevgep184.i = getelementptr i8, ptr %lsr.iv183.i, i64 %25
   %scevgep191.i = getelementptr i8, ptr %lsr.iv190.i, i64 %25
   %scevgep195.i = getelementptr i8, ptr %lsr.iv194.i, i64 %25
-  br i1 %.410.not.us.i, label %B214.us.i, label %_ZN6nbgrad7kernels6linalg4eighB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.410.not.us.i, label %B214.us.i, label %_ZN6nbgrad7kernels6linalg4eighB4v698B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B214.i:                                           ; preds = %B362.endif.i, %B214.preheader.i
   %lsr.iv234.i = phi ptr [ %scevgep233.i, %B214.preheader.i ], [ %scevgep235.i, %B362.endif.i ]
@@ -44477,7 +44477,7 @@ B214.i:                                           ; preds = %B362.endif.i, %B214
   %lsr.iv197.i = phi ptr [ %a0, %B214.preheader.i ], [ %scevgep198.i, %B362.endif.i ]
   %.159110.i = phi i64 [ 0, %B214.preheader.i ], [ %.166.i, %B362.endif.i ]
   %exitcond.not.i = icmp eq i64 %.159110.i, %..70.i
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B216.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg4eighB4v698B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B216.i
 
 B216.i:                                           ; preds = %B214.i
   %.166.i = add nuw i64 %.159110.i, 1
@@ -44509,7 +44509,7 @@ B48.prol.loopexit.i17.i:                          ; preds = %B48.prol.loopexit.l
   %.933842.unr.i19.i = phi i64 [ %.192.i, %B48.preheader.i2.i ], [ %7, %B48.prol.loopexit.loopexit.i16.i ]
   %.1003941.unr.i20.i = phi i64 [ %.194.i, %B48.preheader.i2.i ], [ %49, %B48.prol.loopexit.loopexit.i16.i ]
   %.138.lcssa.unr.i21.i = phi double [ poison, %B48.preheader.i2.i ], [ %.138.prol.i13.i, %B48.prol.loopexit.loopexit.i16.i ]
-  br i1 %16, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, label %B48.preheader.new.i22.i
+  br i1 %16, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, label %B48.preheader.new.i22.i
 
 B48.preheader.new.i22.i:                          ; preds = %B48.prol.loopexit.i17.i
   %50 = add nsw i64 %.933842.unr.i19.i, -1
@@ -44539,14 +44539,14 @@ B48.i24.i:                                        ; preds = %B48.i24.i, %B48.pre
   %lsr.iv.next.i43.i = add i64 %lsr.iv.i26.i, -4
   %scevgep6.i44.i = getelementptr i8, ptr %lsr.iv5.i25.i, i64 32
   %.94.3.i45.i = icmp ult i64 %lsr.iv.next.i43.i, -2
-  br i1 %.94.3.i45.i, label %B48.i24.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i
+  br i1 %.94.3.i45.i, label %B48.i24.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i: ; preds = %B48.i24.i, %B48.prol.loopexit.i17.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i: ; preds = %B48.i24.i, %B48.prol.loopexit.i17.i
   %.138.lcssa.i47.i = phi double [ %.138.lcssa.unr.i21.i, %B48.prol.loopexit.i17.i ], [ %.138.3.i42.i, %B48.i24.i ]
   %52 = fcmp une double %.138.lcssa.i47.i, 0.000000e+00
-  br i1 %52, label %_ZN6nbgrad7kernels6linalg4eighB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B290.i
+  br i1 %52, label %_ZN6nbgrad7kernels6linalg4eighB4v698B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B290.i
 
-B290.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, %B216.i
+B290.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, %B216.i
   br i1 %17, label %B362.endif.i, label %B36.endif.lr.ph.i58.i
 
 B36.endif.lr.ph.i58.i:                            ; preds = %B290.i
@@ -44718,10 +44718,10 @@ B362.endif.i:                                     ; preds = %B68.B34.loopexit_cr
   %scevgep224.i = getelementptr i8, ptr %lsr.iv223.i, i64 %13
   %scevgep231.i = getelementptr i8, ptr %lsr.iv230.i, i64 %13
   %scevgep235.i = getelementptr i8, ptr %lsr.iv234.i, i64 %13
-  br i1 %.410.not.i, label %B214.i, label %_ZN6nbgrad7kernels6linalg4eighB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.410.not.i, label %B214.i, label %_ZN6nbgrad7kernels6linalg4eighB4v698B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg4eighB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B214.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, %B362.endif.i, %B214.us.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B362.endif.us.i
-  %.sink.i = phi i64 [ 0, %B214.us.i ], [ 1, %B362.endif.us.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ], [ 0, %B214.i ], [ 1, %B362.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i ]
+_ZN6nbgrad7kernels6linalg4eighB4v698B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B214.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i, %B362.endif.i, %B214.us.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B362.endif.us.i
+  %.sink.i = phi i64 [ 0, %B214.us.i ], [ 1, %B362.endif.us.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ], [ 0, %B214.i ], [ 1, %B362.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit49.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.eig(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -44739,7 +44739,7 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.96.i = getelementptr i8, ptr %a3, i64 24
   %.97.i = load i64, ptr %.96.i, align 8
   %.180338.not.i = icmp slt i64 %.97.i, 1
-  br i1 %.180338.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B296.lr.ph.i
+  br i1 %.180338.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v701B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B296.lr.ph.i
 
 B296.lr.ph.i:                                     ; preds = %0
   %.26.i = load i64, ptr %.25.i, align 8
@@ -44824,7 +44824,7 @@ B294.loopexit.i:                                  ; preds = %B1206.loopexit.us.i
   %scevgep83.i = getelementptr i8, ptr %lsr.iv82.i, i64 %12
   %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %12
   %exitcond382.not.i = icmp eq i64 %.193.i, %.97.i
-  br i1 %exitcond382.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B296.i
+  br i1 %exitcond382.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v701B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B296.i
 
 B296.i:                                           ; preds = %B294.loopexit.i, %B296.lr.ph.i
   %lsr.iv98.i = phi ptr [ %scevgep97.i, %B296.lr.ph.i ], [ %scevgep99.i, %B294.loopexit.i ]
@@ -44862,7 +44862,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.74.i, %B48.preheader.i.i ], [ %5, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.232.i, %B48.preheader.i.i ], [ %32, %B48.prol.loopexit.loopexit.i.i ]
   %.139.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %20, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %20, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %33 = add nsw i64 %.933842.unr.i.i, -1
@@ -44896,14 +44896,14 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 16
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.139.lcssa.i.i = phi double [ %.139.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.139.3.i.i, %B48.i.i ]
   %35 = fcmp une double %.139.lcssa.i.i, 0.000000e+00
-  br i1 %35, label %_ZN6nbgrad7kernels6linalg3eigB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B366.i
+  br i1 %35, label %_ZN6nbgrad7kernels6linalg3eigB4v701B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B366.i
 
-B366.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B296.i
+B366.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B296.i
   br i1 %21, label %B366.endif.i, label %B36.endif.lr.ph.i.i
 
 B36.endif.lr.ph.i.i:                              ; preds = %B366.i
@@ -45049,7 +45049,7 @@ B366.endif.i:                                     ; preds = %B68.B34.loopexit_cr
   tail call void %.465.i(ptr %.88.i, ptr nonnull %.25.i, ptr nonnull %.19.i, ptr %.378.i, ptr nonnull %.19.i, ptr %.344.i, ptr %.347.i, ptr %.350.i, ptr nonnull %.19.i, ptr %.350.i, ptr nonnull %.19.i, ptr %.363.i, ptr nonnull %.55.i, ptr %a1)
   %.470.i = load i32, ptr %a1, align 4
   %.472.not.i = icmp eq i32 %.470.i, 0
-  br i1 %.472.not.i, label %B826.endif.i, label %_ZN6nbgrad7kernels6linalg3eigB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.472.not.i, label %B826.endif.i, label %_ZN6nbgrad7kernels6linalg3eigB4v701B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B826.endif.i:                                     ; preds = %B366.endif.i
   br i1 %27, label %B858.lr.ph.i, label %B294.loopexit.i
@@ -45164,8 +45164,8 @@ B1078.us.us.i:                                    ; preds = %B1044.endif.us.thre
   %niter37.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.819.us.us.1.i
   br i1 %niter37.ncmp.1.i, label %B1206.loopexit.us.loopexit28.unr-lcssa.i, label %B1078.us.us.i
 
-_ZN6nbgrad7kernels6linalg3eigB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B294.loopexit.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B366.endif.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B294.loopexit.i ], [ 1, %B366.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg3eigB4v701B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B294.loopexit.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B366.endif.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B294.loopexit.i ], [ 1, %B366.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.eig(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -45183,7 +45183,7 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.96.i = getelementptr i8, ptr %a3, i64 24
   %.97.i = load i64, ptr %.96.i, align 8
   %.180338.not.i = icmp slt i64 %.97.i, 1
-  br i1 %.180338.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B296.lr.ph.i
+  br i1 %.180338.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v703B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B296.lr.ph.i
 
 B296.lr.ph.i:                                     ; preds = %0
   %.26.i = load i64, ptr %.25.i, align 8
@@ -45268,7 +45268,7 @@ B294.loopexit.i:                                  ; preds = %B1206.loopexit.us.i
   %scevgep84.i = getelementptr i8, ptr %lsr.iv83.i, i64 %13
   %scevgep100.i = getelementptr i8, ptr %lsr.iv99.i, i64 %13
   %exitcond382.not.i = icmp eq i64 %.193.i, %.97.i
-  br i1 %exitcond382.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B296.i
+  br i1 %exitcond382.not.i, label %_ZN6nbgrad7kernels6linalg3eigB4v703B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B296.i
 
 B296.i:                                           ; preds = %B294.loopexit.i, %B296.lr.ph.i
   %lsr.iv99.i = phi ptr [ %scevgep98.i, %B296.lr.ph.i ], [ %scevgep100.i, %B294.loopexit.i ]
@@ -45305,7 +45305,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.74.i, %B48.preheader.i.i ], [ %6, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.232.i, %B48.preheader.i.i ], [ %32, %B48.prol.loopexit.loopexit.i.i ]
   %.138.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %20, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %20, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %33 = add nsw i64 %.933842.unr.i.i, -1
@@ -45335,14 +45335,14 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 32
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.138.lcssa.i.i = phi double [ %.138.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.138.3.i.i, %B48.i.i ]
   %35 = fcmp une double %.138.lcssa.i.i, 0.000000e+00
-  br i1 %35, label %_ZN6nbgrad7kernels6linalg3eigB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B366.i
+  br i1 %35, label %_ZN6nbgrad7kernels6linalg3eigB4v703B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B366.i
 
-B366.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B296.i
+B366.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B296.i
   br i1 %21, label %B366.endif.i, label %B36.endif.lr.ph.i.i
 
 B36.endif.lr.ph.i.i:                              ; preds = %B366.i
@@ -45488,7 +45488,7 @@ B366.endif.i:                                     ; preds = %B68.B34.loopexit_cr
   tail call void %.465.i(ptr %.88.i, ptr nonnull %.25.i, ptr nonnull %.19.i, ptr %.378.i, ptr nonnull %.19.i, ptr %.344.i, ptr %.347.i, ptr %.350.i, ptr nonnull %.19.i, ptr %.350.i, ptr nonnull %.19.i, ptr %.363.i, ptr nonnull %.55.i, ptr %a1)
   %.470.i = load i32, ptr %a1, align 4
   %.472.not.i = icmp eq i32 %.470.i, 0
-  br i1 %.472.not.i, label %B826.endif.i, label %_ZN6nbgrad7kernels6linalg3eigB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.472.not.i, label %B826.endif.i, label %_ZN6nbgrad7kernels6linalg3eigB4v703B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B826.endif.i:                                     ; preds = %B366.endif.i
   br i1 %27, label %B858.lr.ph.i, label %B294.loopexit.i
@@ -45639,8 +45639,8 @@ B1078.us.us.i:                                    ; preds = %B1044.endif.us.thre
   %niter37.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.816.us.us.1.i
   br i1 %niter37.ncmp.1.i, label %B1206.loopexit.us.loopexit28.unr-lcssa.i, label %B1078.us.us.i
 
-_ZN6nbgrad7kernels6linalg3eigB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B294.loopexit.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B366.endif.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B294.loopexit.i ], [ 1, %B366.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg3eigB4v703B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B294.loopexit.i, %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B366.endif.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B294.loopexit.i ], [ 1, %B366.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.svd(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -45659,7 +45659,7 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.101.i = load i64, ptr %.100.i, align 8
   %invariant.gep.i = getelementptr i8, ptr %a1, i64 32
   %.184165.not.i = icmp slt i64 %.101.i, 1
-  br i1 %.184165.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B238.lr.ph.i
+  br i1 %.184165.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v705B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B238.lr.ph.i
 
 B238.lr.ph.i:                                     ; preds = %0
   %.93.i = mul nsw i64 %.26.i, %.20.i
@@ -45783,7 +45783,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.85.i, %B48.preheader.i.i ], [ %13, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.252.i, %B48.preheader.i.i ], [ %43, %B48.prol.loopexit.loopexit.i.i ]
   %.139.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %26, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %26, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %44 = add nsw i64 %.933842.unr.i.i, -1
@@ -45817,14 +45817,14 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 16
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.139.lcssa.i.i = phi double [ %.139.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.139.3.i.i, %B48.i.i ]
   %46 = fcmp une double %.139.lcssa.i.i, 0.000000e+00
-  br i1 %46, label %_ZN6nbgrad7kernels6linalg3svdB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B348.i
+  br i1 %46, label %_ZN6nbgrad7kernels6linalg3svdB4v705B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B348.i
 
-B348.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B238.i
+B348.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B238.i
   br i1 %or.cond.i, label %B348.endif.i, label %B36.endif.us.preheader.i.i
 
 B36.endif.us.preheader.i.i:                       ; preds = %B348.i
@@ -46063,7 +46063,7 @@ B348.endif.i:                                     ; preds = %B68.B34.loopexit_cr
   tail call void %.517.i(ptr %.409.i, ptr nonnull %.19.i, ptr nonnull %.22.i, ptr %.398.i, ptr nonnull %.19.i, ptr %gep210.i, ptr %.364.i, ptr nonnull %.19.i, ptr %.369.i, ptr %.371.i, ptr %invariant.gep.i, ptr nonnull %.74.i, ptr %gep.i, ptr %a1)
   %.522.i = load i32, ptr %a1, align 4
   %.524.not.i = icmp eq i32 %.522.i, 0
-  br i1 %.524.not.i, label %B986.i, label %_ZN6nbgrad7kernels6linalg3svdB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.524.not.i, label %B986.i, label %_ZN6nbgrad7kernels6linalg3svdB4v705B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B986.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i56.i, %B986.i
   br i1 %or.cond126.i, label %B236.backedge.i, label %B36.endif.us.preheader.i66.i
@@ -46182,10 +46182,10 @@ B68.B34.loopexit_crit_edge.us.i111.i:             ; preds = %B70.us.epil.i103.i,
 B236.backedge.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i111.i, %B986.endif.i
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %23
   %exitcond.not.i = icmp eq i64 %.197.i, %.101.i
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B238.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v705B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B238.i
 
-_ZN6nbgrad7kernels6linalg3svdB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B348.endif.i, %B236.backedge.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B236.backedge.i ], [ 1, %B348.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg3svdB4v705B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B348.endif.i, %B236.backedge.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B236.backedge.i ], [ 1, %B348.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.svd(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -46204,7 +46204,7 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.101.i = load i64, ptr %.100.i, align 8
   %invariant.gep.i = getelementptr i8, ptr %a1, i64 64
   %.184165.not.i = icmp slt i64 %.101.i, 1
-  br i1 %.184165.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v674B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B238.lr.ph.i
+  br i1 %.184165.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v706B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B238.lr.ph.i
 
 B238.lr.ph.i:                                     ; preds = %0
   %.93.i = mul nsw i64 %.26.i, %.20.i
@@ -46327,7 +46327,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.85.i, %B48.preheader.i.i ], [ %16, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.252.i, %B48.preheader.i.i ], [ %46, %B48.prol.loopexit.loopexit.i.i ]
   %.138.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %47 = add nsw i64 %.933842.unr.i.i, -1
@@ -46357,14 +46357,14 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 32
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.138.lcssa.i.i = phi double [ %.138.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.138.3.i.i, %B48.i.i ]
   %49 = fcmp une double %.138.lcssa.i.i, 0.000000e+00
-  br i1 %49, label %_ZN6nbgrad7kernels6linalg3svdB4v674B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B348.i
+  br i1 %49, label %_ZN6nbgrad7kernels6linalg3svdB4v706B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B348.i
 
-B348.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B238.i
+B348.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B238.i
   br i1 %or.cond.i, label %B348.endif.i, label %B36.endif.us.preheader.i.i
 
 B36.endif.us.preheader.i.i:                       ; preds = %B348.i
@@ -46603,7 +46603,7 @@ B348.endif.i:                                     ; preds = %B68.B34.loopexit_cr
   tail call void %.517.i(ptr %.409.i, ptr nonnull %.19.i, ptr nonnull %.22.i, ptr %.398.i, ptr nonnull %.19.i, ptr %gep210.i, ptr %.364.i, ptr nonnull %.19.i, ptr %.369.i, ptr %.371.i, ptr %invariant.gep.i, ptr nonnull %.74.i, ptr %gep.i, ptr %a1)
   %.522.i = load i32, ptr %a1, align 4
   %.524.not.i = icmp eq i32 %.522.i, 0
-  br i1 %.524.not.i, label %B986.i, label %_ZN6nbgrad7kernels6linalg3svdB4v674B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.524.not.i, label %B986.i, label %_ZN6nbgrad7kernels6linalg3svdB4v706B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B986.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i55.i, %B986.i
   br i1 %or.cond124.i, label %B236.backedge.i, label %B36.endif.us.preheader.i65.i
@@ -46722,10 +46722,10 @@ B68.B34.loopexit_crit_edge.us.i109.i:             ; preds = %B70.us.epil.i101.i,
 B236.backedge.i:                                  ; preds = %B68.B34.loopexit_crit_edge.us.i109.i, %B986.endif.i
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %26
   %exitcond.not.i = icmp eq i64 %.197.i, %.101.i
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v674B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B238.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels6linalg3svdB4v706B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B238.i
 
-_ZN6nbgrad7kernels6linalg3svdB4v674B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B348.endif.i, %B236.backedge.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B236.backedge.i ], [ 1, %B348.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg3svdB4v706B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B348.endif.i, %B236.backedge.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B236.backedge.i ], [ 1, %B348.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.qr(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -46746,7 +46746,7 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.78.i = getelementptr i8, ptr %a3, i64 24
   %.79.i = load i64, ptr %.78.i, align 8
   %.162294.not.i = icmp slt i64 %.79.i, 1
-  br i1 %.162294.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v675B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B374.lr.ph.i
+  br i1 %.162294.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B374.lr.ph.i
 
 B374.lr.ph.i:                                     ; preds = %0
   %.205.i = mul i64 %.26.i, %.20.i
@@ -46850,7 +46850,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.218.i, %B48.preheader.i.i ], [ %9, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.220.i, %B48.preheader.i.i ], [ %38, %B48.prol.loopexit.loopexit.i.i ]
   %.139.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.139.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %22, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %22, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %39 = add nsw i64 %.933842.unr.i.i, -1
@@ -46884,14 +46884,14 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 16
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.139.lcssa.i.i = phi double [ %.139.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.139.3.i.i, %B48.i.i ]
   %41 = fcmp une double %.139.lcssa.i.i, 0.000000e+00
-  br i1 %41, label %_ZN6nbgrad7kernels6linalg2qrB4v675B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B462.i
+  br i1 %41, label %_ZN6nbgrad7kernels6linalg2qrB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B462.i
 
-B462.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B374.i
+B462.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B374.i
   br i1 %or.cond.i, label %B462.endif.i, label %B36.endif.us.preheader.i.i
 
 B36.endif.us.preheader.i.i:                       ; preds = %B462.i
@@ -47013,7 +47013,7 @@ B816.i:                                           ; preds = %B722.B688.loopexit_
   tail call void %.765.i(ptr nonnull %.19.i, ptr nonnull %.25.i, ptr nonnull %.22.i, ptr %.68.i, ptr nonnull %.19.i, ptr %.62.i, ptr %.46.i, ptr nonnull %.37.i, ptr nonnull %a1)
   %.770.i = load i32, ptr %a1, align 4
   %.772.not.i = icmp eq i32 %.770.i, 0
-  br i1 %.772.not.i, label %B980.i, label %_ZN6nbgrad7kernels6linalg2qrB4v675B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.772.not.i, label %B980.i, label %_ZN6nbgrad7kernels6linalg2qrB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B980.i:                                           ; preds = %B816.i
   br i1 %or.cond70.i, label %B372.backedge.i, label %B36.endif.us.preheader.i11.i
@@ -47133,7 +47133,7 @@ B372.backedge.i:                                  ; preds = %B68.B34.loopexit_cr
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %16
   %scevgep117.i = getelementptr i8, ptr %lsr.iv116.i, i64 %19
   %exitcond358.not.i = icmp eq i64 %.175.i, %.79.i
-  br i1 %exitcond358.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v675B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B374.i
+  br i1 %exitcond358.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B374.i
 
 B462.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B462.i
   %.330.i = load i64, ptr %sunkaddr150.i, align 8
@@ -47141,7 +47141,7 @@ B462.endif.i:                                     ; preds = %B68.B34.loopexit_cr
   tail call void %.375.i(ptr nonnull %.19.i, ptr nonnull %.22.i, ptr %.68.i, ptr nonnull %.19.i, ptr %.62.i, ptr %.46.i, ptr nonnull %.37.i, ptr %a1)
   %.380.i = load i32, ptr %a1, align 4
   %.382.not.i = icmp eq i32 %.380.i, 0
-  br i1 %.382.not.i, label %B658.endif.i, label %_ZN6nbgrad7kernels6linalg2qrB4v675B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.382.not.i, label %B658.endif.i, label %_ZN6nbgrad7kernels6linalg2qrB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B658.endif.i:                                     ; preds = %B462.endif.i
   br i1 %28, label %B690.endif.us.preheader.i, label %B816.i
@@ -47215,8 +47215,8 @@ B722.B688.loopexit_crit_edge.us.i:                ; preds = %B774.us.epil.i, %B7
   %exitcond357.not.i = icmp eq i64 %.23.i, %.507.us.i
   br i1 %exitcond357.not.i, label %B816.i, label %B690.endif.us.i
 
-_ZN6nbgrad7kernels6linalg2qrB4v675B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B816.i, %B372.backedge.i, %B462.endif.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B372.backedge.i ], [ 1, %B816.i ], [ 1, %B462.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v664B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg2qrB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i, %B816.i, %B372.backedge.i, %B462.endif.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B372.backedge.i ], [ 1, %B816.i ], [ 1, %B462.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v696B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float32_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.kernels.linalg.qr(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -47237,7 +47237,7 @@ define internal range(i64 0, 2) i64 @special(ptr nocapture readonly %a0, ptr %a1
   %.78.i = getelementptr i8, ptr %a3, i64 24
   %.79.i = load i64, ptr %.78.i, align 8
   %.162294.not.i = icmp slt i64 %.79.i, 1
-  br i1 %.162294.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v676B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B374.lr.ph.i
+  br i1 %.162294.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v708B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B374.lr.ph.i
 
 B374.lr.ph.i:                                     ; preds = %0
   %.205.i = mul i64 %.26.i, %.20.i
@@ -47340,7 +47340,7 @@ B48.prol.loopexit.i.i:                            ; preds = %B48.prol.loopexit.l
   %.933842.unr.i.i = phi i64 [ %.218.i, %B48.preheader.i.i ], [ %11, %B48.prol.loopexit.loopexit.i.i ]
   %.1003941.unr.i.i = phi i64 [ %.220.i, %B48.preheader.i.i ], [ %40, %B48.prol.loopexit.loopexit.i.i ]
   %.138.lcssa.unr.i.i = phi double [ poison, %B48.preheader.i.i ], [ %.138.prol.i.i, %B48.prol.loopexit.loopexit.i.i ]
-  br i1 %24, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
+  br i1 %24, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, label %B48.preheader.new.i.i
 
 B48.preheader.new.i.i:                            ; preds = %B48.prol.loopexit.i.i
   %41 = add nsw i64 %.933842.unr.i.i, -1
@@ -47370,14 +47370,14 @@ B48.i.i:                                          ; preds = %B48.i.i, %B48.prehe
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -4
   %scevgep6.i.i = getelementptr i8, ptr %lsr.iv5.i.i, i64 32
   %.94.3.i.i = icmp ult i64 %lsr.iv.next.i.i, -2
-  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
+  br i1 %.94.3.i.i, label %B48.i.i, label %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i
 
-_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
+_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i: ; preds = %B48.i.i, %B48.prol.loopexit.i.i
   %.138.lcssa.i.i = phi double [ %.138.lcssa.unr.i.i, %B48.prol.loopexit.i.i ], [ %.138.3.i.i, %B48.i.i ]
   %43 = fcmp une double %.138.lcssa.i.i, 0.000000e+00
-  br i1 %43, label %_ZN6nbgrad7kernels6linalg2qrB4v676B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B462.i
+  br i1 %43, label %_ZN6nbgrad7kernels6linalg2qrB4v708B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B462.i
 
-B462.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B374.i
+B462.i:                                           ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B374.i
   br i1 %or.cond.i, label %B462.endif.i, label %B36.endif.us.preheader.i.i
 
 B36.endif.us.preheader.i.i:                       ; preds = %B462.i
@@ -47499,7 +47499,7 @@ B816.i:                                           ; preds = %B722.B688.loopexit_
   tail call void %.763.i(ptr nonnull %.19.i, ptr nonnull %.25.i, ptr nonnull %.22.i, ptr %.68.i, ptr nonnull %.19.i, ptr %.62.i, ptr %.46.i, ptr nonnull %.37.i, ptr nonnull %a1)
   %.768.i = load i32, ptr %a1, align 4
   %.770.not.i = icmp eq i32 %.768.i, 0
-  br i1 %.770.not.i, label %B980.i, label %_ZN6nbgrad7kernels6linalg2qrB4v676B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.770.not.i, label %B980.i, label %_ZN6nbgrad7kernels6linalg2qrB4v708B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B980.i:                                           ; preds = %B816.i
   br i1 %or.cond69.i, label %B372.backedge.i, label %B36.endif.us.preheader.i11.i
@@ -47619,7 +47619,7 @@ B372.backedge.i:                                  ; preds = %B68.B34.loopexit_cr
   %scevgep.i = getelementptr i8, ptr %lsr.iv.i, i64 %18
   %scevgep116.i = getelementptr i8, ptr %lsr.iv115.i, i64 %21
   %exitcond358.not.i = icmp eq i64 %.175.i, %.79.i
-  br i1 %exitcond358.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v676B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B374.i
+  br i1 %exitcond358.not.i, label %_ZN6nbgrad7kernels6linalg2qrB4v708B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B374.i
 
 B462.endif.i:                                     ; preds = %B68.B34.loopexit_crit_edge.us.i.i, %B462.i
   %.330.i = load i64, ptr %sunkaddr147.i, align 8
@@ -47627,7 +47627,7 @@ B462.endif.i:                                     ; preds = %B68.B34.loopexit_cr
   tail call void %.375.i(ptr nonnull %.19.i, ptr nonnull %.22.i, ptr %.68.i, ptr nonnull %.19.i, ptr %.62.i, ptr %.46.i, ptr nonnull %.37.i, ptr %a1)
   %.380.i = load i32, ptr %a1, align 4
   %.382.not.i = icmp eq i32 %.380.i, 0
-  br i1 %.382.not.i, label %B658.endif.i, label %_ZN6nbgrad7kernels6linalg2qrB4v676B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.382.not.i, label %B658.endif.i, label %_ZN6nbgrad7kernels6linalg2qrB4v708B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B658.endif.i:                                     ; preds = %B462.endif.i
   br i1 %30, label %B690.endif.us.preheader.i, label %B816.i
@@ -47701,8 +47701,8 @@ B722.B688.loopexit_crit_edge.us.i:                ; preds = %B774.us.epil.i, %B7
   %exitcond357.not.i = icmp eq i64 %.23.i, %.507.us.i
   br i1 %exitcond357.not.i, label %B816.i, label %B690.endif.us.i
 
-_ZN6nbgrad7kernels6linalg2qrB4v676B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B816.i, %B372.backedge.i, %B462.endif.i, %0
-  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B372.backedge.i ], [ 1, %B816.i ], [ 1, %B462.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v667B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
+_ZN6nbgrad7kernels6linalg2qrB4v708B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i, %B816.i, %B372.backedge.i, %B462.endif.i, %0
+  %.sink.i = phi i64 [ 0, %0 ], [ 0, %B372.backedge.i ], [ 1, %B816.i ], [ 1, %B462.endif.i ], [ 1, %_ZN6nbgrad7kernels6linalg10all_finiteB4v699B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dE10float64_2axx.exit.i ]
   ret i64 %.sink.i
 }
 ;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -
@@ -47904,7 +47904,7 @@ B158.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B300.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -47976,7 +47976,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -49269,7 +49269,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 152
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.22.i, 80
@@ -49277,7 +49277,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -49333,7 +49333,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i18.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
   br i1 %exitcond.not.i.i18.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB5v1008B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.75.i, %B158.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -49542,7 +49542,7 @@ B216.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB5v1023B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B358.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.29.i, 3
@@ -49615,7 +49615,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB5v1023B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -50922,7 +50922,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr291.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 152
   store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB5v1023B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.20.i, 80
@@ -50930,7 +50930,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB5v1023B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -50985,7 +50985,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i19.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
   br i1 %exitcond.not.i.i19.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB5v1023B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.84.i, %B216.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -51006,7 +51006,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB5v1026B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -51027,7 +51027,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB5v1026B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -51096,7 +51096,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB5v1026B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -51146,9 +51146,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB5v1026B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB5v1026B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
@@ -51166,7 +51166,7 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.20.i = inttoptr i64 %.19.i to ptr
   %.21.i = load i64, ptr %.20.i, align 8
   %.114104.not.i = icmp slt i64 %.15.i, 1
-  br i1 %.114104.not.i, label %_ZN6nbgrad7runtime6native3runB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+  br i1 %.114104.not.i, label %_ZN6nbgrad7runtime6native3runB5v1028B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
 
 B150.lr.ph.i:                                     ; preds = %0
   %.28.i = add nsw i64 %a0, 24
@@ -51407,7 +51407,7 @@ B1066.i:                                          ; preds = %B1022.endif.i, %B10
   %.370.i = shl nsw i64 %.166.i, 3
   %.374.i = add nsw i64 %.370.i, %.202.i
   %.114.i = icmp samesign ugt i64 %.11398106.i, 1
-  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB5v1028B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1022.endif.i:                                    ; preds = %B1022.i
   %.22.i.i = load i64, ptr %sunkaddr43.i, align 8
@@ -51415,9 +51415,9 @@ B1022.endif.i:                                    ; preds = %B1022.i
   %.30.i.i = inttoptr i64 %.29.i.i to ptr
   %.31.i.i = tail call i64 %.30.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i = icmp eq i64 %.31.i.i, %.22.i.i
-  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
+  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB5v1028B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
 
-_ZN6nbgrad7runtime6native3runB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
+_ZN6nbgrad7runtime6native3runB5v1028B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
   ret i64 0
 }
 ;; nbgrad.runtime.native.interrupted(int64)int64 nbgrad.runtime.native -
@@ -51431,13 +51431,13 @@ define internal i64 @native(i64 %a0) alwaysinline {
   %.17.i = inttoptr i64 %.16.i to ptr
   %.18.i = load i64, ptr %.17.i, align 8
   %.19.not.i = icmp eq i64 %.13.i, %.18.i
-  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB5v1029B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 common.ret.sink.split.i:                          ; preds = %B914.i, %B552.i
   %.pre24.sink.in.i = phi i64 [ %.pre.i, %B914.i ], [ %.72.i, %B552.i ]
   %.pre24.sink.i = inttoptr i64 %.pre24.sink.in.i to ptr
   %.131.i = load i64, ptr %.pre24.sink.i, align 8
-  br label %_ZN6nbgrad7runtime6native11interruptedB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br label %_ZN6nbgrad7runtime6native11interruptedB5v1029B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B158.i:                                           ; preds = %0
   %.27.i = add nsw i64 %a0, 256
@@ -51507,7 +51507,7 @@ B914.i:                                           ; preds = %B860.i, %B658.i
   %.124.i = tail call i64 %.123.i(i64 %.120.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i
 
-_ZN6nbgrad7runtime6native11interruptedB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
+_ZN6nbgrad7runtime6native11interruptedB5v1029B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
   %.131.sink.i = phi i64 [ 0, %0 ], [ %.131.i, %common.ret.sink.split.i ]
   ret i64 %.131.sink.i
 }
@@ -51706,7 +51706,7 @@ B1496.i:                                          ; preds = %B1472.i
   %.607.i = inttoptr i64 %.605.i to ptr
   %.608.i = tail call i64 %.607.i(i64 %.21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.609.not.i = icmp eq i64 %.608.i, 0
-  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB5v1030B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1656.i:                                          ; preds = %B1496.i, %B1472.i
   %look.4.1.i = phi i64 [ %.598.i, %B1496.i ], [ %.586.i, %B1472.i ]
@@ -51878,10 +51878,10 @@ B2576.i:                                          ; preds = %B2476.us.i, %B2476.
   %.978.i = tail call i64 %.977.i(i64 %.973.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
   %.981.i = load i64, ptr %sunkaddr47.i, align 8
   %.982.not.i = icmp eq i64 %.981.i, 0
-  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB5v1030B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2766.i:                                          ; preds = %B1470.i
-  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB5v1030B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2862.i:                                          ; preds = %B2862.lr.ph.i, %B2862.i
   %lsr.iv.i = phi i64 [ %40, %B2862.lr.ph.i ], [ %lsr.iv.next.i, %B2862.i ]
@@ -51908,7 +51908,7 @@ B2862.i:                                          ; preds = %B2862.lr.ph.i, %B28
   %.1193.i = add nsw i64 %spec.8.1405.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
   %.1123.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB5v1030B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
   %.866.pre-phi.i = phi i64 [ %.pre420.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
@@ -52005,14 +52005,14 @@ B2778.endif.i:                                    ; preds = %B2766.i
   %.1042.i = inttoptr i64 %.1041.i to ptr
   %.1043.i = load i64, ptr %.1042.i, align 8
   %.1123402.not.i = icmp slt i64 %.1043.i, 1
-  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
+  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB5v1030B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
 
 B2862.lr.ph.i:                                    ; preds = %B2778.endif.i
   %40 = add nuw i64 %.1043.i, 1
   %sunkaddr49.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B2862.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB5v1030B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -52079,7 +52079,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB5v1032B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -52088,14 +52088,14 @@ B676.i:                                           ; preds = %B170.i
   %.413.i = inttoptr i64 %.409.i to ptr
   %.414.i = tail call i64 %.413.i(i64 64, i64 %.412.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.419.i = icmp eq i64 %.414.i, 0
-  br i1 %.419.i, label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B818.else.if.i
+  br i1 %.419.i, label %_ZN6nbgrad7runtime6blocks4takeB5v1032B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B818.else.if.i
 
 B1116.i:                                          ; preds = %B818.else.if.i
   %.542.i = add nsw i64 %a0, 24
   %.543.i = inttoptr i64 %.542.i to ptr
   %.544.i = load i64, ptr %.543.i, align 8
   %.545.not.i = icmp eq i64 %.544.i, 0
-  br i1 %.545.not.i, label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B1176.else.if.i
+  br i1 %.545.not.i, label %_ZN6nbgrad7runtime6blocks4takeB5v1032B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B1176.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %6 = add i64 %lsr.iv7.i, -8
@@ -52152,7 +52152,7 @@ B818.else.if.i:                                   ; preds = %B676.i
   %.533.i = inttoptr i64 %.531.i to ptr
   store i64 %.414.i, ptr %.533.i, align 8
   %.538.i = icmp sgt i64 %.50.i, 4194303
-  br i1 %.538.i, label %B1116.i, label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %.538.i, label %B1116.i, label %_ZN6nbgrad7runtime6blocks4takeB5v1032B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B1176.else.if.i:                                  ; preds = %B1116.i
   %.549.i = add i64 %.482.i, 8703
@@ -52161,9 +52161,9 @@ B1176.else.if.i:                                  ; preds = %B1116.i
   %.603.i = sub i64 %.600.i, %.590.i
   %.604.i = inttoptr i64 %.544.i to ptr
   %.605.i = tail call i64 %.604.i(i64 %.590.i, i64 %.603.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB5v1032B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B1116.i, %B818.else.if.i, %B1176.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB5v1032B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B1116.i, %B818.else.if.i, %B1176.else.if.i
   %.526.sink.i = phi i64 [ %.208.i, %B498.i ], [ 0, %B676.i ], [ %.526.i, %B1176.else.if.i ], [ %.526.i, %B818.else.if.i ], [ %.526.i, %B1116.i ]
   ret i64 %.526.sink.i
 }
@@ -52184,7 +52184,7 @@ B106.i:                                           ; preds = %0
   %.77.i = load i64, ptr %.76.i, align 8
   %.78.i = inttoptr i64 %.71.i to ptr
   %.79.i = tail call i64 %.78.i(i64 %.77.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB5v1033B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B236.i:                                           ; preds = %0
   %.84.i = add nsw i64 %a0, 40
@@ -52270,7 +52270,7 @@ B916.i:                                           ; preds = %B730.i, %B730.prol.
   %.382.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.382.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB5v1033B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B694.endif.i:                                     ; preds = %B416.i, %B236.i
   %total.3.1.i = phi i64 [ %.91.i, %B236.i ], [ %.161.i, %B416.i ]
@@ -52310,7 +52310,7 @@ B730.preheader1.i:                                ; preds = %B730.prol.loopexit.
   %15 = add nuw i64 %.286116120.unr.i, 1
   br label %B730.i
 
-_ZN6nbgrad7runtime6blocks4giveB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B916.i
+_ZN6nbgrad7runtime6blocks4giveB5v1033B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B916.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -52327,7 +52327,7 @@ define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   %.66.i = inttoptr i64 %.62.i to ptr
   %.67.i = tail call i64 %.66.i(i64 %.55.i, i64 %.64.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.72.i = icmp eq i64 %.67.i, 0
-  br i1 %.72.i, label %_ZN6nbgrad7runtime6blocks6resizeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B230.i
+  br i1 %.72.i, label %_ZN6nbgrad7runtime6blocks6resizeB5v1034B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B230.i
 
 B230.i:                                           ; preds = %0
   %.84.i = sub nsw i64 %.67.i, %.55.i
@@ -52335,9 +52335,9 @@ B230.i:                                           ; preds = %0
   %.91.i = add nsw i64 %.88.i, -8
   %.93.i = inttoptr i64 %.91.i to ptr
   store i64 %.67.i, ptr %.93.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks6resizeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks6resizeB5v1034B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime6blocks6resizeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %0, %B230.i
+_ZN6nbgrad7runtime6blocks6resizeB5v1034B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %0, %B230.i
   %storemerge.i = phi i64 [ %.88.i, %B230.i ], [ 0, %0 ]
   ret i64 %storemerge.i
 }
@@ -52449,7 +52449,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1036B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2836.i.i, %B2772.i.i
   %sunkaddr415.i = getelementptr i8, ptr %.21.i, i64 16
@@ -54421,7 +54421,7 @@ B1496.i:                                          ; preds = %B1452.endif.i
   %.914.i = load i64, ptr %.913.i, align 8
   %.917.i = inttoptr i64 %.914.i to ptr
   %.918.i = tail call i64 %.917.i(i64 %.907.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1036B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -54787,9 +54787,9 @@ B1314.endif.i:                                    ; preds = %B1316.i, %B1284.end
   br label %B1452.i
 
 B1452.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1036B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB5v1036B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
   %result.3.0.sink.i = phi i64 [ %.918.i, %B1496.i ], [ %.97.i, %B264.i ], [ %result.3.0.i, %B1452.endif.i ]
   ret i64 %result.3.0.sink.i
 }
@@ -54974,14 +54974,14 @@ B566.i.i.i:                                       ; preds = %B490.i.i.i
 
 B850.i.i.i:                                       ; preds = %B566.i.i.i
   %.11.not.i.i.i.i = icmp eq i64 %.227.i.i.i, 0
-  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
+  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1044B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
 
 B16.i.i.i.i:                                      ; preds = %B850.i.i.i
   %sunkaddr520.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
   %.19.i.i.i.i = load i64, ptr %sunkaddr520.i.i, align 8
   %.21.i.i.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1044B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B900.i.i.i:                                       ; preds = %B566.i.i.i
   %sunkaddr10.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 72
@@ -55028,7 +55028,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1044B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -55967,19 +55967,19 @@ B110.i:                                           ; preds = %B994.i.i.i, %B0.end
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1044B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1044B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i, %B900.i.i.i
   %result.6.0336412420424.sink.i.i = phi i64 [ %.250.i.i.i, %B900.i.i.i ], [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %result.6.0336412420424.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.6.0336412420424.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB5v1044B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps11expect_callB3v37B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps11expect_callB5v1044B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336412420424.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i.i.i ], [ 0, %B850.i.i.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }
@@ -56119,7 +56119,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1062B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -56868,19 +56868,19 @@ B110.i:                                           ; preds = %B0.endif.i, %B496.e
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1062B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1062B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i
   %result.6.0336287295299.sink.i.i = phi i64 [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %result.6.0336287295299.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.6.0336287295299.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB5v1062B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps15expect_functionB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps15expect_functionB5v1062B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336287295299.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }

@@ -1,18 +1,18 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 20
-; digest nbgrad.kernels.gpu.device_angles e173bac472ac37061655531aa4308a02
-; digest nbgrad.kernels.gpu.device_linalg 653381ade6e24c3a924b1211438b30a5
-; digest nbgrad.kernels.gpu.device_math ddd5ec2de634e30ff79650e2118c62b7
-; digest nbgrad.kernels.gpu.device_matmul 5666d960a6a4ff8b210ce8575f68f371
-; digest nbgrad.kernels.gpu.device_matrices 1e0dcd6d171a5930233222f918b5ff2c
-; digest nbgrad.kernels.gpu.device_ordinary 762e533dfda376171ff606fbfa0c5e9f
-; digest nbgrad.kernels.gpu.device_radix 430af7c81c6f77b5930c348feb98b245
-; digest nbgrad.kernels.gpu.device_recurrence 08c540a081c06c590455e2ea8003c6d0
-; digest nbgrad.kernels.gpu.device_scan ad564fb3230b4f8d7a419ef6141f49d0
-; digest nbgrad.kernels.gpu.device_scatter 9b03df63bcd15becf57a5396a9b2d418
-; digest nbgrad.kernels.gpu.device_sort fcd7532d4b29fd311929d03e7e2af935
-; digest nbgrad.kernels.gpu.device_transpose dd48eccb439eae835e6b77df1f53484f
-; digest nbgrad.kernels.gpu.device_windows fd0ac24fdfa82ab60cc02e8e9c5cef9b
+; digest nbgrad.kernels.gpu.device_angles fb078bd863c69de14e2984d694044722
+; digest nbgrad.kernels.gpu.device_linalg 2fc7054d98ca8b03815e39c02203bcd8
+; digest nbgrad.kernels.gpu.device_math 4a0428dd9f88b26e5d62d4118a8e6c79
+; digest nbgrad.kernels.gpu.device_matmul cc68db830fbcc784912d90d512d108d6
+; digest nbgrad.kernels.gpu.device_matrices 4e42f691e96dd24f4ebded7fff81fce1
+; digest nbgrad.kernels.gpu.device_ordinary c64d7a74eb2aa0589970354d4ef8871c
+; digest nbgrad.kernels.gpu.device_radix a41414678303bb49d06b29c5d681431e
+; digest nbgrad.kernels.gpu.device_recurrence 2b6df4945d4cc57d639e497033437933
+; digest nbgrad.kernels.gpu.device_scan 3ff08151c76a9a15ee481602dbf35b24
+; digest nbgrad.kernels.gpu.device_scatter 4fb2fc9179c84c35ef289fbc10767afb
+; digest nbgrad.kernels.gpu.device_sort 220e74411373ce237fc21f362c0b2a18
+; digest nbgrad.kernels.gpu.device_transpose f6dfbb20941173d5d1d92d28ccee9a7a
+; digest nbgrad.kernels.gpu.device_windows 9e8e3a80ee61030d59bcb0c6482a8c94
 ;; nbgrad.kernels.gpu.device_math.exp(float32)float32 nbgrad.kernels.gpu.device_math -
 declare float @nbgrad.approximate.muladd.f32(float, float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
@@ -341,7 +341,7 @@ define internal float @special(float %a0) alwaysinline {
   %.12.i.i.i = tail call float @llvm.fma.f32(float %.6.i.i.i, float 0xBCF8469880000000, float %.11.i.i.i)
   %1 = bitcast float %.5.i.i.i to i32
   %.48.i.i = fcmp ugt float %.5.i.i, 6.553600e+04
-  br i1 %.48.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles3sinB4v691B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.48.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles3sinB4v723B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B92.i.i:                                          ; preds = %0
   %.8.i.i.i = bitcast float %.5.i.i to i32
@@ -375,12 +375,12 @@ B240.i.i.i:                                       ; preds = %B238.i.i.i, %B162.i
   %"$phi240.0.2.0.i.i.i" = phi i64 [ 2102212464, %B238.i.i.i ], [ 1326507024, %B162.i.i.i ]
   %.196.i.i.i = and i64 %.18.i.i.i, 32
   %.197.not.i.i.i = icmp eq i64 %.196.i.i.i, 0
-  br i1 %.197.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br i1 %.197.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
 B304.i.i.i:                                       ; preds = %B240.i.i.i
-  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
-_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
+_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
   %"$phi294.0.2.0173.i.i.i" = phi i64 [ %"$phi216.0.2.0143149.i.i.i", %B304.i.i.i ], [ %"$phi228.0.2.0155.i.i.i", %B240.i.i.i ]
   %"$phi270.0.2.0158162171.i.i.i" = phi i64 [ %"$phi192.0.2.0128132141151.i.i.i", %B304.i.i.i ], [ %"$phi204.0.2.0134139153.i.i.i", %B240.i.i.i ]
   %"$phi282.0.2.0164169.i.i.i" = phi i64 [ %"$phi204.0.2.0134139153.i.i.i", %B304.i.i.i ], [ %"$phi216.0.2.0143149.i.i.i", %B240.i.i.i ]
@@ -419,11 +419,11 @@ _ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IK
   %2 = trunc nuw nsw i64 %.386.i.i.i to i32
   %3 = fcmp one float %.5.i.i, 0x7FF0000000000000
   %"$phi730.1.2.0.i.i.i" = select i1 %3, float %.396.i.i.i, float 0x7FF8000000000000
-  br label %_ZN6nbgrad7kernels3gpu13device_angles3sinB4v691B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles3sinB4v723B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels3gpu13device_angles3sinB4v691B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
-  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %2, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
-  %.95.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+_ZN6nbgrad7kernels3gpu13device_angles3sinB4v723B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %2, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+  %.95.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
   %4 = and i32 %quadrant.2.0.in.sroa.speculated.i.i, 1
   %.8.not.i.i.i = icmp eq i32 %4, 0
   %.15.i.i.i = fmul float %.95.in.i.i, %.95.in.i.i
@@ -461,7 +461,7 @@ define internal float @special(float %a0) alwaysinline {
   %.12.i.i.i = tail call float @llvm.fma.f32(float %.6.i.i.i, float 0xBCF8469880000000, float %.11.i.i.i)
   %1 = bitcast float %.5.i.i.i to i32
   %.48.i.i = fcmp ugt float %.5.i.i, 6.553600e+04
-  br i1 %.48.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles3cosB4v697B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.48.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles3cosB4v729B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B92.i.i:                                          ; preds = %0
   %.8.i.i.i = bitcast float %.5.i.i to i32
@@ -495,12 +495,12 @@ B240.i.i.i:                                       ; preds = %B238.i.i.i, %B162.i
   %"$phi240.0.2.0.i.i.i" = phi i64 [ 2102212464, %B238.i.i.i ], [ 1326507024, %B162.i.i.i ]
   %.196.i.i.i = and i64 %.18.i.i.i, 32
   %.197.not.i.i.i = icmp eq i64 %.196.i.i.i, 0
-  br i1 %.197.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br i1 %.197.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
 B304.i.i.i:                                       ; preds = %B240.i.i.i
-  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
-_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
+_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
   %"$phi294.0.2.0173.i.i.i" = phi i64 [ %"$phi216.0.2.0143149.i.i.i", %B304.i.i.i ], [ %"$phi228.0.2.0155.i.i.i", %B240.i.i.i ]
   %"$phi270.0.2.0158162171.i.i.i" = phi i64 [ %"$phi192.0.2.0128132141151.i.i.i", %B304.i.i.i ], [ %"$phi204.0.2.0134139153.i.i.i", %B240.i.i.i ]
   %"$phi282.0.2.0164169.i.i.i" = phi i64 [ %"$phi204.0.2.0134139153.i.i.i", %B304.i.i.i ], [ %"$phi216.0.2.0143149.i.i.i", %B240.i.i.i ]
@@ -539,11 +539,11 @@ _ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IK
   %2 = trunc nuw nsw i64 %.386.i.i.i to i32
   %3 = fcmp one float %.5.i.i, 0x7FF0000000000000
   %"$phi730.1.2.0.i.i.i" = select i1 %3, float %.396.i.i.i, float 0x7FF8000000000000
-  br label %_ZN6nbgrad7kernels3gpu13device_angles3cosB4v697B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles3cosB4v729B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels3gpu13device_angles3cosB4v697B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
-  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %2, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
-  %.95.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+_ZN6nbgrad7kernels3gpu13device_angles3cosB4v729B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %2, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+  %.95.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
   %4 = and i32 %quadrant.2.0.in.sroa.speculated.i.i, 1
   %.11.not.i.i = icmp eq i32 %4, 0
   %.15.i.i.i = fmul float %.95.in.i.i, %.95.in.i.i
@@ -582,7 +582,7 @@ define internal float @special(float %a0) alwaysinline {
   %.12.i.i.i = tail call float @llvm.fma.f32(float %.6.i.i.i, float 0xBCF8469880000000, float %.11.i.i.i)
   %1 = bitcast float %.5.i.i.i to i32
   %.48.i.i = fcmp ugt float %.5.i.i, 6.553600e+04
-  br i1 %.48.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles3tanB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.48.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles3tanB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B92.i.i:                                          ; preds = %0
   %.8.i.i.i = bitcast float %.5.i.i to i32
@@ -616,12 +616,12 @@ B240.i.i.i:                                       ; preds = %B238.i.i.i, %B162.i
   %"$phi240.0.2.0.i.i.i" = phi i64 [ 2102212464, %B238.i.i.i ], [ 1326507024, %B162.i.i.i ]
   %.196.i.i.i = and i64 %.18.i.i.i, 32
   %.197.not.i.i.i = icmp eq i64 %.196.i.i.i, 0
-  br i1 %.197.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br i1 %.197.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
 B304.i.i.i:                                       ; preds = %B240.i.i.i
-  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
-_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
+_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
   %"$phi294.0.2.0173.i.i.i" = phi i64 [ %"$phi216.0.2.0143149.i.i.i", %B304.i.i.i ], [ %"$phi228.0.2.0155.i.i.i", %B240.i.i.i ]
   %"$phi270.0.2.0158162171.i.i.i" = phi i64 [ %"$phi192.0.2.0128132141151.i.i.i", %B304.i.i.i ], [ %"$phi204.0.2.0134139153.i.i.i", %B240.i.i.i ]
   %"$phi282.0.2.0164169.i.i.i" = phi i64 [ %"$phi204.0.2.0134139153.i.i.i", %B304.i.i.i ], [ %"$phi216.0.2.0143149.i.i.i", %B240.i.i.i ]
@@ -660,11 +660,11 @@ _ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IK
   %2 = trunc nuw nsw i64 %.386.i.i.i to i32
   %3 = fcmp one float %.5.i.i, 0x7FF0000000000000
   %"$phi730.1.2.0.i.i.i" = select i1 %3, float %.396.i.i.i, float 0x7FF8000000000000
-  br label %_ZN6nbgrad7kernels3gpu13device_angles3tanB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles3tanB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels3gpu13device_angles3tanB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
-  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %2, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
-  %.95.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+_ZN6nbgrad7kernels3gpu13device_angles3tanB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %2, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+  %.95.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
   %.10.i.i = fmul float %.95.in.i.i, %.95.in.i.i
   %.13.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float 0x3F71F1A600000000, float 0x3F15C659E0000000)
   %.15.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.13.i.i, float 0x3F86325460000000)
@@ -705,7 +705,7 @@ define internal float @special(float %a0) alwaysinline {
   %.8.i = tail call float @llvm.fabs.f32(float %arg.x.fr.i)
   %.6.i.i = tail call float @llvm.fma.f32(float %.8.i, float -5.000000e-01, float 5.000000e-01)
   %.23.i.i = fcmp une float %.6.i.i, 0.000000e+00
-  br i1 %.23.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v701B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.23.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v733B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 select.true.sink.i.i:                             ; preds = %0
   %.11.i.i = tail call float @nbgrad.approximate.rsqrt.f32(float %.6.i.i)
@@ -714,9 +714,9 @@ select.true.sink.i.i:                             ; preds = %0
   %.14.i.i = fneg float %.13.i.i
   %.16.i.i = tail call float @llvm.fma.f32(float %.14.i.i, float %.13.i.i, float %.6.i.i)
   %.18.i.i = tail call float @llvm.fma.f32(float %.16.i.i, float %.17.i.i, float %.13.i.i)
-  br label %_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v701B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v733B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v701B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
+_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v733B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
   %"$phi220.0.2.0.i.i" = phi float [ %.18.i.i, %select.true.sink.i.i ], [ 0.000000e+00, %0 ]
   %.55.i = fcmp ogt float %.8.i, 5.000000e-01
   %.95.i = fmul float %arg.x.fr.i, %arg.x.fr.i
@@ -761,12 +761,12 @@ select.true.sink.i.i:                             ; preds = %0
 B252.i:                                           ; preds = %B120.endif.i
   %.141.i = fmul float %.132.i, 2.000000e+00
   %.165.i = tail call float @llvm.fma.f32(float %.132.i, float -2.000000e+00, float 0x400921FB60000000)
-  br label %_ZN6nbgrad7kernels3gpu11device_math6arccosB4v704B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_math6arccosB4v736B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B324.i:                                           ; preds = %B120.endif.i
   %.148.i = fsub float 0x3FF921FB60000000, %.132.i
   %.174.i = fadd float %.132.i, 0x3FF921FB60000000
-  br label %_ZN6nbgrad7kernels3gpu11device_math6arccosB4v704B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_math6arccosB4v736B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B120.endif.i:                                     ; preds = %select.true.sink.i.i, %0
   %"$phi220.0.2.0.i.i" = phi float [ %.18.i.i, %select.true.sink.i.i ], [ 0.000000e+00, %0 ]
@@ -782,7 +782,7 @@ B120.endif.i:                                     ; preds = %select.true.sink.i.
   %.132.i = tail call float @llvm.fmuladd.f32(float %.105.i, float %.13.i2.i, float %"$phi102.0.2.05.i")
   br i1 %.55.i, label %B252.i, label %B324.i
 
-_ZN6nbgrad7kernels3gpu11device_math6arccosB4v704B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B252.i, %B324.i
+_ZN6nbgrad7kernels3gpu11device_math6arccosB4v736B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B252.i, %B324.i
   %"$phi246.0.2.08.i" = phi float [ %.141.i, %B252.i ], [ %.148.i, %B324.i ]
   %"$phi358.0.2.0.i" = phi float [ %.165.i, %B252.i ], [ %.174.i, %B324.i ]
   %.187.i = fcmp oge float %arg.x.fr.i, 0.000000e+00
@@ -1278,7 +1278,7 @@ define internal i64 @special(float %a0) alwaysinline {
   %.12.i.i = tail call float @llvm.fma.f32(float %.6.i.i, float 0xBCF8469880000000, float %.11.i.i)
   %1 = bitcast float %.5.i.i to i32
   %.48.i = fcmp ugt float %.5.i, 6.553600e+04
-  br i1 %.48.i, label %B92.i, label %_ZN6nbgrad7kernels3gpu13device_angles5angleB4v719B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.48.i, label %B92.i, label %_ZN6nbgrad7kernels3gpu13device_angles5angleB4v751B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B92.i:                                            ; preds = %0
   %.8.i.i = bitcast float %.5.i to i32
@@ -1312,12 +1312,12 @@ B240.i.i:                                         ; preds = %B238.i.i, %B162.i.i
   %"$phi240.0.2.0.i.i" = phi i64 [ 2102212464, %B238.i.i ], [ 1326507024, %B162.i.i ]
   %.196.i.i = and i64 %.18.i.i, 32
   %.197.not.i.i = icmp eq i64 %.196.i.i, 0
-  br i1 %.197.not.i.i, label %B304.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
+  br i1 %.197.not.i.i, label %B304.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
 
 B304.i.i:                                         ; preds = %B240.i.i
-  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
+  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
 
-_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i: ; preds = %B304.i.i, %B240.i.i
+_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i: ; preds = %B304.i.i, %B240.i.i
   %"$phi294.0.2.0173.i.i" = phi i64 [ %"$phi216.0.2.0143149.i.i", %B304.i.i ], [ %"$phi228.0.2.0155.i.i", %B240.i.i ]
   %"$phi270.0.2.0158162171.i.i" = phi i64 [ %"$phi192.0.2.0128132141151.i.i", %B304.i.i ], [ %"$phi204.0.2.0134139153.i.i", %B240.i.i ]
   %"$phi282.0.2.0164169.i.i" = phi i64 [ %"$phi204.0.2.0134139153.i.i", %B304.i.i ], [ %"$phi216.0.2.0143149.i.i", %B240.i.i ]
@@ -1357,11 +1357,11 @@ _ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IK
   %.401.i.i = and i32 %2, 3
   %3 = fcmp one float %.5.i, 0x7FF0000000000000
   %"$phi730.1.2.0.i.i" = select i1 %3, float %.396.i.i, float 0x7FF8000000000000
-  br label %_ZN6nbgrad7kernels3gpu13device_angles5angleB4v719B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles5angleB4v751B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels3gpu13device_angles5angleB4v719B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
-  %quadrant.2.0.in.sroa.speculated.i = phi i32 [ %1, %0 ], [ %.401.i.i, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i ]
-  %.95.in.i = phi float [ %.12.i.i, %0 ], [ %"$phi730.1.2.0.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v694B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i ]
+_ZN6nbgrad7kernels3gpu13device_angles5angleB4v751B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
+  %quadrant.2.0.in.sroa.speculated.i = phi i32 [ %1, %0 ], [ %.401.i.i, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i ]
+  %.95.in.i = phi float [ %.12.i.i, %0 ], [ %"$phi730.1.2.0.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v726B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i ]
   %.95.i = bitcast float %.95.in.i to i32
   %.92.i = sext i32 %quadrant.2.0.in.sroa.speculated.i to i64
   %.93.i = shl nsw i64 %.92.i, 32
@@ -1509,7 +1509,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v730B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -1529,7 +1529,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr i64, ptr %a1, i64 %.74.i
   store i64 %.96.i, ptr %.110.i, align 8
   %.19673.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v730B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -1552,7 +1552,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.176.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1957175.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v730B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.064.i", 4
@@ -1585,9 +1585,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %6 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv9.i, i64 -2)
   %math.i = extractvalue { i64, i1 } %6, 0
   %ov.i = extractvalue { i64, i1 } %6, 1
-  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v730B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v730B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_rows(*float32,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -1611,7 +1611,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -1631,7 +1631,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr float, ptr %a1, i64 %.74.i
   store float %.96.i, ptr %.110.i, align 4
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -1654,7 +1654,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 3
@@ -1687,9 +1687,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %6 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv9.i, i64 -2)
   %math.i = extractvalue { i64, i1 } %6, 0
   %ov.i = extractvalue { i64, i1 } %6, 1
-  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_rows(*float64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -1713,7 +1713,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v766B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -1733,7 +1733,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr double, ptr %a1, i64 %.74.i
   store double %.96.i, ptr %.110.i, align 8
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v766B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -1756,7 +1756,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v766B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 4
@@ -1789,9 +1789,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %6 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv9.i, i64 -2)
   %math.i = extractvalue { i64, i1 } %6, 0
   %ov.i = extractvalue { i64, i1 } %6, 1
-  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v766B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v766B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_totals(*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -1833,7 +1833,7 @@ B470.i:                                           ; preds = %B326.endif.endif.en
   %.347.i = zext i32 %.346.i to i64
   %.350.i = getelementptr i64, ptr %a1, i64 %.347.i
   store i64 %spec.select5.i, ptr %.350.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v736B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v768B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
 B0.endif.endif.i:                                 ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -2292,9 +2292,9 @@ B326.endif.endif.endif.i:                         ; preds = %B566.i.i, %B422.i.i
   %.291.i = add nuw nsw i64 %.282.i, 8
   %.295.i = icmp samesign ule i64 %.117.i, %.291.i
   %or.cond.i = select i1 %.288.i, i1 %.295.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v736B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v768B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v736B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v768B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_totals(*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -2336,7 +2336,7 @@ B470.i:                                           ; preds = %B326.endif.endif.en
   %.347.i = zext i32 %.346.i to i64
   %.350.i = getelementptr float, ptr %a1, i64 %.347.i
   store float %"$phi508.0.2.0.i", ptr %.350.i, align 4
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v741B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v773B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
 B0.endif.endif.i:                                 ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -2809,9 +2809,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.291.i = add nuw nsw i64 %.282.i, 8
   %.295.i = icmp samesign ule i64 %.117.i, %.291.i
   %or.cond.i = select i1 %.288.i, i1 %.295.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v741B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v773B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v741B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v773B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_totals(*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -2853,7 +2853,7 @@ B470.i:                                           ; preds = %B326.endif.endif.en
   %.347.i = zext i32 %.346.i to i64
   %.350.i = getelementptr double, ptr %a1, i64 %.347.i
   store double %"$phi508.0.2.0.i", ptr %.350.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v745B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v777B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
 B0.endif.endif.i:                                 ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -3326,9 +3326,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.291.i = add nuw nsw i64 %.282.i, 8
   %.295.i = icmp samesign ule i64 %.117.i, %.291.i
   %or.cond.i = select i1 %.288.i, i1 %.295.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v745B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v777B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v745B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v777B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_carries(*int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -3354,7 +3354,7 @@ define internal noundef i64 @special(ptr nocapture %a0, i64 %a1, i64 %a2) always
   %.19.i = zext i32 %.18.i to i64
   %.23.i = tail call i32 @nbgrad.block()
   %.41.i = icmp sgt i64 %a2, 0
-  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v749B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B132.preheader.i:                                 ; preds = %0
   %.24.i = zext i32 %.23.i to i64
@@ -3468,7 +3468,7 @@ B582.i:                                           ; preds = %B566.i, %B548.i
   %.397.i = zext i32 %.396.i to i64
   %.399.i = add nuw nsw i64 %first.2.0.i, %.397.i
   %.403.i = icmp slt i64 %.399.i, %a2
-  br i1 %.403.i, label %B132.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v749B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.403.i, label %B132.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B132.endif.i:                                     ; preds = %B582.i, %B132.preheader.i
   %state.2.0.i = phi i64 [ %.393.i, %B582.i ], [ %.33.i, %B132.preheader.i ]
@@ -3534,7 +3534,7 @@ B362.endif.i:                                     ; preds = %B362.endif.preheade
   %niter.ncmp.7.i = icmp eq i64 %unroll_iter.i, %niter.next.7.i
   br i1 %niter.ncmp.7.i, label %B410.loopexit.unr-lcssa.i, label %B362.endif.i
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v749B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B582.i, %0
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B582.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_carries(*float32,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -3560,7 +3560,7 @@ define internal noundef i64 @special(ptr nocapture %a0, i64 %a1, i64 %a2) always
   %.19.i = zext i32 %.18.i to i64
   %.23.i = tail call i32 @nbgrad.block()
   %.41.i = icmp sgt i64 %a2, 0
-  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v750B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v782B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B132.preheader.i:                                 ; preds = %0
   %.24.i = zext i32 %.23.i to i64
@@ -3674,7 +3674,7 @@ B582.i:                                           ; preds = %B566.i, %B548.i
   %.397.i = zext i32 %.396.i to i64
   %.399.i = add nuw nsw i64 %first.2.0.i, %.397.i
   %.403.i = icmp slt i64 %.399.i, %a2
-  br i1 %.403.i, label %B132.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v750B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.403.i, label %B132.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v782B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B132.endif.i:                                     ; preds = %B582.i, %B132.preheader.i
   %state.2.0.i = phi float [ %.393.i, %B582.i ], [ %.33.i, %B132.preheader.i ]
@@ -3750,7 +3750,7 @@ B362.endif.i:                                     ; preds = %B362.endif.preheade
   %niter.ncmp.7.i = icmp eq i64 %unroll_iter.i, %niter.next.7.i
   br i1 %niter.ncmp.7.i, label %B410.loopexit.unr-lcssa.i, label %B362.endif.i
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v750B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B582.i, %0
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v782B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B582.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_carries(*float64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -3776,7 +3776,7 @@ define internal noundef i64 @special(ptr nocapture %a0, i64 %a1, i64 %a2) always
   %.19.i = zext i32 %.18.i to i64
   %.23.i = tail call i32 @nbgrad.block()
   %.41.i = icmp sgt i64 %a2, 0
-  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v751B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v783B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B132.preheader.i:                                 ; preds = %0
   %.24.i = zext i32 %.23.i to i64
@@ -3890,7 +3890,7 @@ B582.i:                                           ; preds = %B566.i, %B548.i
   %.397.i = zext i32 %.396.i to i64
   %.399.i = add nuw nsw i64 %first.2.0.i, %.397.i
   %.403.i = icmp slt i64 %.399.i, %a2
-  br i1 %.403.i, label %B132.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v751B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.403.i, label %B132.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v783B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B132.endif.i:                                     ; preds = %B582.i, %B132.preheader.i
   %state.2.0.i = phi double [ %.393.i, %B582.i ], [ %.33.i, %B132.preheader.i ]
@@ -3966,7 +3966,7 @@ B362.endif.i:                                     ; preds = %B362.endif.preheade
   %niter.ncmp.7.i = icmp eq i64 %unroll_iter.i, %niter.next.7.i
   br i1 %niter.ncmp.7.i, label %B410.loopexit.unr-lcssa.i, label %B362.endif.i
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v751B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B582.i, %0
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v783B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B582.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_tiles(*int64,*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -4159,7 +4159,7 @@ B184.6.i66.i:                                     ; preds = %B124.endif.6.i77.i,
   %.142.7.i71.i = zext i32 %.141.7.i70.i to i64
   %.143.7.i72.i = add nuw nsw i64 %.140.7.i69.i, %.142.7.i71.i
   %.149.7.i73.i = icmp slt i64 %.143.7.i72.i, %.124.i
-  br i1 %.149.7.i73.i, label %B124.endif.7.i74.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v752B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.149.7.i73.i, label %B124.endif.7.i74.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v784B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
 B124.endif.7.i74.i:                               ; preds = %B184.6.i66.i
   %.5.i13.i75.i = lshr i64 %.143.7.i72.i, 5
@@ -4169,7 +4169,7 @@ B124.endif.7.i74.i:                               ; preds = %B184.6.i66.i
   %.182.7.i.i = mul nsw i64 %.143.7.i72.i, %"$phi312.0.2.0.i"
   %.188.7.i76.i = getelementptr i64, ptr %2, i64 %.182.7.i.i
   store i64 %.179.7.i.i, ptr %.188.7.i76.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v752B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v784B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
 B124.endif.i95.i:                                 ; preds = %B860.i
   %.5.i.i96.i = lshr i64 %.142.i17.i, 5
@@ -4707,7 +4707,7 @@ B750.endif.endif.endif.i:                         ; preds = %B750.endif.endif.en
   %lsr.iv.next108.i = add nuw i64 %lsr.iv107.i, 2
   br i1 %ov.i, label %B750.endif.endif.endif.i, label %B860.i
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v752B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B184.6.i66.i, %B124.endif.7.i74.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v784B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B184.6.i66.i, %B124.endif.7.i74.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_tiles(*float32,*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -4902,7 +4902,7 @@ B184.6.i66.i:                                     ; preds = %B124.endif.6.i77.i,
   %.142.7.i71.i = zext i32 %.141.7.i70.i to i64
   %.143.7.i72.i = add nuw nsw i64 %.140.7.i69.i, %.142.7.i71.i
   %.149.7.i73.i = icmp slt i64 %.143.7.i72.i, %.124.i
-  br i1 %.149.7.i73.i, label %B124.endif.7.i74.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v754B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.149.7.i73.i, label %B124.endif.7.i74.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v786B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
 B124.endif.7.i74.i:                               ; preds = %B184.6.i66.i
   %.5.i13.i75.i = lshr i64 %.143.7.i72.i, 5
@@ -4912,7 +4912,7 @@ B124.endif.7.i74.i:                               ; preds = %B184.6.i66.i
   %.182.7.i.i = mul nsw i64 %.143.7.i72.i, %"$phi312.0.2.0.i"
   %.188.7.i76.i = getelementptr float, ptr %2, i64 %.182.7.i.i
   store float %.179.7.i.i, ptr %.188.7.i76.i, align 4
-  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v754B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v786B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
 B124.endif.i95.i:                                 ; preds = %B860.i
   %.5.i.i96.i = lshr i64 %.142.i17.i, 5
@@ -5464,7 +5464,7 @@ B750.endif.endif.endif.i:                         ; preds = %B750.endif.endif.en
   %lsr.iv.next106.i = add nuw i64 %lsr.iv105.i, 2
   br i1 %ov.i, label %B750.endif.endif.endif.i, label %B860.i
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v754B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B184.6.i66.i, %B124.endif.7.i74.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v786B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B184.6.i66.i, %B124.endif.7.i74.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_tiles(*float64,*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -5659,7 +5659,7 @@ B184.6.i66.i:                                     ; preds = %B124.endif.6.i77.i,
   %.142.7.i71.i = zext i32 %.141.7.i70.i to i64
   %.143.7.i72.i = add nuw nsw i64 %.140.7.i69.i, %.142.7.i71.i
   %.149.7.i73.i = icmp slt i64 %.143.7.i72.i, %.124.i
-  br i1 %.149.7.i73.i, label %B124.endif.7.i74.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v756B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.149.7.i73.i, label %B124.endif.7.i74.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v788B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
 B124.endif.7.i74.i:                               ; preds = %B184.6.i66.i
   %.5.i13.i75.i = lshr i64 %.143.7.i72.i, 5
@@ -5669,7 +5669,7 @@ B124.endif.7.i74.i:                               ; preds = %B184.6.i66.i
   %.182.7.i.i = mul nsw i64 %.143.7.i72.i, %"$phi312.0.2.0.i"
   %.188.7.i76.i = getelementptr double, ptr %2, i64 %.182.7.i.i
   store double %.179.7.i.i, ptr %.188.7.i76.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v756B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v788B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
 B124.endif.i95.i:                                 ; preds = %B860.i
   %.5.i.i96.i = lshr i64 %.142.i17.i, 5
@@ -6221,7 +6221,7 @@ B750.endif.endif.endif.i:                         ; preds = %B750.endif.endif.en
   %lsr.iv.next106.i = add nuw i64 %lsr.iv105.i, 2
   br i1 %ov.i, label %B750.endif.endif.endif.i, label %B860.i
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v756B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B184.6.i66.i, %B124.endif.7.i74.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v788B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B184.6.i66.i, %B124.endif.7.i74.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_rows(*int64,*int64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -6247,7 +6247,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v758B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v790B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -6267,7 +6267,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr i64, ptr %a1, i64 %.74.i
   store i64 %.96.i, ptr %.110.i, align 8
   %.19673.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v758B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v790B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -6290,7 +6290,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.176.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1957175.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v758B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v790B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.064.i", 4
@@ -6323,9 +6323,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %6 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv9.i, i64 -2)
   %math.i = extractvalue { i64, i1 } %6, 0
   %ov.i = extractvalue { i64, i1 } %6, 1
-  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v758B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v790B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v758B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v790B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_rows(*float32,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -6349,7 +6349,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v760B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v792B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -6369,7 +6369,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr float, ptr %a1, i64 %.74.i
   store float %.96.i, ptr %.110.i, align 4
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v760B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v792B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -6395,7 +6395,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v760B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v792B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 3
@@ -6434,9 +6434,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %6 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv9.i, i64 -2)
   %math.i = extractvalue { i64, i1 } %6, 0
   %ov.i = extractvalue { i64, i1 } %6, 1
-  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v760B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v792B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v760B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v792B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_rows(*float64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -6460,7 +6460,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v794B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -6480,7 +6480,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr double, ptr %a1, i64 %.74.i
   store double %.96.i, ptr %.110.i, align 8
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v794B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -6506,7 +6506,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v794B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 4
@@ -6545,9 +6545,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %6 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv9.i, i64 -2)
   %math.i = extractvalue { i64, i1 } %6, 0
   %ov.i = extractvalue { i64, i1 } %6, 1
-  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v794B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v794B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_totals(*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -6589,7 +6589,7 @@ B470.i:                                           ; preds = %B326.endif.endif.en
   %.347.i = zext i32 %.346.i to i64
   %.350.i = getelementptr i64, ptr %a1, i64 %.347.i
   store i64 %"$phi508.0.2.0.i", ptr %.350.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v796B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
 B0.endif.endif.i:                                 ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -7038,9 +7038,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.291.i = add nuw nsw i64 %.282.i, 8
   %.295.i = icmp samesign ule i64 %.117.i, %.291.i
   %or.cond.i = select i1 %.288.i, i1 %.295.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v796B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v796B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_totals(*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -7091,7 +7091,7 @@ B508.i:                                           ; preds = %B474.i, %B470.i
   %.347.i = zext i32 %.346.i to i64
   %.350.i = getelementptr float, ptr %a1, i64 %.347.i
   store float %"$phi508.0.2.0.i", ptr %.350.i, align 4
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v767B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
 B0.endif.endif.i:                                 ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -7565,9 +7565,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.291.i = add nuw nsw i64 %.282.i, 8
   %.295.i = icmp samesign ule i64 %.117.i, %.291.i
   %or.cond.i = select i1 %.288.i, i1 %.295.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v767B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v767B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_totals(*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -7618,7 +7618,7 @@ B508.i:                                           ; preds = %B474.i, %B470.i
   %.347.i = zext i32 %.346.i to i64
   %.350.i = getelementptr double, ptr %a1, i64 %.347.i
   store double %"$phi508.0.2.0.i", ptr %.350.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v770B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v802B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
 B0.endif.endif.i:                                 ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -8092,9 +8092,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.291.i = add nuw nsw i64 %.282.i, 8
   %.295.i = icmp samesign ule i64 %.117.i, %.291.i
   %or.cond.i = select i1 %.288.i, i1 %.295.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v770B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v802B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v770B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v802B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_carries(*int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -8122,7 +8122,7 @@ define internal noundef i64 @special(ptr nocapture %a0, i64 %a1, i64 %a2) always
   %.19.i = zext i32 %.18.i to i64
   %.23.i = tail call i32 @nbgrad.block()
   %.41.i = icmp sgt i64 %a2, 0
-  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v773B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v805B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B132.preheader.i:                                 ; preds = %0
   %.24.i = zext i32 %.23.i to i64
@@ -8236,7 +8236,7 @@ B582.i:                                           ; preds = %B566.i, %B548.i
   %.397.i = zext i32 %.396.i to i64
   %.399.i = add nuw nsw i64 %first.2.0.i, %.397.i
   %.403.i = icmp slt i64 %.399.i, %a2
-  br i1 %.403.i, label %B132.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v773B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.403.i, label %B132.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v805B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B132.endif.i:                                     ; preds = %B582.i, %B132.preheader.i
   %state.2.0.i = phi i64 [ %.393.i, %B582.i ], [ %.33.i, %B132.preheader.i ]
@@ -8290,7 +8290,7 @@ B362.endif.i:                                     ; preds = %B362.endif.preheade
   %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %niter.next.3.i
   br i1 %niter.ncmp.3.i, label %B410.loopexit.unr-lcssa.i, label %B362.endif.i
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v773B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B582.i, %0
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v805B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B582.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_carries(*float32,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -8316,7 +8316,7 @@ define internal noundef i64 @special(ptr nocapture %a0, i64 %a1, i64 %a2) always
   %.19.i = zext i32 %.18.i to i64
   %.23.i = tail call i32 @nbgrad.block()
   %.41.i = icmp sgt i64 %a2, 0
-  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v774B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v806B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B132.preheader.i:                                 ; preds = %0
   %.24.i = zext i32 %.23.i to i64
@@ -8504,7 +8504,7 @@ B582.i:                                           ; preds = %B566.i, %B548.i
   %.397.i = zext i32 %.396.i to i64
   %.399.i = add nuw nsw i64 %first.2.0.i, %.397.i
   %.403.i = icmp slt i64 %.399.i, %a2
-  br i1 %.403.i, label %B132.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v774B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.403.i, label %B132.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v806B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B132.endif.i:                                     ; preds = %B130.3.i.i
   %.31.4.i.i = bitcast i32 %.30.4.i.i to float
@@ -8542,7 +8542,7 @@ B362.endif.i:                                     ; preds = %B362.endif.preheade
   %niter.ncmp.1.i = icmp eq i64 %23, 1
   br i1 %niter.ncmp.1.i, label %B410.loopexit.unr-lcssa.i, label %B362.endif.i
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v774B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B582.i, %0
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v806B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B582.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_carries(*float64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -8568,7 +8568,7 @@ define internal noundef i64 @special(ptr nocapture %a0, i64 %a1, i64 %a2) always
   %.19.i = zext i32 %.18.i to i64
   %.23.i = tail call i32 @nbgrad.block()
   %.41.i = icmp sgt i64 %a2, 0
-  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v775B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v807B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B132.preheader.i:                                 ; preds = %0
   %.24.i = zext i32 %.23.i to i64
@@ -8756,7 +8756,7 @@ B582.i:                                           ; preds = %B566.i, %B548.i
   %.397.i = zext i32 %.396.i to i64
   %.399.i = add nuw nsw i64 %first.2.0.i, %.397.i
   %.403.i = icmp slt i64 %.399.i, %a2
-  br i1 %.403.i, label %B132.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v775B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.403.i, label %B132.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v807B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B132.endif.i:                                     ; preds = %B130.3.i.i
   %.31.4.i.i = bitcast i64 %.30.4.i.i to double
@@ -8794,7 +8794,7 @@ B362.endif.i:                                     ; preds = %B362.endif.preheade
   %niter.ncmp.1.i = icmp eq i64 %23, 1
   br i1 %niter.ncmp.1.i, label %B410.loopexit.unr-lcssa.i, label %B362.endif.i
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v775B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B582.i, %0
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v807B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B582.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_tiles(*int64,*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -8989,7 +8989,7 @@ B184.6.i65.i:                                     ; preds = %B124.endif.6.i76.i,
   %.142.7.i70.i = zext i32 %.141.7.i69.i to i64
   %.143.7.i71.i = add nuw nsw i64 %.140.7.i68.i, %.142.7.i70.i
   %.149.7.i72.i = icmp slt i64 %.143.7.i71.i, %.124.i
-  br i1 %.149.7.i72.i, label %B124.endif.7.i73.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v776B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.149.7.i72.i, label %B124.endif.7.i73.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v808B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
 B124.endif.7.i73.i:                               ; preds = %B184.6.i65.i
   %.5.i13.i74.i = lshr i64 %.143.7.i71.i, 5
@@ -8999,7 +8999,7 @@ B124.endif.7.i73.i:                               ; preds = %B184.6.i65.i
   %.182.7.i.i = mul nsw i64 %.143.7.i71.i, %"$phi312.0.2.0.i"
   %.188.7.i75.i = getelementptr i64, ptr %2, i64 %.182.7.i.i
   store i64 %.179.7.i.i, ptr %.188.7.i75.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v776B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v808B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
 B124.endif.i94.i:                                 ; preds = %B860.i
   %.5.i.i95.i = lshr i64 %.142.i16.i, 5
@@ -9527,7 +9527,7 @@ B750.endif.endif.endif.i:                         ; preds = %B750.endif.endif.en
   %lsr.iv.next105.i = add nuw i64 %lsr.iv104.i, 2
   br i1 %ov.i, label %B750.endif.endif.endif.i, label %B860.i
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v776B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B184.6.i65.i, %B124.endif.7.i73.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v808B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B184.6.i65.i, %B124.endif.7.i73.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_tiles(*float32,*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -9732,7 +9732,7 @@ B184.6.i71.i:                                     ; preds = %B124.endif.6.i82.i,
   %.142.7.i76.i = zext i32 %.141.7.i75.i to i64
   %.143.7.i77.i = add nuw nsw i64 %.140.7.i74.i, %.142.7.i76.i
   %.149.7.i78.i = icmp slt i64 %.143.7.i77.i, %.124.i
-  br i1 %.149.7.i78.i, label %B124.endif.7.i79.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v777B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.149.7.i78.i, label %B124.endif.7.i79.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v809B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
 B124.endif.7.i79.i:                               ; preds = %B184.6.i71.i
   %.5.i13.i80.i = lshr i64 %.143.7.i77.i, 5
@@ -9742,7 +9742,7 @@ B124.endif.7.i79.i:                               ; preds = %B184.6.i71.i
   %.182.7.i.i = mul nsw i64 %.143.7.i77.i, %"$phi312.0.2.0.i"
   %.188.7.i81.i = getelementptr float, ptr %2, i64 %.182.7.i.i
   store float %.179.7.i.i, ptr %.188.7.i81.i, align 4
-  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v777B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v809B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
 B124.endif.i100.i:                                ; preds = %B860.i
   %.5.i.i101.i = lshr i64 %.142.i22.i, 5
@@ -10308,7 +10308,7 @@ B750.endif.endif.endif.i:                         ; preds = %B750.endif.endif.en
   %lsr.iv.next117.i = add nuw i64 %lsr.iv116.i, 2
   br i1 %ov.i, label %B750.endif.endif.endif.i, label %B860.i
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v777B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B184.6.i71.i, %B124.endif.7.i79.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v809B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B184.6.i71.i, %B124.endif.7.i79.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_tiles(*float64,*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -10513,7 +10513,7 @@ B184.6.i71.i:                                     ; preds = %B124.endif.6.i82.i,
   %.142.7.i76.i = zext i32 %.141.7.i75.i to i64
   %.143.7.i77.i = add nuw nsw i64 %.140.7.i74.i, %.142.7.i76.i
   %.149.7.i78.i = icmp slt i64 %.143.7.i77.i, %.124.i
-  br i1 %.149.7.i78.i, label %B124.endif.7.i79.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v778B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.149.7.i78.i, label %B124.endif.7.i79.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v810B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
 B124.endif.7.i79.i:                               ; preds = %B184.6.i71.i
   %.5.i13.i80.i = lshr i64 %.143.7.i77.i, 5
@@ -10523,7 +10523,7 @@ B124.endif.7.i79.i:                               ; preds = %B184.6.i71.i
   %.182.7.i.i = mul nsw i64 %.143.7.i77.i, %"$phi312.0.2.0.i"
   %.188.7.i81.i = getelementptr double, ptr %2, i64 %.182.7.i.i
   store double %.179.7.i.i, ptr %.188.7.i81.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v778B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v810B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
 B124.endif.i100.i:                                ; preds = %B860.i
   %.5.i.i101.i = lshr i64 %.142.i22.i, 5
@@ -11089,7 +11089,7 @@ B750.endif.endif.endif.i:                         ; preds = %B750.endif.endif.en
   %lsr.iv.next117.i = add nuw i64 %lsr.iv116.i, 2
   br i1 %ov.i, label %B750.endif.endif.endif.i, label %B860.i
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v778B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B184.6.i71.i, %B124.endif.7.i79.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v810B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B184.6.i71.i, %B124.endif.7.i79.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_rows(*int64,*int64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -11115,7 +11115,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v779B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v811B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -11135,7 +11135,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr i64, ptr %a1, i64 %.74.i
   store i64 %.96.i, ptr %.110.i, align 8
   %.19673.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v779B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v811B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -11158,7 +11158,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.176.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1957175.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v779B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v811B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.064.i", 4
@@ -11191,9 +11191,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %6 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv9.i, i64 -2)
   %math.i = extractvalue { i64, i1 } %6, 0
   %ov.i = extractvalue { i64, i1 } %6, 1
-  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v779B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v811B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v779B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v811B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_rows(*float32,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -11217,7 +11217,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v813B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -11237,7 +11237,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr float, ptr %a1, i64 %.74.i
   store float %.96.i, ptr %.110.i, align 4
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v813B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -11263,7 +11263,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v813B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 3
@@ -11302,9 +11302,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %6 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv9.i, i64 -2)
   %math.i = extractvalue { i64, i1 } %6, 0
   %ov.i = extractvalue { i64, i1 } %6, 1
-  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v813B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v813B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_rows(*float64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -11328,7 +11328,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v783B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v815B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -11348,7 +11348,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr double, ptr %a1, i64 %.74.i
   store double %.96.i, ptr %.110.i, align 8
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v783B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v815B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -11374,7 +11374,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v783B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v815B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 4
@@ -11413,9 +11413,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %6 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv9.i, i64 -2)
   %math.i = extractvalue { i64, i1 } %6, 0
   %ov.i = extractvalue { i64, i1 } %6, 1
-  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v783B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %ov.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v815B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v783B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v815B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_totals(*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -11457,7 +11457,7 @@ B470.i:                                           ; preds = %B326.endif.endif.en
   %.347.i = zext i32 %.346.i to i64
   %.350.i = getelementptr i64, ptr %a1, i64 %.347.i
   store i64 %"$phi508.0.2.0.i", ptr %.350.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v785B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
 B0.endif.endif.i:                                 ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -11906,9 +11906,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.291.i = add nuw nsw i64 %.282.i, 8
   %.295.i = icmp samesign ule i64 %.117.i, %.291.i
   %or.cond.i = select i1 %.288.i, i1 %.295.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v785B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v785B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_totals(*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -11959,7 +11959,7 @@ B508.i:                                           ; preds = %B474.i, %B470.i
   %.347.i = zext i32 %.346.i to i64
   %.350.i = getelementptr float, ptr %a1, i64 %.347.i
   store float %"$phi508.0.2.0.i", ptr %.350.i, align 4
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v788B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v820B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
 B0.endif.endif.i:                                 ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -12433,9 +12433,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.291.i = add nuw nsw i64 %.282.i, 8
   %.295.i = icmp samesign ule i64 %.117.i, %.291.i
   %or.cond.i = select i1 %.288.i, i1 %.295.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v788B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v820B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v788B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v820B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_totals(*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -12486,7 +12486,7 @@ B508.i:                                           ; preds = %B474.i, %B470.i
   %.347.i = zext i32 %.346.i to i64
   %.350.i = getelementptr double, ptr %a1, i64 %.347.i
   store double %"$phi508.0.2.0.i", ptr %.350.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v791B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v823B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
 B0.endif.endif.i:                                 ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -12960,9 +12960,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.291.i = add nuw nsw i64 %.282.i, 8
   %.295.i = icmp samesign ule i64 %.117.i, %.291.i
   %or.cond.i = select i1 %.288.i, i1 %.295.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v791B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v823B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v791B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v823B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_carries(*int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -12988,7 +12988,7 @@ define internal noundef i64 @special(ptr nocapture %a0, i64 %a1, i64 %a2) always
   %.19.i = zext i32 %.18.i to i64
   %.23.i = tail call i32 @nbgrad.block()
   %.41.i = icmp sgt i64 %a2, 0
-  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v794B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v826B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B132.preheader.i:                                 ; preds = %0
   %.24.i = zext i32 %.23.i to i64
@@ -13102,7 +13102,7 @@ B582.i:                                           ; preds = %B566.i, %B548.i
   %.397.i = zext i32 %.396.i to i64
   %.399.i = add nuw nsw i64 %first.2.0.i, %.397.i
   %.403.i = icmp slt i64 %.399.i, %a2
-  br i1 %.403.i, label %B132.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v794B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.403.i, label %B132.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v826B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B132.endif.i:                                     ; preds = %B582.i, %B132.preheader.i
   %state.2.0.i = phi i64 [ %.393.i, %B582.i ], [ %.33.i, %B132.preheader.i ]
@@ -13156,7 +13156,7 @@ B362.endif.i:                                     ; preds = %B362.endif.preheade
   %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %niter.next.3.i
   br i1 %niter.ncmp.3.i, label %B410.loopexit.unr-lcssa.i, label %B362.endif.i
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v794B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B582.i, %0
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v826B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B582.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_carries(*float32,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -13182,7 +13182,7 @@ define internal noundef i64 @special(ptr nocapture %a0, i64 %a1, i64 %a2) always
   %.19.i = zext i32 %.18.i to i64
   %.23.i = tail call i32 @nbgrad.block()
   %.41.i = icmp sgt i64 %a2, 0
-  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v795B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v827B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B132.preheader.i:                                 ; preds = %0
   %.24.i = zext i32 %.23.i to i64
@@ -13370,7 +13370,7 @@ B582.i:                                           ; preds = %B566.i, %B548.i
   %.397.i = zext i32 %.396.i to i64
   %.399.i = add nuw nsw i64 %first.2.0.i, %.397.i
   %.403.i = icmp slt i64 %.399.i, %a2
-  br i1 %.403.i, label %B132.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v795B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.403.i, label %B132.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v827B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B132.endif.i:                                     ; preds = %B130.3.i.i
   %.31.4.i.i = bitcast i32 %.30.4.i.i to float
@@ -13408,7 +13408,7 @@ B362.endif.i:                                     ; preds = %B362.endif.preheade
   %niter.ncmp.1.i = icmp eq i64 %23, 1
   br i1 %niter.ncmp.1.i, label %B410.loopexit.unr-lcssa.i, label %B362.endif.i
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v795B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B582.i, %0
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v827B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B582.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_carries(*float64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -13434,7 +13434,7 @@ define internal noundef i64 @special(ptr nocapture %a0, i64 %a1, i64 %a2) always
   %.19.i = zext i32 %.18.i to i64
   %.23.i = tail call i32 @nbgrad.block()
   %.41.i = icmp sgt i64 %a2, 0
-  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v796B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.41.i, label %B132.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v828B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B132.preheader.i:                                 ; preds = %0
   %.24.i = zext i32 %.23.i to i64
@@ -13622,7 +13622,7 @@ B582.i:                                           ; preds = %B566.i, %B548.i
   %.397.i = zext i32 %.396.i to i64
   %.399.i = add nuw nsw i64 %first.2.0.i, %.397.i
   %.403.i = icmp slt i64 %.399.i, %a2
-  br i1 %.403.i, label %B132.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v796B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.403.i, label %B132.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v828B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B132.endif.i:                                     ; preds = %B130.3.i.i
   %.31.4.i.i = bitcast i64 %.30.4.i.i to double
@@ -13660,7 +13660,7 @@ B362.endif.i:                                     ; preds = %B362.endif.preheade
   %niter.ncmp.1.i = icmp eq i64 %23, 1
   br i1 %niter.ncmp.1.i, label %B410.loopexit.unr-lcssa.i, label %B362.endif.i
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v796B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B582.i, %0
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v828B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B582.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_tiles(*int64,*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -13855,7 +13855,7 @@ B184.6.i65.i:                                     ; preds = %B124.endif.6.i76.i,
   %.142.7.i70.i = zext i32 %.141.7.i69.i to i64
   %.143.7.i71.i = add nuw nsw i64 %.140.7.i68.i, %.142.7.i70.i
   %.149.7.i72.i = icmp slt i64 %.143.7.i71.i, %.124.i
-  br i1 %.149.7.i72.i, label %B124.endif.7.i73.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v797B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.149.7.i72.i, label %B124.endif.7.i73.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
 B124.endif.7.i73.i:                               ; preds = %B184.6.i65.i
   %.5.i13.i74.i = lshr i64 %.143.7.i71.i, 5
@@ -13865,7 +13865,7 @@ B124.endif.7.i73.i:                               ; preds = %B184.6.i65.i
   %.182.7.i.i = mul nsw i64 %.143.7.i71.i, %"$phi312.0.2.0.i"
   %.188.7.i75.i = getelementptr i64, ptr %2, i64 %.182.7.i.i
   store i64 %.179.7.i.i, ptr %.188.7.i75.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v797B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
 B124.endif.i94.i:                                 ; preds = %B860.i
   %.5.i.i95.i = lshr i64 %.142.i16.i, 5
@@ -14393,7 +14393,7 @@ B750.endif.endif.endif.i:                         ; preds = %B750.endif.endif.en
   %lsr.iv.next105.i = add nuw i64 %lsr.iv104.i, 2
   br i1 %ov.i, label %B750.endif.endif.endif.i, label %B860.i
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v797B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B184.6.i65.i, %B124.endif.7.i73.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B184.6.i65.i, %B124.endif.7.i73.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_tiles(*float32,*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -14598,7 +14598,7 @@ B184.6.i71.i:                                     ; preds = %B124.endif.6.i82.i,
   %.142.7.i76.i = zext i32 %.141.7.i75.i to i64
   %.143.7.i77.i = add nuw nsw i64 %.140.7.i74.i, %.142.7.i76.i
   %.149.7.i78.i = icmp slt i64 %.143.7.i77.i, %.124.i
-  br i1 %.149.7.i78.i, label %B124.endif.7.i79.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v798B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.149.7.i78.i, label %B124.endif.7.i79.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
 B124.endif.7.i79.i:                               ; preds = %B184.6.i71.i
   %.5.i13.i80.i = lshr i64 %.143.7.i77.i, 5
@@ -14608,7 +14608,7 @@ B124.endif.7.i79.i:                               ; preds = %B184.6.i71.i
   %.182.7.i.i = mul nsw i64 %.143.7.i77.i, %"$phi312.0.2.0.i"
   %.188.7.i81.i = getelementptr float, ptr %2, i64 %.182.7.i.i
   store float %.179.7.i.i, ptr %.188.7.i81.i, align 4
-  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v798B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
 B124.endif.i100.i:                                ; preds = %B860.i
   %.5.i.i101.i = lshr i64 %.142.i22.i, 5
@@ -15174,7 +15174,7 @@ B750.endif.endif.endif.i:                         ; preds = %B750.endif.endif.en
   %lsr.iv.next117.i = add nuw i64 %lsr.iv116.i, 2
   br i1 %ov.i, label %B750.endif.endif.endif.i, label %B860.i
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v798B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B184.6.i71.i, %B124.endif.7.i79.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B184.6.i71.i, %B124.endif.7.i79.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_tiles(*float64,*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -15379,7 +15379,7 @@ B184.6.i71.i:                                     ; preds = %B124.endif.6.i82.i,
   %.142.7.i76.i = zext i32 %.141.7.i75.i to i64
   %.143.7.i77.i = add nuw nsw i64 %.140.7.i74.i, %.142.7.i76.i
   %.149.7.i78.i = icmp slt i64 %.143.7.i77.i, %.124.i
-  br i1 %.149.7.i78.i, label %B124.endif.7.i79.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.149.7.i78.i, label %B124.endif.7.i79.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
 B124.endif.7.i79.i:                               ; preds = %B184.6.i71.i
   %.5.i13.i80.i = lshr i64 %.143.7.i77.i, 5
@@ -15389,7 +15389,7 @@ B124.endif.7.i79.i:                               ; preds = %B184.6.i71.i
   %.182.7.i.i = mul nsw i64 %.143.7.i77.i, %"$phi312.0.2.0.i"
   %.188.7.i81.i = getelementptr double, ptr %2, i64 %.182.7.i.i
   store double %.179.7.i.i, ptr %.188.7.i81.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
 B124.endif.i100.i:                                ; preds = %B860.i
   %.5.i.i101.i = lshr i64 %.142.i22.i, 5
@@ -15955,7 +15955,7 @@ B750.endif.endif.endif.i:                         ; preds = %B750.endif.endif.en
   %lsr.iv.next117.i = add nuw i64 %lsr.iv116.i, 2
   br i1 %ov.i, label %B750.endif.endif.endif.i, label %B860.i
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B184.6.i71.i, %B124.endif.7.i79.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B184.6.i71.i, %B124.endif.7.i79.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_rows(*int64,*int64,*int64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -15979,7 +15979,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.29.i = zext i32 %.28.i to i64
   %.30.i = add nuw nsw i64 %.27.i, %.29.i
   %.35.i = icmp slt i64 %.30.i, %a4
-  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v800B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.38.not.i = icmp eq i64 %a6, 0
@@ -15999,7 +15999,7 @@ B104.i:                                           ; preds = %0
   %.113.i = getelementptr i64, ptr %a2, i64 %.77.i
   store i64 %.99.i, ptr %.113.i, align 8
   %.19972.not.i = icmp slt i64 %.67.i, 1
-  br i1 %.19972.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v800B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit, label %B302.lr.ph.i
+  br i1 %.19972.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit, label %B302.lr.ph.i
 
 B302.lr.ph.i:                                     ; preds = %B104.i
   %xtraiter.i = and i64 %.67.i, 1
@@ -16027,7 +16027,7 @@ B302.prol.loopexit.i:                             ; preds = %B302.prol.i, %B302.
   %at.2.175.unr.i = phi i64 [ %.77.i, %B302.lr.ph.i ], [ %.239.prol.i, %B302.prol.i ]
   %.1987074.unr.i = phi i64 [ %.67.i, %B302.lr.ph.i ], [ %.208.prol.i, %B302.prol.i ]
   %1 = icmp eq i64 %a5, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v800B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit, label %B302.preheader.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit, label %B302.preheader.i
 
 B302.preheader.i:                                 ; preds = %B302.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.063.i", 4
@@ -16073,9 +16073,9 @@ B302.i:                                           ; preds = %B302.i, %B302.prehe
   %8 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv12.i, i64 -2)
   %math.i = extractvalue { i64, i1 } %8, 0
   %ov.i = extractvalue { i64, i1 } %8, 1
-  br i1 %ov.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v800B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %ov.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v800B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_rows(*float32,*float32,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -16099,7 +16099,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.29.i = zext i32 %.28.i to i64
   %.30.i = add nuw nsw i64 %.27.i, %.29.i
   %.35.i = icmp slt i64 %.30.i, %a4
-  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v801B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.38.not.i = icmp eq i64 %a6, 0
@@ -16119,7 +16119,7 @@ B104.i:                                           ; preds = %0
   %.113.i = getelementptr float, ptr %a2, i64 %.77.i
   store float %.99.i, ptr %.113.i, align 4
   %.19969.not.i = icmp slt i64 %.67.i, 1
-  br i1 %.19969.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v801B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit, label %B302.lr.ph.i
+  br i1 %.19969.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit, label %B302.lr.ph.i
 
 B302.lr.ph.i:                                     ; preds = %B104.i
   %xtraiter.i = and i64 %.67.i, 1
@@ -16147,7 +16147,7 @@ B302.prol.loopexit.i:                             ; preds = %B302.prol.i, %B302.
   %at.2.172.unr.i = phi i64 [ %.77.i, %B302.lr.ph.i ], [ %.239.prol.i, %B302.prol.i ]
   %.1986771.unr.i = phi i64 [ %.67.i, %B302.lr.ph.i ], [ %.208.prol.i, %B302.prol.i ]
   %1 = icmp eq i64 %a5, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v801B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit, label %B302.preheader.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit, label %B302.preheader.i
 
 B302.preheader.i:                                 ; preds = %B302.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.060.i", 3
@@ -16193,9 +16193,9 @@ B302.i:                                           ; preds = %B302.i, %B302.prehe
   %8 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv12.i, i64 -2)
   %math.i = extractvalue { i64, i1 } %8, 0
   %ov.i = extractvalue { i64, i1 } %8, 1
-  br i1 %ov.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v801B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %ov.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v801B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_rows(*float64,*float64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -16219,7 +16219,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.29.i = zext i32 %.28.i to i64
   %.30.i = add nuw nsw i64 %.27.i, %.29.i
   %.35.i = icmp slt i64 %.30.i, %a4
-  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v802B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.38.not.i = icmp eq i64 %a6, 0
@@ -16239,7 +16239,7 @@ B104.i:                                           ; preds = %0
   %.113.i = getelementptr double, ptr %a2, i64 %.77.i
   store double %.99.i, ptr %.113.i, align 8
   %.19969.not.i = icmp slt i64 %.67.i, 1
-  br i1 %.19969.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v802B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit, label %B302.lr.ph.i
+  br i1 %.19969.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit, label %B302.lr.ph.i
 
 B302.lr.ph.i:                                     ; preds = %B104.i
   %xtraiter.i = and i64 %.67.i, 1
@@ -16267,7 +16267,7 @@ B302.prol.loopexit.i:                             ; preds = %B302.prol.i, %B302.
   %at.2.172.unr.i = phi i64 [ %.77.i, %B302.lr.ph.i ], [ %.239.prol.i, %B302.prol.i ]
   %.1986771.unr.i = phi i64 [ %.67.i, %B302.lr.ph.i ], [ %.208.prol.i, %B302.prol.i ]
   %1 = icmp eq i64 %a5, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v802B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit, label %B302.preheader.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit, label %B302.preheader.i
 
 B302.preheader.i:                                 ; preds = %B302.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.060.i", 4
@@ -16313,9 +16313,9 @@ B302.i:                                           ; preds = %B302.i, %B302.prehe
   %8 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv12.i, i64 -2)
   %math.i = extractvalue { i64, i1 } %8, 0
   %ov.i = extractvalue { i64, i1 } %8, 1
-  br i1 %ov.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v802B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %ov.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v802B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_totals(*int64,*int64,*int64,*int64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -16379,7 +16379,7 @@ B858.i:                                           ; preds = %B762.endif.else.if.
 
 B912.i:                                           ; preds = %B858.i, %B828.i
   tail call void @nbgrad.barrier()
-  br i1 %.579.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.579.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B1046.i:                                          ; preds = %B1046.lr.ph.i, %B1044.backedge.i
   %m.1.3.0198.i = phi i64 [ %m.6.0.i.i, %B1044.backedge.i ], [ %.630.i, %B1046.lr.ph.i ]
@@ -16516,7 +16516,7 @@ B1246.i:                                          ; preds = %B1044.backedge.i, %
   %.938.i = zext i32 %.937.i to i64
   %.941.i = getelementptr i64, ptr %a4, i64 %.938.i
   store i64 %e.1.3.0.lcssa.i, ptr %.941.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B0.endif.endif.endif.endif.endif.i:               ; preds = %14, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %14 ]
@@ -17636,7 +17636,7 @@ B1098.endif.i:                                    ; preds = %B154.i.i, %B124.i.i
   %.834.i = add nsw i64 %storemerge.i.i, %.781.i
   br label %B1166.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
+_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_totals(*float32,*float32,*float32,*float32,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -17702,7 +17702,7 @@ B858.i:                                           ; preds = %B762.endif.else.if.
 
 B912.i:                                           ; preds = %B858.i, %B828.i
   tail call void @nbgrad.barrier()
-  br i1 %.567.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v810B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
+  br i1 %.567.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
 
 B1046.i:                                          ; preds = %B1046.lr.ph.i, %B1044.backedge.i
   %m.1.3.0168.i = phi float [ %m.6.0.i.i, %B1044.backedge.i ], [ %.618.i, %B1046.lr.ph.i ]
@@ -17843,7 +17843,7 @@ B1246.i:                                          ; preds = %B1044.backedge.i, %
   %.924.i = zext i32 %.923.i to i64
   %.927.i = getelementptr i64, ptr %a4, i64 %.924.i
   store i64 %e.1.3.0.lcssa.i, ptr %.927.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v810B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
 
 B0.endif.endif.endif.endif.endif.i:               ; preds = %15, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %15 ]
@@ -18975,7 +18975,7 @@ B1098.endif.i:                                    ; preds = %B154.i.i, %B124.i.i
   %.824.i = fadd float %.769.i, %storemerge.i.i
   br label %B1166.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v810B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
+_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_totals(*float64,*float64,*float64,*float64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -19039,7 +19039,7 @@ B858.i:                                           ; preds = %B762.endif.else.if.
 
 B912.i:                                           ; preds = %B858.i, %B828.i
   tail call void @nbgrad.barrier()
-  br i1 %.567.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
+  br i1 %.567.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
 
 B1046.i:                                          ; preds = %B1046.lr.ph.i, %B1044.backedge.i
   %m.1.3.0168.i = phi double [ %m.6.0.i.i, %B1044.backedge.i ], [ %.618.i, %B1046.lr.ph.i ]
@@ -19180,7 +19180,7 @@ B1246.i:                                          ; preds = %B1044.backedge.i, %
   %.923.i = zext i32 %.922.i to i64
   %.926.i = getelementptr i64, ptr %a4, i64 %.923.i
   store i64 %e.1.3.0.lcssa.i, ptr %.926.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
 
 B0.endif.endif.endif.endif.endif.i:               ; preds = %15, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %15 ]
@@ -20312,7 +20312,7 @@ B1098.endif.i:                                    ; preds = %B154.i.i, %B124.i.i
   %.823.i = fadd double %.769.i, %storemerge.i.i
   br label %B1166.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
+_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_carries(*int64,*int64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -20651,7 +20651,7 @@ B868.i:                                           ; preds = %B858.i, %B840.i
   %.529.i = zext i32 %.528.i to i64
   %.531.i = add nuw nsw i64 %first.2.0.i, %.529.i
   %.535.i = icmp slt i64 %.531.i, %a4
-  br i1 %.535.i, label %B282.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v824B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.535.i, label %B282.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B0.endif.i:                                       ; preds = %B40.i.i, %0
   tail call void @nbgrad.barrier()
@@ -20661,7 +20661,7 @@ B0.endif.i:                                       ; preds = %B40.i.i, %0
   %.79.i = zext i32 %.78.i to i64
   %.81.i = mul nsw i64 %a4, %.79.i
   %.96.i = icmp sgt i64 %a4, 0
-  br i1 %.96.i, label %B282.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v824B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.96.i, label %B282.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B282.preheader.i:                                 ; preds = %B0.endif.i
   %.87.i = getelementptr i64, ptr %a1, i64 %.81.i
@@ -20763,7 +20763,7 @@ B728.endif.i:                                     ; preds = %B154.i21.i, %B124.i
   %.475.i = add nsw i64 %storemerge.i30.i, %s.5.1.i.i
   br label %B772.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v824B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B868.i, %B0.endif.i
+_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B868.i, %B0.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_carries(*float32,*float32,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -21145,7 +21145,7 @@ B868.i:                                           ; preds = %B858.i, %B840.i
   %.523.i = zext i32 %.522.i to i64
   %.525.i = add nuw nsw i64 %first.2.0.i, %.523.i
   %.529.i = icmp slt i64 %.525.i, %a4
-  br i1 %.529.i, label %B282.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v825B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
+  br i1 %.529.i, label %B282.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
 
 B0.endif.i:                                       ; preds = %B40.i.i, %0
   tail call void @nbgrad.barrier()
@@ -21155,7 +21155,7 @@ B0.endif.i:                                       ; preds = %B40.i.i, %0
   %.79.i = zext i32 %.78.i to i64
   %.81.i = mul nsw i64 %a4, %.79.i
   %.96.i = icmp sgt i64 %a4, 0
-  br i1 %.96.i, label %B282.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v825B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
+  br i1 %.96.i, label %B282.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
 
 B282.preheader.i:                                 ; preds = %B0.endif.i
   %.87.i = getelementptr float, ptr %a1, i64 %.81.i
@@ -21311,7 +21311,7 @@ B728.endif.i:                                     ; preds = %B154.i25.i, %B124.i
   %.469.i = fadd float %s.5.1.i.i, %storemerge.i23.i
   br label %B772.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v825B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit: ; preds = %B868.i, %B0.endif.i
+_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit: ; preds = %B868.i, %B0.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_carries(*float64,*float64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -21690,7 +21690,7 @@ B868.i:                                           ; preds = %B858.i, %B840.i
   %.523.i = zext i32 %.522.i to i64
   %.525.i = add nuw nsw i64 %first.2.0.i, %.523.i
   %.529.i = icmp slt i64 %.525.i, %a4
-  br i1 %.529.i, label %B282.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v826B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
+  br i1 %.529.i, label %B282.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
 
 B0.endif.i:                                       ; preds = %B40.i.i, %0
   tail call void @nbgrad.barrier()
@@ -21700,7 +21700,7 @@ B0.endif.i:                                       ; preds = %B40.i.i, %0
   %.79.i = zext i32 %.78.i to i64
   %.81.i = mul nsw i64 %a4, %.79.i
   %.96.i = icmp sgt i64 %a4, 0
-  br i1 %.96.i, label %B282.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v826B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
+  br i1 %.96.i, label %B282.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
 
 B282.preheader.i:                                 ; preds = %B0.endif.i
   %.87.i = getelementptr double, ptr %a1, i64 %.81.i
@@ -21855,7 +21855,7 @@ B728.endif.i:                                     ; preds = %B154.i25.i, %B124.i
   %.469.i = fadd double %s.5.1.i.i, %storemerge.i23.i
   br label %B772.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v826B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit: ; preds = %B868.i, %B0.endif.i
+_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit: ; preds = %B868.i, %B0.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_tiles(*int64,*int64,*int64,*int64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -22199,7 +22199,7 @@ B184.6.i289.i:                                    ; preds = %B124.endif.6.i300.i
   %.142.7.i294.i = zext i32 %.141.7.i293.i to i64
   %.143.7.i295.i = add nuw nsw i64 %.140.7.i292.i, %.142.7.i294.i
   %.149.7.i296.i = icmp slt i64 %.143.7.i295.i, %.232.i
-  br i1 %.149.7.i296.i, label %B124.endif.7.i297.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v827B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.149.7.i296.i, label %B124.endif.7.i297.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B124.endif.7.i297.i:                              ; preds = %B184.6.i289.i
   %.5.i13.i298.i = lshr i64 %.143.7.i295.i, 5
@@ -22209,7 +22209,7 @@ B124.endif.7.i297.i:                              ; preds = %B184.6.i289.i
   %.182.7.i.i = mul nsw i64 %.143.7.i295.i, %"$phi522.0.2.0.i"
   %.188.7.i299.i = getelementptr i64, ptr %5, i64 %.182.7.i.i
   store i64 %.179.7.i.i, ptr %.188.7.i299.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v827B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B124.endif.i318.i:                                ; preds = %B1664.i
   %.5.i.i319.i = lshr i64 %.142.i240.i, 5
@@ -23366,7 +23366,7 @@ B1580.endif.i:                                    ; preds = %B1580.endif.i, %B15
   %66 = add i64 %.1119259261.i, 2
   br i1 %ov.i, label %B1580.endif.i, label %B1664.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v827B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B184.6.i289.i, %B124.endif.7.i297.i
+_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B184.6.i289.i, %B124.endif.7.i297.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_tiles(*float32,*float32,*float32,*float32,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -23724,7 +23724,7 @@ B184.6.i297.i:                                    ; preds = %B124.endif.6.i308.i
   %.142.7.i302.i = zext i32 %.141.7.i301.i to i64
   %.143.7.i303.i = add nuw nsw i64 %.140.7.i300.i, %.142.7.i302.i
   %.149.7.i304.i = icmp slt i64 %.143.7.i303.i, %.232.i
-  br i1 %.149.7.i304.i, label %B124.endif.7.i305.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v828B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
+  br i1 %.149.7.i304.i, label %B124.endif.7.i305.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
 
 B124.endif.7.i305.i:                              ; preds = %B184.6.i297.i
   %.5.i13.i306.i = lshr i64 %.143.7.i303.i, 5
@@ -23734,7 +23734,7 @@ B124.endif.7.i305.i:                              ; preds = %B184.6.i297.i
   %.182.7.i.i = mul nsw i64 %.143.7.i303.i, %"$phi522.0.2.0.i"
   %.188.7.i307.i = getelementptr float, ptr %7, i64 %.182.7.i.i
   store float %.179.7.i.i, ptr %.188.7.i307.i, align 4
-  br label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v828B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
 
 B124.endif.i326.i:                                ; preds = %B1664.i
   %.5.i.i327.i = lshr i64 %.142.i248.i, 5
@@ -24903,7 +24903,7 @@ B1580.endif.i:                                    ; preds = %B1580.endif.i, %B15
   %70 = add i64 %.1111205207.i, 2
   br i1 %ov.i, label %B1580.endif.i, label %B1664.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v828B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit: ; preds = %B184.6.i297.i, %B124.endif.7.i305.i
+_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit: ; preds = %B184.6.i297.i, %B124.endif.7.i305.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_tiles(*float64,*float64,*float64,*float64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -25259,7 +25259,7 @@ B184.6.i298.i:                                    ; preds = %B124.endif.6.i309.i
   %.142.7.i303.i = zext i32 %.141.7.i302.i to i64
   %.143.7.i304.i = add nuw nsw i64 %.140.7.i301.i, %.142.7.i303.i
   %.149.7.i305.i = icmp slt i64 %.143.7.i304.i, %.232.i
-  br i1 %.149.7.i305.i, label %B124.endif.7.i306.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
+  br i1 %.149.7.i305.i, label %B124.endif.7.i306.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v861B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
 
 B124.endif.7.i306.i:                              ; preds = %B184.6.i298.i
   %.5.i13.i307.i = lshr i64 %.143.7.i304.i, 5
@@ -25269,7 +25269,7 @@ B124.endif.7.i306.i:                              ; preds = %B184.6.i298.i
   %.182.7.i.i = mul nsw i64 %.143.7.i304.i, %"$phi522.0.2.0.i"
   %.188.7.i308.i = getelementptr double, ptr %7, i64 %.182.7.i.i
   store double %.179.7.i.i, ptr %.188.7.i308.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v861B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
 
 B124.endif.i327.i:                                ; preds = %B1664.i
   %.5.i.i328.i = lshr i64 %.142.i249.i, 5
@@ -26438,7 +26438,7 @@ B1580.endif.i:                                    ; preds = %B1580.endif.i, %B15
   %70 = add i64 %.1111205207.i, 2
   br i1 %ov.i, label %B1580.endif.i, label %B1664.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit: ; preds = %B184.6.i298.i, %B124.endif.7.i306.i
+_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v861B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit: ; preds = %B184.6.i298.i, %B124.endif.7.i306.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add(*int64,*int32,*int32,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -26462,7 +26462,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.22.i = zext i32 %.21.i to i64
   %.23.i = add nuw nsw i64 %.20.i, %.22.i
   %.28.i = icmp slt i64 %.23.i, %a3
-  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit
+  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v862B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.47.i, %B104.i ], [ %.23.i, %0 ]
@@ -26479,9 +26479,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.45.i = mul nuw nsw i64 %.44.i, %.42.i
   %.47.i = add nuw nsw i64 %.45.i, %k.2.0.i
   %.51.i = icmp slt i64 %.47.i, %a3
-  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit
+  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v862B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter3addB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter3addB4v862B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add(*int64,*int64,*int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -26505,7 +26505,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.22.i = zext i32 %.21.i to i64
   %.23.i = add nuw nsw i64 %.20.i, %.22.i
   %.28.i = icmp slt i64 %.23.i, %a3
-  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit
+  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.47.i, %B104.i ], [ %.23.i, %0 ]
@@ -26522,9 +26522,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.45.i = mul nuw nsw i64 %.44.i, %.42.i
   %.47.i = add nuw nsw i64 %.45.i, %k.2.0.i
   %.51.i = icmp slt i64 %.47.i, %a3
-  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit
+  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter3addB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter3addB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add(*int64,*float32,*float32,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -26548,7 +26548,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.22.i = zext i32 %.21.i to i64
   %.23.i = add nuw nsw i64 %.20.i, %.22.i
   %.28.i = icmp slt i64 %.23.i, %a3
-  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit
+  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v864B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.47.i, %B104.i ], [ %.23.i, %0 ]
@@ -26565,9 +26565,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.45.i = mul nuw nsw i64 %.44.i, %.42.i
   %.47.i = add nuw nsw i64 %.45.i, %k.2.0.i
   %.51.i = icmp slt i64 %.47.i, %a3
-  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit
+  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v864B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter3addB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter3addB4v864B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add(*int64,*float64,*float64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -26591,7 +26591,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.22.i = zext i32 %.21.i to i64
   %.23.i = add nuw nsw i64 %.20.i, %.22.i
   %.28.i = icmp slt i64 %.23.i, %a3
-  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit
+  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v865B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.47.i, %B104.i ], [ %.23.i, %0 ]
@@ -26608,9 +26608,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.45.i = mul nuw nsw i64 %.44.i, %.42.i
   %.47.i = add nuw nsw i64 %.45.i, %k.2.0.i
   %.51.i = icmp slt i64 %.47.i, %a3
-  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit
+  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v865B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter3addB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter3addB4v865B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_shared(*int64,*int32,*int32,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -26680,7 +26680,7 @@ B394.i:                                           ; preds = %B260.i, %B132.i
   %.97.i = tail call i32 @nbgrad.thread()
   %.98.i = zext i32 %.97.i to i64
   %.103.i = icmp sgt i64 %a4, %.98.i
-  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit
+  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit
 
 B462.i:                                           ; preds = %B394.i, %B524.i
   %k.2.2.0.i = phi i64 [ %.132.i, %B524.i ], [ %.98.i, %B394.i ]
@@ -26699,9 +26699,9 @@ B524.i:                                           ; preds = %B490.i, %B462.i
   %.130.i = zext i32 %.129.i to i64
   %.132.i = add nuw nsw i64 %k.2.2.0.i, %.130.i
   %.136.i = icmp slt i64 %.132.i, %a4
-  br i1 %.136.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit
+  br i1 %.136.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit: ; preds = %B524.i, %B394.i
+_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit: ; preds = %B524.i, %B394.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_shared(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -26771,7 +26771,7 @@ B394.i:                                           ; preds = %B260.i, %B132.i
   %.96.i = tail call i32 @nbgrad.thread()
   %.97.i = zext i32 %.96.i to i64
   %.102.i = icmp sgt i64 %a4, %.97.i
-  br i1 %.102.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.102.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v867B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
 B462.i:                                           ; preds = %B394.i, %B524.i
   %k.2.2.0.i = phi i64 [ %.130.i, %B524.i ], [ %.97.i, %B394.i ]
@@ -26790,9 +26790,9 @@ B524.i:                                           ; preds = %B490.i, %B462.i
   %.128.i = zext i32 %.127.i to i64
   %.130.i = add nuw nsw i64 %k.2.2.0.i, %.128.i
   %.134.i = icmp slt i64 %.130.i, %a4
-  br i1 %.134.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.134.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v867B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B524.i, %B394.i
+_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v867B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B524.i, %B394.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_shared(*int64,*float32,*float32,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -26862,7 +26862,7 @@ B394.i:                                           ; preds = %B260.i, %B132.i
   %.97.i = tail call i32 @nbgrad.thread()
   %.98.i = zext i32 %.97.i to i64
   %.103.i = icmp sgt i64 %a4, %.98.i
-  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit
+  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v868B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit
 
 B462.i:                                           ; preds = %B394.i, %B524.i
   %k.2.2.0.i = phi i64 [ %.133.i, %B524.i ], [ %.98.i, %B394.i ]
@@ -26881,9 +26881,9 @@ B524.i:                                           ; preds = %B490.i, %B462.i
   %.131.i = zext i32 %.130.i to i64
   %.133.i = add nuw nsw i64 %k.2.2.0.i, %.131.i
   %.137.i = icmp slt i64 %.133.i, %a4
-  br i1 %.137.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit
+  br i1 %.137.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v868B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit: ; preds = %B524.i, %B394.i
+_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v868B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit: ; preds = %B524.i, %B394.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_shared(*int64,*float64,*float64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -26953,7 +26953,7 @@ B394.i:                                           ; preds = %B260.i, %B132.i
   %.97.i = tail call i32 @nbgrad.thread()
   %.98.i = zext i32 %.97.i to i64
   %.103.i = icmp sgt i64 %a4, %.98.i
-  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit
+  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit
 
 B462.i:                                           ; preds = %B394.i, %B524.i
   %k.2.2.0.i = phi i64 [ %.132.i, %B524.i ], [ %.98.i, %B394.i ]
@@ -26972,9 +26972,9 @@ B524.i:                                           ; preds = %B490.i, %B462.i
   %.130.i = zext i32 %.129.i to i64
   %.132.i = add nuw nsw i64 %k.2.2.0.i, %.130.i
   %.136.i = icmp slt i64 %.132.i, %a4
-  br i1 %.136.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit
+  br i1 %.136.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit: ; preds = %B524.i, %B394.i
+_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit: ; preds = %B524.i, %B394.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_rows(*int64,*int32,*int32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -27005,7 +27005,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.44.i = lshr i64 %.43.i, %a5
   %.45.i = add nuw nsw i64 %.44.i, %.41.i
   %.50.i = icmp slt i64 %.45.i, %a3
-  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
+  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
 
 B170.preheader.i:                                 ; preds = %0
   %.73.i = icmp slt i64 %.28.i, %a4
@@ -27045,7 +27045,7 @@ B292.loopexit.us.i:                               ; preds = %B212.us.i
   %.104.us.i = mul nuw nsw i64 %.34.i, %.102.us.i
   %.106.us.i = add nuw nsw i64 %.104.us.i, %row.2.0.us.i
   %.110.us.i = icmp slt i64 %.106.us.i, %a3
-  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
+  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
 
 B170.i:                                           ; preds = %B170.preheader.i, %B170.i
   %row.2.0.i = phi i64 [ %.106.i, %B170.i ], [ %.45.i, %B170.preheader.i ]
@@ -27054,9 +27054,9 @@ B170.i:                                           ; preds = %B170.preheader.i, %
   %.104.i = mul nuw nsw i64 %.34.i, %.102.i
   %.106.i = add nuw nsw i64 %.104.i, %row.2.0.i
   %.110.i = icmp slt i64 %.106.i, %a3
-  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
+  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_rows(*int64,*int64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -27087,7 +27087,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.44.i = lshr i64 %.43.i, %a5
   %.45.i = add nuw nsw i64 %.44.i, %.41.i
   %.50.i = icmp slt i64 %.45.i, %a3
-  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v871B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B170.preheader.i:                                 ; preds = %0
   %.73.i = icmp slt i64 %.28.i, %a4
@@ -27127,7 +27127,7 @@ B292.loopexit.us.i:                               ; preds = %B212.us.i
   %.104.us.i = mul nuw nsw i64 %.34.i, %.102.us.i
   %.106.us.i = add nuw nsw i64 %.104.us.i, %row.2.0.us.i
   %.110.us.i = icmp slt i64 %.106.us.i, %a3
-  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v871B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B170.i:                                           ; preds = %B170.preheader.i, %B170.i
   %row.2.0.i = phi i64 [ %.106.i, %B170.i ], [ %.45.i, %B170.preheader.i ]
@@ -27136,9 +27136,9 @@ B170.i:                                           ; preds = %B170.preheader.i, %
   %.104.i = mul nuw nsw i64 %.34.i, %.102.i
   %.106.i = add nuw nsw i64 %.104.i, %row.2.0.i
   %.110.i = icmp slt i64 %.106.i, %a3
-  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v871B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v871B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_rows(*int64,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -27169,7 +27169,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.44.i = lshr i64 %.43.i, %a5
   %.45.i = add nuw nsw i64 %.44.i, %.41.i
   %.50.i = icmp slt i64 %.45.i, %a3
-  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
 
 B170.preheader.i:                                 ; preds = %0
   %.73.i = icmp slt i64 %.28.i, %a4
@@ -27209,7 +27209,7 @@ B292.loopexit.us.i:                               ; preds = %B212.us.i
   %.104.us.i = mul nuw nsw i64 %.34.i, %.102.us.i
   %.106.us.i = add nuw nsw i64 %.104.us.i, %row.2.0.us.i
   %.110.us.i = icmp slt i64 %.106.us.i, %a3
-  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
 
 B170.i:                                           ; preds = %B170.preheader.i, %B170.i
   %row.2.0.i = phi i64 [ %.106.i, %B170.i ], [ %.45.i, %B170.preheader.i ]
@@ -27218,9 +27218,9 @@ B170.i:                                           ; preds = %B170.preheader.i, %
   %.104.i = mul nuw nsw i64 %.34.i, %.102.i
   %.106.i = add nuw nsw i64 %.104.i, %row.2.0.i
   %.110.i = icmp slt i64 %.106.i, %a3
-  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_rows(*int64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -27251,7 +27251,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.44.i = lshr i64 %.43.i, %a5
   %.45.i = add nuw nsw i64 %.44.i, %.41.i
   %.50.i = icmp slt i64 %.45.i, %a3
-  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
 
 B170.preheader.i:                                 ; preds = %0
   %.73.i = icmp slt i64 %.28.i, %a4
@@ -27291,7 +27291,7 @@ B292.loopexit.us.i:                               ; preds = %B212.us.i
   %.104.us.i = mul nuw nsw i64 %.34.i, %.102.us.i
   %.106.us.i = add nuw nsw i64 %.104.us.i, %row.2.0.us.i
   %.110.us.i = icmp slt i64 %.106.us.i, %a3
-  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
 
 B170.i:                                           ; preds = %B170.preheader.i, %B170.i
   %row.2.0.i = phi i64 [ %.106.i, %B170.i ], [ %.45.i, %B170.preheader.i ]
@@ -27300,9 +27300,9 @@ B170.i:                                           ; preds = %B170.preheader.i, %
   %.104.i = mul nuw nsw i64 %.34.i, %.102.i
   %.106.i = add nuw nsw i64 %.104.i, %row.2.0.i
   %.110.i = icmp slt i64 %.106.i, %a3
-  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.sum_sorted(*int64,*float32,*int64,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -27327,7 +27327,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.34.i = zext i32 %.33.i to i64
   %.35.i = add nuw nsw i64 %.32.i, %.34.i
   %.40.i = icmp slt i64 %.35.i, %a7
-  br i1 %.40.i, label %B104.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.40.i, label %B104.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
 
 B104.preheader.i:                                 ; preds = %0
   %.23.i.i = icmp sgt i64 %arg.rows.fr.i, 0
@@ -27399,7 +27399,7 @@ B384.us.i:                                        ; preds = %B320.us.i, %B270.us
   %.285.us.i = mul nuw nsw i64 %.284.us.i, %.282.us.i
   %.287.us.i = add nuw nsw i64 %.285.us.i, %k.2.0.us.i
   %.291.us.i = icmp slt i64 %.287.us.i, %a7
-  br i1 %.291.us.i, label %B104.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.291.us.i, label %B104.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
 
 B104.endif.endif.loopexit.us.i:                   ; preds = %B24.i.us.i
   %.17971.not.us.not.i = icmp sgt i64 %arg.rows.fr.i, %spec.select32.i.us.i
@@ -27428,9 +27428,9 @@ B104.us1.i:                                       ; preds = %B104.preheader.i, %
   %.285.us15.i = mul nuw nsw i64 %.284.us14.i, %.282.us12.i
   %.287.us16.i = add nuw nsw i64 %.285.us15.i, %k.2.0.us2.i
   %.291.us17.i = icmp slt i64 %.287.us16.i, %a7
-  br i1 %.291.us17.i, label %B104.us1.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.291.us17.i, label %B104.us1.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B104.us1.i, %B384.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B104.us1.i, %B384.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.sum_sorted(*int64,*float64,*int64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -27455,7 +27455,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.34.i = zext i32 %.33.i to i64
   %.35.i = add nuw nsw i64 %.32.i, %.34.i
   %.40.i = icmp slt i64 %.35.i, %a7
-  br i1 %.40.i, label %B104.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v844B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.40.i, label %B104.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
 
 B104.preheader.i:                                 ; preds = %0
   %.23.i.i = icmp sgt i64 %arg.rows.fr.i, 0
@@ -27527,7 +27527,7 @@ B384.us.i:                                        ; preds = %B320.us.i, %B270.us
   %.285.us.i = mul nuw nsw i64 %.284.us.i, %.282.us.i
   %.287.us.i = add nuw nsw i64 %.285.us.i, %k.2.0.us.i
   %.291.us.i = icmp slt i64 %.287.us.i, %a7
-  br i1 %.291.us.i, label %B104.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v844B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.291.us.i, label %B104.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
 
 B104.endif.endif.loopexit.us.i:                   ; preds = %B24.i.us.i
   %.17971.not.us.not.i = icmp sgt i64 %arg.rows.fr.i, %spec.select32.i.us.i
@@ -27556,9 +27556,9 @@ B104.us1.i:                                       ; preds = %B104.preheader.i, %
   %.285.us15.i = mul nuw nsw i64 %.284.us14.i, %.282.us12.i
   %.287.us16.i = add nuw nsw i64 %.285.us15.i, %k.2.0.us2.i
   %.291.us17.i = icmp slt i64 %.287.us16.i, %a7
-  br i1 %.291.us17.i, label %B104.us1.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v844B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.291.us17.i, label %B104.us1.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v844B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B104.us1.i, %B384.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B104.us1.i, %B384.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.sum_sorted_long(*int64,*float32,*int64,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -27583,7 +27583,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.37.i = tail call i32 @nbgrad.block()
   %.38.i = zext i32 %.37.i to i64
   %.43.i = icmp sgt i64 %a7, %.38.i
-  br i1 %.43.i, label %B106.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v845B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.43.i, label %B106.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
 
 B106.preheader.i:                                 ; preds = %0
   %1 = lshr exact i64 %.33.i, 3
@@ -27745,7 +27745,7 @@ B658.i:                                           ; preds = %B648.i, %B518.i
   %.388.i = zext i32 %.387.i to i64
   %.390.i = add nuw nsw i64 %k.2.0.i, %.388.i
   %.394.i = icmp slt i64 %.390.i, %a7
-  br i1 %.394.i, label %B106.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v845B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.394.i, label %B106.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
 
 B24.i4.i:                                         ; preds = %B24.i.i, %B24.i4.i
   %low.2.0.i5.i = phi i64 [ %spec.select32.i16.i, %B24.i4.i ], [ 0, %B24.i.i ]
@@ -27789,7 +27789,7 @@ B622.preheader.new.i:                             ; preds = %B622.preheader.i
   %unroll_iter.i = and i64 %storemerge.i, 9223372036854775800
   br label %B622.i
 
-_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v845B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B658.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B658.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.sum_sorted_long(*int64,*float64,*int64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -27814,7 +27814,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture r
   %.37.i = tail call i32 @nbgrad.block()
   %.38.i = zext i32 %.37.i to i64
   %.43.i = icmp sgt i64 %a7, %.38.i
-  br i1 %.43.i, label %B106.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v846B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.43.i, label %B106.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
 
 B106.preheader.i:                                 ; preds = %0
   %1 = lshr exact i64 %.33.i, 2
@@ -27976,7 +27976,7 @@ B658.i:                                           ; preds = %B648.i, %B518.i
   %.388.i = zext i32 %.387.i to i64
   %.390.i = add nuw nsw i64 %k.2.0.i, %.388.i
   %.394.i = icmp slt i64 %.390.i, %a7
-  br i1 %.394.i, label %B106.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v846B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.394.i, label %B106.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
 
 B24.i4.i:                                         ; preds = %B24.i.i, %B24.i4.i
   %low.2.0.i5.i = phi i64 [ %spec.select32.i16.i, %B24.i4.i ], [ 0, %B24.i.i ]
@@ -28020,7 +28020,7 @@ B622.preheader.new.i:                             ; preds = %B622.preheader.i
   %unroll_iter.i = and i64 %storemerge.i, 9223372036854775800
   br label %B622.i
 
-_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v846B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B658.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B658.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.narrow(*int32,*int8,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -28042,7 +28042,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.19.i = zext i32 %.18.i to i64
   %.20.i = add nuw nsw i64 %.17.i, %.19.i
   %.25.i = icmp slt i64 %.20.i, %a2
-  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit
+  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.42.i, %B104.i ], [ %.20.i, %0 ]
@@ -28058,9 +28058,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.40.i = mul nuw nsw i64 %.39.i, %.37.i
   %.42.i = add nuw nsw i64 %.40.i, %k.2.0.i
   %.46.i = icmp slt i64 %.42.i, %a2
-  br i1 %.46.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit
+  br i1 %.46.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.narrow(*int32,*int16,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -28082,7 +28082,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.19.i = zext i32 %.18.i to i64
   %.20.i = add nuw nsw i64 %.17.i, %.19.i
   %.25.i = icmp slt i64 %.20.i, %a2
-  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit
+  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.42.i, %B104.i ], [ %.20.i, %0 ]
@@ -28098,9 +28098,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.40.i = mul nuw nsw i64 %.39.i, %.37.i
   %.42.i = add nuw nsw i64 %.40.i, %k.2.0.i
   %.46.i = icmp slt i64 %.42.i, %a2
-  br i1 %.46.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit
+  br i1 %.46.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.last(*int64,*int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -28124,7 +28124,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr %a1, i64 %a
   %.19.i = zext i32 %.18.i to i64
   %.20.i = add nuw nsw i64 %.17.i, %.19.i
   %.25.i = icmp slt i64 %.20.i, %a2
-  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit
+  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.41.i, %B104.i ], [ %.20.i, %0 ]
@@ -28139,9 +28139,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.39.i = mul nuw nsw i64 %.38.i, %.36.i
   %.41.i = add nuw nsw i64 %.39.i, %k.2.0.i
   %.45.i = icmp slt i64 %.41.i, %a2
-  br i1 %.45.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit
+  br i1 %.45.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_radix.count_digits(*int32,*int32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_radix -
@@ -28222,7 +28222,7 @@ B842.loopexit.i:                                  ; preds = %B386.i
 B842.i:                                           ; preds = %B0.endif.endif.endif.i, %B842.loopexit.i
   %k.4.1.i = phi i64 [ %.252.i, %B0.endif.endif.endif.i ], [ %5, %B842.loopexit.i ]
   %.353.i = icmp slt i64 %k.4.1.i, %.100.i
-  br i1 %.353.i, label %B854.preheader.i, label %_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxx.exit
+  br i1 %.353.i, label %B854.preheader.i, label %_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v882B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxx.exit
 
 B854.preheader.i:                                 ; preds = %B842.i
   %.363.i = trunc i64 %a5 to i32
@@ -28242,7 +28242,7 @@ B854.i:                                           ; preds = %B854.i, %B854.prehe
   %.372.i = tail call i32 @nbgrad.atomic.add.i32(ptr %.371.i, i32 1)
   %.374.i = add i64 %k.5.0.i, 256
   %.378.i = icmp slt i64 %.374.i, %.100.i
-  br i1 %.378.i, label %B854.i, label %_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxx.exit
+  br i1 %.378.i, label %B854.i, label %_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v882B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %7 = icmp ult i64 %a3, 4294967296
@@ -28308,7 +28308,7 @@ B0.endif.endif.endif.i:                           ; preds = %17, %0
   %.262.i = icmp slt i64 %.260.i, %.100.i
   br i1 %.262.i, label %B386.preheader.i, label %B842.i
 
-_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxx.exit: ; preds = %B854.i, %B842.i
+_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v882B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxx.exit: ; preds = %B854.i, %B842.i
   tail call void @nbgrad.barrier()
   %sunkaddr.i = shl nuw nsw i64 %.28.i, 2
   %sunkaddr19.i = getelementptr i8, ptr %.21.i, i64 %sunkaddr.i
@@ -28415,7 +28415,7 @@ B842.loopexit.i:                                  ; preds = %B386.i
 B842.i:                                           ; preds = %B0.endif.endif.endif.i, %B842.loopexit.i
   %k.4.1.i = phi i64 [ %.252.i, %B0.endif.endif.endif.i ], [ %5, %B842.loopexit.i ]
   %.345.i = icmp slt i64 %k.4.1.i, %.100.i
-  br i1 %.345.i, label %B854.i, label %_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2axxxx.exit
+  br i1 %.345.i, label %B854.i, label %_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2axxxx.exit
 
 B854.i:                                           ; preds = %B842.i, %B854.i
   %k.5.0.i = phi i64 [ %.364.i, %B854.i ], [ %k.4.1.i, %B842.i ]
@@ -28430,7 +28430,7 @@ B854.i:                                           ; preds = %B842.i, %B854.i
   %.362.i = tail call i32 @nbgrad.atomic.add.i32(ptr %.361.i, i32 1)
   %.364.i = add i64 %k.5.0.i, 256
   %.368.i = icmp slt i64 %.364.i, %.100.i
-  br i1 %.368.i, label %B854.i, label %_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2axxxx.exit
+  br i1 %.368.i, label %B854.i, label %_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %7 = icmp ult i64 %a3, 4294967296
@@ -28496,7 +28496,7 @@ B0.endif.endif.endif.i:                           ; preds = %17, %0
   %.262.i = icmp slt i64 %.260.i, %.100.i
   br i1 %.262.i, label %B386.preheader.i, label %B842.i
 
-_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2axxxx.exit: ; preds = %B854.i, %B842.i
+_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2axxxx.exit: ; preds = %B854.i, %B842.i
   tail call void @nbgrad.barrier()
   %sunkaddr.i = shl nuw nsw i64 %.28.i, 2
   %sunkaddr9.i = getelementptr i8, ptr %.21.i, i64 %sunkaddr.i
@@ -28632,7 +28632,7 @@ B842.loopexit.i:                                  ; preds = %B386.i
 B842.i:                                           ; preds = %B0.endif.endif.endif.i, %B842.loopexit.i
   %k.4.1.i = phi i64 [ %.252.i, %B0.endif.endif.endif.i ], [ %5, %B842.loopexit.i ]
   %.377.i = icmp slt i64 %k.4.1.i, %.100.i
-  br i1 %.377.i, label %B854.preheader.i, label %_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2axxxx.exit
+  br i1 %.377.i, label %B854.preheader.i, label %_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v884B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2axxxx.exit
 
 B854.preheader.i:                                 ; preds = %B842.i
   %.393.i = trunc i64 %a5 to i32
@@ -28658,7 +28658,7 @@ B854.i:                                           ; preds = %B854.i, %B854.prehe
   %.402.i = tail call i32 @nbgrad.atomic.add.i32(ptr %.401.i, i32 1)
   %.404.i = add i64 %k.5.0.i, 256
   %.408.i = icmp slt i64 %.404.i, %.100.i
-  br i1 %.408.i, label %B854.i, label %_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2axxxx.exit
+  br i1 %.408.i, label %B854.i, label %_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v884B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %7 = icmp ult i64 %a3, 4294967296
@@ -28724,7 +28724,7 @@ B0.endif.endif.endif.i:                           ; preds = %17, %0
   %.262.i = icmp slt i64 %.260.i, %.100.i
   br i1 %.262.i, label %B386.preheader.i, label %B842.i
 
-_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2axxxx.exit: ; preds = %B854.i, %B842.i
+_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v884B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2axxxx.exit: ; preds = %B854.i, %B842.i
   tail call void @nbgrad.barrier()
   %sunkaddr.i = shl nuw nsw i64 %.28.i, 2
   %sunkaddr19.i = getelementptr i8, ptr %.21.i, i64 %sunkaddr.i
@@ -28855,7 +28855,7 @@ B842.loopexit.i:                                  ; preds = %B386.i
 B842.i:                                           ; preds = %B0.endif.endif.endif.i, %B842.loopexit.i
   %k.4.1.i = phi i64 [ %.252.i, %B0.endif.endif.endif.i ], [ %5, %B842.loopexit.i ]
   %.369.i = icmp slt i64 %k.4.1.i, %.100.i
-  br i1 %.369.i, label %B854.i, label %_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2axxxx.exit
+  br i1 %.369.i, label %B854.i, label %_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v885B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2axxxx.exit
 
 B854.i:                                           ; preds = %B842.i, %B854.i
   %k.5.0.i = phi i64 [ %.394.i, %B854.i ], [ %k.4.1.i, %B842.i ]
@@ -28876,7 +28876,7 @@ B854.i:                                           ; preds = %B842.i, %B854.i
   %.392.i = tail call i32 @nbgrad.atomic.add.i32(ptr %.391.i, i32 1)
   %.394.i = add i64 %k.5.0.i, 256
   %.398.i = icmp slt i64 %.394.i, %.100.i
-  br i1 %.398.i, label %B854.i, label %_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2axxxx.exit
+  br i1 %.398.i, label %B854.i, label %_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v885B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %7 = icmp ult i64 %a3, 4294967296
@@ -28942,7 +28942,7 @@ B0.endif.endif.endif.i:                           ; preds = %17, %0
   %.262.i = icmp slt i64 %.260.i, %.100.i
   br i1 %.262.i, label %B386.preheader.i, label %B842.i
 
-_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2axxxx.exit: ; preds = %B854.i, %B842.i
+_ZN6nbgrad7kernels3gpu12device_radix12count_digitsB4v885B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2axxxx.exit: ; preds = %B854.i, %B842.i
   tail call void @nbgrad.barrier()
   %sunkaddr.i = shl nuw nsw i64 %.28.i, 2
   %sunkaddr9.i = getelementptr i8, ptr %.21.i, i64 %sunkaddr.i
@@ -29224,14 +29224,14 @@ B414.i:                                           ; preds = %B414.lr.ph.new.i, %
 B466.i:                                           ; preds = %B414.i, %B414.prol.loopexit.i, %B310.endif.endif.i
   %.423.i = tail call i32 @nbgrad.thread()
   %.425.i = icmp eq i32 %.423.i, 0
-  br i1 %.425.i, label %B502.i, label %_ZN6nbgrad7kernels3gpu12device_radix10sum_countsB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2ax.exit
+  br i1 %.425.i, label %B502.i, label %_ZN6nbgrad7kernels3gpu12device_radix10sum_countsB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2ax.exit
 
 B502.i:                                           ; preds = %B466.i
   %.427.i = tail call i32 @nbgrad.block()
   %.428.i = zext i32 %.427.i to i64
   %.432.i = getelementptr i32, ptr %a1, i64 %.428.i
   store i32 %total.2.0.lcssa.i.i, ptr %.432.i, align 4
-  br label %_ZN6nbgrad7kernels3gpu12device_radix10sum_countsB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2ax.exit
+  br label %_ZN6nbgrad7kernels3gpu12device_radix10sum_countsB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2ax.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.19.i = zext i32 %.18.i to i64
@@ -29339,7 +29339,7 @@ B414.lr.ph.new.i:                                 ; preds = %B414.prol.loopexit.
   %scevgep.i = getelementptr i8, ptr %46, i64 12
   br label %B414.i
 
-_ZN6nbgrad7kernels3gpu12device_radix10sum_countsB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2ax.exit: ; preds = %B466.i, %B502.i
+_ZN6nbgrad7kernels3gpu12device_radix10sum_countsB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2ax.exit: ; preds = %B466.i, %B502.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_radix.move_on(*int32,*int32,*int32,*int32,*int32,*int32,*int16,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_radix -
@@ -29502,7 +29502,7 @@ B1438.i.i:                                        ; preds = %B1370.i.i, %B1370.u
   %.850.i.i = add nsw i64 %begin.2.0.i.i, 3840
   %scevgep99.i.i = getelementptr i8, ptr %lsr.iv.i.i, i64 15360
   %.854.i.i = icmp slt i64 %.850.i.i, %.231.i.i
-  br i1 %.854.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int32_2a8int32_2a8int16_2axxxxxx.exit
+  br i1 %.854.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int32_2a8int32_2a8int16_2axxxxxx.exit
 
 B50.endif.i.i:                                    ; preds = %32, %0
   %quot.0.i.i = phi i64 [ 0, %0 ], [ %spec.select172.i.i, %32 ]
@@ -29670,7 +29670,7 @@ B50.endif.endif.i.i:                              ; preds = %B144.endif.endif.i.
   %.304.i.i = and i64 %.168.i.i, 31
   %.305.i.i = or disjoint i64 %.302.i.i, %.304.i.i
   %.317.i.i = icmp slt i64 %.226.i.i, %.231.i.i
-  br i1 %.317.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int32_2a8int32_2a8int16_2axxxxxx.exit
+  br i1 %.317.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int32_2a8int32_2a8int16_2axxxxxx.exit
 
 B716.endif.endif.preheader.i.i:                   ; preds = %B50.endif.endif.i.i
   %.285.i.i = mul nsw i64 %.240.i.i, %a8
@@ -30313,7 +30313,7 @@ B1370.us.i.i:                                     ; preds = %B1370.preheader.i.i
   %.832.us.i.i = icmp slt i64 %.828.us.i.i, %.326.i.i
   br i1 %.832.us.i.i, label %B1370.us.i.i, label %B1438.i.i
 
-_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int32_2a8int32_2a8int16_2axxxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
+_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int32_2a8int32_2a8int16_2axxxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_radix.move_on(*int64,*int32,*int32,*int32,*int64,*int32,*int16,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_radix -
@@ -30475,7 +30475,7 @@ B1438.i.i:                                        ; preds = %B1370.i.i, %B1370.u
   %.846.i.i = add nsw i64 %begin.2.0.i.i, 3840
   %scevgep99.i.i = getelementptr i8, ptr %lsr.iv.i.i, i64 15360
   %.850.i.i = icmp slt i64 %.846.i.i, %.231.i.i
-  br i1 %.850.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v867B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int32_2a8int16_2axxxxxx.exit
+  br i1 %.850.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v899B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int32_2a8int16_2axxxxxx.exit
 
 B50.endif.i.i:                                    ; preds = %32, %0
   %quot.0.i.i = phi i64 [ 0, %0 ], [ %spec.select172.i.i, %32 ]
@@ -30643,7 +30643,7 @@ B50.endif.endif.i.i:                              ; preds = %B144.endif.endif.i.
   %.304.i.i = and i64 %.168.i.i, 31
   %.305.i.i = or disjoint i64 %.302.i.i, %.304.i.i
   %.317.i.i = icmp slt i64 %.226.i.i, %.231.i.i
-  br i1 %.317.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v867B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int32_2a8int16_2axxxxxx.exit
+  br i1 %.317.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v899B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int32_2a8int16_2axxxxxx.exit
 
 B716.endif.endif.preheader.i.i:                   ; preds = %B50.endif.endif.i.i
   %.285.i.i = mul nsw i64 %.240.i.i, %a8
@@ -31268,7 +31268,7 @@ B1370.us.i.i:                                     ; preds = %B1370.preheader.i.i
   %.828.us.i.i = icmp slt i64 %.824.us.i.i, %.326.i.i
   br i1 %.828.us.i.i, label %B1370.us.i.i, label %B1438.i.i
 
-_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v867B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int32_2a8int16_2axxxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
+_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v899B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int32_2a8int16_2axxxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_radix.move_on(*float32,*int32,*int32,*int32,*float32,*int32,*int16,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_radix -
@@ -31449,7 +31449,7 @@ B1438.i.i:                                        ; preds = %B1406.i.i, %B1170.e
   %.862.i.i = add nsw i64 %begin.2.0.i.i, 3840
   %scevgep86.i.i = getelementptr i8, ptr %lsr.iv.i.i, i64 15360
   %.866.i.i = icmp slt i64 %.862.i.i, %.231.i.i
-  br i1 %.866.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v871B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a8int32_2a10float32_2a8int32_2a8int16_2axxxxxx.exit
+  br i1 %.866.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v903B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a8int32_2a10float32_2a8int32_2a8int16_2axxxxxx.exit
 
 B50.endif.i.i:                                    ; preds = %32, %0
   %quot.0.i.i = phi i64 [ 0, %0 ], [ %spec.select168.i.i, %32 ]
@@ -31617,7 +31617,7 @@ B50.endif.endif.i.i:                              ; preds = %B144.endif.endif.i.
   %.304.i.i = and i64 %.168.i.i, 31
   %.305.i.i = or disjoint i64 %.302.i.i, %.304.i.i
   %.317.i.i = icmp slt i64 %.226.i.i, %.231.i.i
-  br i1 %.317.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v871B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a8int32_2a10float32_2a8int32_2a8int16_2axxxxxx.exit
+  br i1 %.317.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v903B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a8int32_2a10float32_2a8int32_2a8int16_2axxxxxx.exit
 
 B716.endif.endif.preheader.i.i:                   ; preds = %B50.endif.endif.i.i
   %.285.i.i = mul nsw i64 %.240.i.i, %a8
@@ -32326,7 +32326,7 @@ B1170.endif.i.i:                                  ; preds = %B720.i.i.i
   %.743.i.i = icmp sgt i64 %.326.i.i, %.168.i.i
   br i1 %.743.i.i, label %B1370.i.i, label %B1438.i.i
 
-_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v871B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a8int32_2a10float32_2a8int32_2a8int16_2axxxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
+_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v903B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a8int32_2a10float32_2a8int32_2a8int16_2axxxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_radix.move_on(*float64,*int32,*int32,*int32,*float64,*int32,*int16,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_radix -
@@ -32506,7 +32506,7 @@ B1438.i.i:                                        ; preds = %B1406.i.i, %B1170.e
   %.858.i.i = add nsw i64 %begin.2.0.i.i, 3840
   %scevgep86.i.i = getelementptr i8, ptr %lsr.iv.i.i, i64 15360
   %.862.i.i = icmp slt i64 %.858.i.i, %.231.i.i
-  br i1 %.862.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v875B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a8int32_2a10float64_2a8int32_2a8int16_2axxxxxx.exit
+  br i1 %.862.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a8int32_2a10float64_2a8int32_2a8int16_2axxxxxx.exit
 
 B50.endif.i.i:                                    ; preds = %32, %0
   %quot.0.i.i = phi i64 [ 0, %0 ], [ %spec.select168.i.i, %32 ]
@@ -32674,7 +32674,7 @@ B50.endif.endif.i.i:                              ; preds = %B144.endif.endif.i.
   %.304.i.i = and i64 %.168.i.i, 31
   %.305.i.i = or disjoint i64 %.302.i.i, %.304.i.i
   %.317.i.i = icmp slt i64 %.226.i.i, %.231.i.i
-  br i1 %.317.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v875B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a8int32_2a10float64_2a8int32_2a8int16_2axxxxxx.exit
+  br i1 %.317.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a8int32_2a10float64_2a8int32_2a8int16_2axxxxxx.exit
 
 B716.endif.endif.preheader.i.i:                   ; preds = %B50.endif.endif.i.i
   %.285.i.i = mul nsw i64 %.240.i.i, %a8
@@ -33366,7 +33366,7 @@ B1170.endif.i.i:                                  ; preds = %B720.i.i.i
   %.741.i.i = icmp sgt i64 %.326.i.i, %.168.i.i
   br i1 %.741.i.i, label %B1370.i.i, label %B1438.i.i
 
-_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v875B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a8int32_2a10float64_2a8int32_2a8int16_2axxxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
+_ZN6nbgrad7kernels3gpu12device_radix7move_onB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a8int32_2a10float64_2a8int32_2a8int16_2axxxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_radix.move_last(*int32,*int32,*int32,*int32,*int64,*int16,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_radix -
@@ -33527,7 +33527,7 @@ B1438.i.i:                                        ; preds = %B1370.i.i, %B1370.u
   %.849.i.i = add nsw i64 %begin.2.0.i.i, 3840
   %scevgep99.i.i = getelementptr i8, ptr %lsr.iv.i.i, i64 15360
   %.853.i.i = icmp slt i64 %.849.i.i, %.231.i.i
-  br i1 %.853.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit
+  br i1 %.853.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v911B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit
 
 B50.endif.i.i:                                    ; preds = %31, %0
   %quot.0.i.i = phi i64 [ 0, %0 ], [ %spec.select172.i.i, %31 ]
@@ -33695,7 +33695,7 @@ B50.endif.endif.i.i:                              ; preds = %B144.endif.endif.i.
   %.304.i.i = and i64 %.168.i.i, 31
   %.305.i.i = or disjoint i64 %.302.i.i, %.304.i.i
   %.317.i.i = icmp slt i64 %.226.i.i, %.231.i.i
-  br i1 %.317.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit
+  br i1 %.317.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v911B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit
 
 B716.endif.endif.preheader.i.i:                   ; preds = %B50.endif.endif.i.i
   %.285.i.i = mul nsw i64 %.240.i.i, %a7
@@ -34339,7 +34339,7 @@ B1370.us.i.i:                                     ; preds = %B1370.preheader.i.i
   %.831.us.i.i = icmp slt i64 %.827.us.i.i, %.326.i.i
   br i1 %.831.us.i.i, label %B1370.us.i.i, label %B1438.i.i
 
-_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
+_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v911B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_radix.move_last(*int64,*int32,*int32,*int32,*int64,*int16,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_radix -
@@ -34499,7 +34499,7 @@ B1438.i.i:                                        ; preds = %B1370.i.i, %B1370.u
   %.845.i.i = add nsw i64 %begin.2.0.i.i, 3840
   %scevgep99.i.i = getelementptr i8, ptr %lsr.iv.i.i, i64 15360
   %.849.i.i = icmp slt i64 %.845.i.i, %.231.i.i
-  br i1 %.849.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit
+  br i1 %.849.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v913B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit
 
 B50.endif.i.i:                                    ; preds = %31, %0
   %quot.0.i.i = phi i64 [ 0, %0 ], [ %spec.select172.i.i, %31 ]
@@ -34667,7 +34667,7 @@ B50.endif.endif.i.i:                              ; preds = %B144.endif.endif.i.
   %.304.i.i = and i64 %.168.i.i, 31
   %.305.i.i = or disjoint i64 %.302.i.i, %.304.i.i
   %.317.i.i = icmp slt i64 %.226.i.i, %.231.i.i
-  br i1 %.317.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit
+  br i1 %.317.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v913B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit
 
 B716.endif.endif.preheader.i.i:                   ; preds = %B50.endif.endif.i.i
   %.285.i.i = mul nsw i64 %.240.i.i, %a7
@@ -35293,7 +35293,7 @@ B1370.us.i.i:                                     ; preds = %B1370.preheader.i.i
   %.827.us.i.i = icmp slt i64 %.823.us.i.i, %.326.i.i
   br i1 %.827.us.i.i, label %B1370.us.i.i, label %B1438.i.i
 
-_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
+_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v913B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_radix.move_last(*float32,*int32,*int32,*int32,*int64,*int16,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_radix -
@@ -35473,7 +35473,7 @@ B1438.i.i:                                        ; preds = %B1406.i.i, %B1170.e
   %.861.i.i = add nsw i64 %begin.2.0.i.i, 3840
   %scevgep86.i.i = getelementptr i8, ptr %lsr.iv.i.i, i64 15360
   %.865.i.i = icmp slt i64 %.861.i.i, %.231.i.i
-  br i1 %.865.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit
+  br i1 %.865.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v915B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit
 
 B50.endif.i.i:                                    ; preds = %31, %0
   %quot.0.i.i = phi i64 [ 0, %0 ], [ %spec.select168.i.i, %31 ]
@@ -35641,7 +35641,7 @@ B50.endif.endif.i.i:                              ; preds = %B144.endif.endif.i.
   %.304.i.i = and i64 %.168.i.i, 31
   %.305.i.i = or disjoint i64 %.302.i.i, %.304.i.i
   %.317.i.i = icmp slt i64 %.226.i.i, %.231.i.i
-  br i1 %.317.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit
+  br i1 %.317.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v915B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit
 
 B716.endif.endif.preheader.i.i:                   ; preds = %B50.endif.endif.i.i
   %.285.i.i = mul nsw i64 %.240.i.i, %a7
@@ -36351,7 +36351,7 @@ B1170.endif.i.i:                                  ; preds = %B720.i.i.i
   %.743.i.i = icmp sgt i64 %.326.i.i, %.168.i.i
   br i1 %.743.i.i, label %B1370.i.i, label %B1438.i.i
 
-_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
+_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v915B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_radix.move_last(*float64,*int32,*int32,*int32,*int64,*int16,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_radix -
@@ -36530,7 +36530,7 @@ B1438.i.i:                                        ; preds = %B1406.i.i, %B1170.e
   %.857.i.i = add nsw i64 %begin.2.0.i.i, 3840
   %scevgep86.i.i = getelementptr i8, ptr %lsr.iv.i.i, i64 15360
   %.861.i.i = icmp slt i64 %.857.i.i, %.231.i.i
-  br i1 %.861.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v885B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit
+  br i1 %.861.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v917B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit
 
 B50.endif.i.i:                                    ; preds = %31, %0
   %quot.0.i.i = phi i64 [ 0, %0 ], [ %spec.select168.i.i, %31 ]
@@ -36698,7 +36698,7 @@ B50.endif.endif.i.i:                              ; preds = %B144.endif.endif.i.
   %.304.i.i = and i64 %.168.i.i, 31
   %.305.i.i = or disjoint i64 %.302.i.i, %.304.i.i
   %.317.i.i = icmp slt i64 %.226.i.i, %.231.i.i
-  br i1 %.317.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v885B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit
+  br i1 %.317.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v917B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit
 
 B716.endif.endif.preheader.i.i:                   ; preds = %B50.endif.endif.i.i
   %.285.i.i = mul nsw i64 %.240.i.i, %a7
@@ -37391,7 +37391,7 @@ B1170.endif.i.i:                                  ; preds = %B720.i.i.i
   %.741.i.i = icmp sgt i64 %.326.i.i, %.168.i.i
   br i1 %.741.i.i, label %B1370.i.i, label %B1438.i.i
 
-_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v885B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
+_ZN6nbgrad7kernels3gpu12device_radix9move_lastB4v917B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_radix.move_values(*int32,*int32,*int32,*int32,*int16,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_radix -
@@ -37465,7 +37465,7 @@ B1438.i.i:                                        ; preds = %B1406.i.i, %B1170.e
   tail call void @nbgrad.barrier()
   %.857.i.i = add nsw i64 %begin.2.0.i.i, 3840
   %.861.i.i = icmp slt i64 %.857.i.i, %.240.i.i
-  br i1 %.861.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v887B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int16_2axxxxx.exit
+  br i1 %.861.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v919B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int16_2axxxxx.exit
 
 B50.endif.i.i:                                    ; preds = %27, %0
   %quot.0.i.i = phi i64 [ 0, %0 ], [ %spec.select170.i.i, %27 ]
@@ -37633,7 +37633,7 @@ B50.endif.endif.i.i:                              ; preds = %B144.endif.endif.i.
   %.313.i.i = and i64 %.177.i.i, 31
   %.314.i.i = or disjoint i64 %.311.i.i, %.313.i.i
   %.326.i.i = icmp slt i64 %.235.i.i, %.240.i.i
-  br i1 %.326.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v887B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int16_2axxxxx.exit
+  br i1 %.326.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v919B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int16_2axxxxx.exit
 
 B716.endif.endif.preheader.i.i:                   ; preds = %B50.endif.endif.i.i
   %.294.i.i = mul nsw i64 %.249.i.i, %a6
@@ -38239,7 +38239,7 @@ B1170.endif.i.i:                                  ; preds = %B720.i.i.i
   %.745.i.i = icmp sgt i64 %.335.i.i, %.177.i.i
   br i1 %.745.i.i, label %B1406.i.i, label %B1438.i.i
 
-_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v887B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int16_2axxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
+_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v919B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int32_2a8int16_2axxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_radix.move_values(*int64,*int32,*int32,*int64,*int16,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_radix -
@@ -38312,7 +38312,7 @@ B1438.i.i:                                        ; preds = %B1406.i.i, %B1170.e
   tail call void @nbgrad.barrier()
   %.853.i.i = add nsw i64 %begin.2.0.i.i, 3840
   %.857.i.i = icmp slt i64 %.853.i.i, %.240.i.i
-  br i1 %.857.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxx.exit
+  br i1 %.857.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxx.exit
 
 B50.endif.i.i:                                    ; preds = %27, %0
   %quot.0.i.i = phi i64 [ 0, %0 ], [ %spec.select170.i.i, %27 ]
@@ -38480,7 +38480,7 @@ B50.endif.endif.i.i:                              ; preds = %B144.endif.endif.i.
   %.313.i.i = and i64 %.177.i.i, 31
   %.314.i.i = or disjoint i64 %.311.i.i, %.313.i.i
   %.326.i.i = icmp slt i64 %.235.i.i, %.240.i.i
-  br i1 %.326.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxx.exit
+  br i1 %.326.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxx.exit
 
 B716.endif.endif.preheader.i.i:                   ; preds = %B50.endif.endif.i.i
   %.294.i.i = mul nsw i64 %.249.i.i, %a6
@@ -39069,7 +39069,7 @@ B1170.endif.i.i:                                  ; preds = %B720.i.i.i
   %.743.i.i = icmp sgt i64 %.335.i.i, %.177.i.i
   br i1 %.743.i.i, label %B1406.i.i, label %B1438.i.i
 
-_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
+_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2a8int16_2axxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_radix.move_values(*float32,*int32,*int32,*float32,*int16,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_radix -
@@ -39149,7 +39149,7 @@ B1438.i.i:                                        ; preds = %B1406.i.i, %B1170.e
   tail call void @nbgrad.barrier()
   %.869.i.i = add nsw i64 %begin.2.0.i.i, 3840
   %.873.i.i = icmp slt i64 %.869.i.i, %.240.i.i
-  br i1 %.873.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a10float32_2a8int16_2axxxxx.exit
+  br i1 %.873.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v923B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a10float32_2a8int16_2axxxxx.exit
 
 B50.endif.i.i:                                    ; preds = %27, %0
   %quot.0.i.i = phi i64 [ 0, %0 ], [ %spec.select166.i.i, %27 ]
@@ -39317,7 +39317,7 @@ B50.endif.endif.i.i:                              ; preds = %B144.endif.endif.i.
   %.313.i.i = and i64 %.177.i.i, 31
   %.314.i.i = or disjoint i64 %.311.i.i, %.313.i.i
   %.326.i.i = icmp slt i64 %.235.i.i, %.240.i.i
-  br i1 %.326.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a10float32_2a8int16_2axxxxx.exit
+  br i1 %.326.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v923B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a10float32_2a8int16_2axxxxx.exit
 
 B716.endif.endif.preheader.i.i:                   ; preds = %B50.endif.endif.i.i
   %.294.i.i = mul nsw i64 %.249.i.i, %a6
@@ -40019,7 +40019,7 @@ B1170.endif.i.i:                                  ; preds = %B720.i.i.i
   %.751.i.i = icmp sgt i64 %.335.i.i, %.177.i.i
   br i1 %.751.i.i, label %B1406.i.i, label %B1438.i.i
 
-_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a10float32_2a8int16_2axxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
+_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v923B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int32_2a8int32_2a10float32_2a8int16_2axxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_radix.move_values(*float64,*int32,*int32,*float64,*int16,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_radix -
@@ -40098,7 +40098,7 @@ B1438.i.i:                                        ; preds = %B1406.i.i, %B1170.e
   tail call void @nbgrad.barrier()
   %.865.i.i = add nsw i64 %begin.2.0.i.i, 3840
   %.869.i.i = icmp slt i64 %.865.i.i, %.240.i.i
-  br i1 %.869.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a10float64_2a8int16_2axxxxx.exit
+  br i1 %.869.i.i, label %B716.endif.endif.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v925B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a10float64_2a8int16_2axxxxx.exit
 
 B50.endif.i.i:                                    ; preds = %27, %0
   %quot.0.i.i = phi i64 [ 0, %0 ], [ %spec.select166.i.i, %27 ]
@@ -40266,7 +40266,7 @@ B50.endif.endif.i.i:                              ; preds = %B144.endif.endif.i.
   %.313.i.i = and i64 %.177.i.i, 31
   %.314.i.i = or disjoint i64 %.311.i.i, %.313.i.i
   %.326.i.i = icmp slt i64 %.235.i.i, %.240.i.i
-  br i1 %.326.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a10float64_2a8int16_2axxxxx.exit
+  br i1 %.326.i.i, label %B716.endif.endif.preheader.i.i, label %_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v925B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a10float64_2a8int16_2axxxxx.exit
 
 B716.endif.endif.preheader.i.i:                   ; preds = %B50.endif.endif.i.i
   %.294.i.i = mul nsw i64 %.249.i.i, %a6
@@ -40951,7 +40951,7 @@ B1170.endif.i.i:                                  ; preds = %B720.i.i.i
   %.749.i.i = icmp sgt i64 %.335.i.i, %.177.i.i
   br i1 %.749.i.i, label %B1406.i.i, label %B1438.i.i
 
-_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a10float64_2a8int16_2axxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
+_ZN6nbgrad7kernels3gpu12device_radix11move_valuesB4v925B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int32_2a8int32_2a10float64_2a8int16_2axxxxx.exit: ; preds = %B1438.i.i, %B50.endif.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.sort_tiles(*int32,*int64,*int32,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -41122,7 +41122,7 @@ B1104.i:                                          ; preds = %B1048.i, %B664.i
 B1170.i:                                          ; preds = %B1104.i, %B620.i
   %old_keys.3.1.i = phi ptr [ %.25.i, %B620.i ], [ %new_keys.2.0.i, %B1104.i ]
   %old.3.1.i = phi ptr [ %.42.i, %B620.i ], [ %new.2.0.i, %B1104.i ]
-  br i1 %.145.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
+  br i1 %.145.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v927B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
 
 B1196.preheader.i:                                ; preds = %B1170.i
   %.548.i = add nsw i64 %.56.i, -1
@@ -41157,7 +41157,7 @@ B1330.us.i:                                       ; preds = %B1246.us.i, %B1196.
   %.603.us.i = zext i32 %.602.us.i to i64
   %.605.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.603.us.i
   %.608.us.i = icmp samesign ult i64 %.605.us.i, 1024
-  br i1 %.608.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
+  br i1 %.608.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v927B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
 
 B1196.i:                                          ; preds = %B1196.preheader.i, %B1330.i
   %k.1.2.0.i = phi i64 [ %.605.i, %B1330.i ], [ %.137.i, %B1196.preheader.i ]
@@ -41187,7 +41187,7 @@ B1330.i:                                          ; preds = %B1246.i, %B1196.i
   %.603.i = zext i32 %.602.i to i64
   %.605.i = add nuw nsw i64 %k.1.2.0.i, %.603.i
   %.608.i = icmp samesign ult i64 %.605.i, 1024
-  br i1 %.608.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
+  br i1 %.608.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v927B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
 
 B0.endif.i:                                       ; preds = %13, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %13 ]
@@ -41241,7 +41241,7 @@ B0.else.if.i:                                     ; preds = %0
   %spec.select.i = add nsw i64 %14, %.92.i
   br label %B0.endif.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
+_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v927B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.sort_tiles(*int64,*int64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -41412,7 +41412,7 @@ B1104.i:                                          ; preds = %B1048.i, %B664.i
 B1170.i:                                          ; preds = %B1104.i, %B620.i
   %old_keys.3.1.i = phi ptr [ %.25.i, %B620.i ], [ %new_keys.2.0.i, %B1104.i ]
   %old.3.1.i = phi ptr [ %.42.i, %B620.i ], [ %new.2.0.i, %B1104.i ]
-  br i1 %.145.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v899B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.145.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v931B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B1196.preheader.i:                                ; preds = %B1170.i
   %.548.i = add nsw i64 %.56.i, -1
@@ -41447,7 +41447,7 @@ B1330.us.i:                                       ; preds = %B1246.us.i, %B1196.
   %.603.us.i = zext i32 %.602.us.i to i64
   %.605.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.603.us.i
   %.608.us.i = icmp samesign ult i64 %.605.us.i, 1024
-  br i1 %.608.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v899B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.608.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v931B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B1196.i:                                          ; preds = %B1196.preheader.i, %B1330.i
   %k.1.2.0.i = phi i64 [ %.605.i, %B1330.i ], [ %.137.i, %B1196.preheader.i ]
@@ -41477,7 +41477,7 @@ B1330.i:                                          ; preds = %B1246.i, %B1196.i
   %.603.i = zext i32 %.602.i to i64
   %.605.i = add nuw nsw i64 %k.1.2.0.i, %.603.i
   %.608.i = icmp samesign ult i64 %.605.i, 1024
-  br i1 %.608.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v899B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.608.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v931B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B0.endif.i:                                       ; preds = %13, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %13 ]
@@ -41531,7 +41531,7 @@ B0.else.if.i:                                     ; preds = %0
   %spec.select.i = add nsw i64 %14, %.92.i
   br label %B0.endif.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v899B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
+_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v931B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.sort_tiles(*float32,*int64,*float32,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -41741,7 +41741,7 @@ B1104.i:                                          ; preds = %B1048.i, %B664.i
 B1170.i:                                          ; preds = %B1104.i, %B620.i
   %old_keys.3.1.i = phi ptr [ %.25.i, %B620.i ], [ %new_keys.2.0.i, %B1104.i ]
   %old.3.1.i = phi ptr [ %.42.i, %B620.i ], [ %new.2.0.i, %B1104.i ]
-  br i1 %.145.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v903B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
+  br i1 %.145.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v935B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
 
 B1196.preheader.i:                                ; preds = %B1170.i
   %.548.i = add nsw i64 %.56.i, -1
@@ -41776,7 +41776,7 @@ B1330.us.i:                                       ; preds = %B1246.us.i, %B1196.
   %.603.us.i = zext i32 %.602.us.i to i64
   %.605.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.603.us.i
   %.608.us.i = icmp samesign ult i64 %.605.us.i, 1024
-  br i1 %.608.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v903B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
+  br i1 %.608.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v935B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
 
 B1196.i:                                          ; preds = %B1196.preheader.i, %B1330.i
   %k.1.2.0.i = phi i64 [ %.605.i, %B1330.i ], [ %.137.i, %B1196.preheader.i ]
@@ -41806,7 +41806,7 @@ B1330.i:                                          ; preds = %B1246.i, %B1196.i
   %.603.i = zext i32 %.602.i to i64
   %.605.i = add nuw nsw i64 %k.1.2.0.i, %.603.i
   %.608.i = icmp samesign ult i64 %.605.i, 1024
-  br i1 %.608.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v903B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
+  br i1 %.608.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v935B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
 
 B0.endif.i:                                       ; preds = %13, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %13 ]
@@ -41860,7 +41860,7 @@ B0.else.if.i:                                     ; preds = %0
   %spec.select.i = add nsw i64 %14, %.92.i
   br label %B0.endif.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v903B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
+_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v935B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.sort_tiles(*float64,*int64,*float64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -42070,7 +42070,7 @@ B1104.i:                                          ; preds = %B1048.i, %B664.i
 B1170.i:                                          ; preds = %B1104.i, %B620.i
   %old_keys.3.1.i = phi ptr [ %.25.i, %B620.i ], [ %new_keys.2.0.i, %B1104.i ]
   %old.3.1.i = phi ptr [ %.42.i, %B620.i ], [ %new.2.0.i, %B1104.i ]
-  br i1 %.145.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
+  br i1 %.145.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v939B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
 
 B1196.preheader.i:                                ; preds = %B1170.i
   %.548.i = add nsw i64 %.56.i, -1
@@ -42105,7 +42105,7 @@ B1330.us.i:                                       ; preds = %B1246.us.i, %B1196.
   %.603.us.i = zext i32 %.602.us.i to i64
   %.605.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.603.us.i
   %.608.us.i = icmp samesign ult i64 %.605.us.i, 1024
-  br i1 %.608.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
+  br i1 %.608.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v939B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
 
 B1196.i:                                          ; preds = %B1196.preheader.i, %B1330.i
   %k.1.2.0.i = phi i64 [ %.605.i, %B1330.i ], [ %.137.i, %B1196.preheader.i ]
@@ -42135,7 +42135,7 @@ B1330.i:                                          ; preds = %B1246.i, %B1196.i
   %.603.i = zext i32 %.602.i to i64
   %.605.i = add nuw nsw i64 %k.1.2.0.i, %.603.i
   %.608.i = icmp samesign ult i64 %.605.i, 1024
-  br i1 %.608.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
+  br i1 %.608.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v939B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
 
 B0.endif.i:                                       ; preds = %13, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %13 ]
@@ -42189,7 +42189,7 @@ B0.else.if.i:                                     ; preds = %0
   %spec.select.i = add nsw i64 %14, %.92.i
   br label %B0.endif.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
+_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v939B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.merge_runs(*int32,*int64,*int32,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -42291,7 +42291,7 @@ B630.i:                                           ; preds = %B630.i, %B630.prehe
 
 B744.i:                                           ; preds = %B630.i, %B490.i
   tail call void @nbgrad.barrier()
-  br i1 %.246.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v911B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
+  br i1 %.246.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v943B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
 
 B788.preheader.i:                                 ; preds = %B744.i
   %.405.i = sub i64 %.237.i, %.211.i
@@ -42364,7 +42364,7 @@ B958.us.i:                                        ; preds = %B20.i25.i, %B20.i.i
   %.447.us.i = zext i32 %.446.us.i to i64
   %.449.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.447.us.i
   %.453.us.i = icmp slt i64 %.449.us.i, %.217.i
-  br i1 %.453.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v911B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
+  br i1 %.453.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v943B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
 
 B788.i:                                           ; preds = %B958.i, %B788.preheader4.i
   %k.1.2.0.i = phi i64 [ %.449.i, %B958.i ], [ %.122.i, %B788.preheader4.i ]
@@ -42423,7 +42423,7 @@ B958.i:                                           ; preds = %B20.i39.i, %B20.i9.
   %.447.i = zext i32 %.446.i to i64
   %.449.i = add nuw nsw i64 %k.1.2.0.i, %.447.i
   %.453.i = icmp slt i64 %.449.i, %.217.i
-  br i1 %.453.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v911B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
+  br i1 %.453.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v943B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
 
 B0.endif.i:                                       ; preds = %24, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %24 ]
@@ -42490,7 +42490,7 @@ B420.endif.i:                                     ; preds = %B98.i.i, %B420.i
   store i64 %least.4.1.i.i, ptr %sunkaddr75.i, align 8
   br label %B490.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v911B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
+_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v943B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.merge_runs(*int64,*int64,*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -42592,7 +42592,7 @@ B630.i:                                           ; preds = %B630.i, %B630.prehe
 
 B744.i:                                           ; preds = %B630.i, %B490.i
   tail call void @nbgrad.barrier()
-  br i1 %.246.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v914B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.246.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
 
 B788.preheader.i:                                 ; preds = %B744.i
   %.405.i = sub i64 %.237.i, %.211.i
@@ -42665,7 +42665,7 @@ B958.us.i:                                        ; preds = %B20.i25.i, %B20.i.i
   %.447.us.i = zext i32 %.446.us.i to i64
   %.449.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.447.us.i
   %.453.us.i = icmp slt i64 %.449.us.i, %.217.i
-  br i1 %.453.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v914B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.453.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
 
 B788.i:                                           ; preds = %B958.i, %B788.preheader4.i
   %k.1.2.0.i = phi i64 [ %.449.i, %B958.i ], [ %.122.i, %B788.preheader4.i ]
@@ -42724,7 +42724,7 @@ B958.i:                                           ; preds = %B20.i39.i, %B20.i9.
   %.447.i = zext i32 %.446.i to i64
   %.449.i = add nuw nsw i64 %k.1.2.0.i, %.447.i
   %.453.i = icmp slt i64 %.449.i, %.217.i
-  br i1 %.453.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v914B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.453.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
 
 B0.endif.i:                                       ; preds = %24, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %24 ]
@@ -42791,7 +42791,7 @@ B420.endif.i:                                     ; preds = %B98.i.i, %B420.i
   store i64 %least.4.1.i.i, ptr %sunkaddr75.i, align 8
   br label %B490.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v914B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
+_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.merge_runs(*float32,*int64,*float32,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -42904,7 +42904,7 @@ B630.i:                                           ; preds = %B630.i, %B630.prehe
 
 B744.i:                                           ; preds = %B630.i, %B490.i
   tail call void @nbgrad.barrier()
-  br i1 %.246.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v917B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
+  br i1 %.246.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v949B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
 
 B788.preheader.i:                                 ; preds = %B744.i
   %.405.i = sub i64 %.237.i, %.211.i
@@ -43019,7 +43019,7 @@ B958.us.i:                                        ; preds = %B20.i46.i, %B20.us.
   %.447.us.i = zext i32 %.446.us.i to i64
   %.449.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.447.us.i
   %.453.us.i = icmp slt i64 %.449.us.i, %.217.i
-  br i1 %.453.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v917B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
+  br i1 %.453.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v949B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
 
 B788.i:                                           ; preds = %B958.i, %B788.preheader8.i
   %k.1.2.0.i = phi i64 [ %.449.i, %B958.i ], [ %.122.i, %B788.preheader8.i ]
@@ -43120,7 +43120,7 @@ B958.i:                                           ; preds = %B20.i77.i, %B20.us.
   %.447.i = zext i32 %.446.i to i64
   %.449.i = add nuw nsw i64 %k.1.2.0.i, %.447.i
   %.453.i = icmp slt i64 %.449.i, %.217.i
-  br i1 %.453.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v917B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
+  br i1 %.453.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v949B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
 
 B0.endif.i:                                       ; preds = %24, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %24 ]
@@ -43187,7 +43187,7 @@ B420.endif.i:                                     ; preds = %B210.i.i, %B420.i
   store i64 %least.4.1.i.i, ptr %sunkaddr157.i, align 8
   br label %B490.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v917B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
+_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v949B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.merge_runs(*float64,*int64,*float64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -43300,7 +43300,7 @@ B630.i:                                           ; preds = %B630.i, %B630.prehe
 
 B744.i:                                           ; preds = %B630.i, %B490.i
   tail call void @nbgrad.barrier()
-  br i1 %.246.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v920B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
+  br i1 %.246.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
 
 B788.preheader.i:                                 ; preds = %B744.i
   %.405.i = sub i64 %.237.i, %.211.i
@@ -43415,7 +43415,7 @@ B958.us.i:                                        ; preds = %B20.i46.i, %B20.us.
   %.447.us.i = zext i32 %.446.us.i to i64
   %.449.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.447.us.i
   %.453.us.i = icmp slt i64 %.449.us.i, %.217.i
-  br i1 %.453.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v920B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
+  br i1 %.453.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
 
 B788.i:                                           ; preds = %B958.i, %B788.preheader8.i
   %k.1.2.0.i = phi i64 [ %.449.i, %B958.i ], [ %.122.i, %B788.preheader8.i ]
@@ -43516,7 +43516,7 @@ B958.i:                                           ; preds = %B20.i77.i, %B20.us.
   %.447.i = zext i32 %.446.i to i64
   %.449.i = add nuw nsw i64 %k.1.2.0.i, %.447.i
   %.453.i = icmp slt i64 %.449.i, %.217.i
-  br i1 %.453.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v920B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
+  br i1 %.453.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
 
 B0.endif.i:                                       ; preds = %24, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %24 ]
@@ -43583,7 +43583,7 @@ B420.endif.i:                                     ; preds = %B210.i.i, %B420.i
   store i64 %least.4.1.i.i, ptr %sunkaddr157.i, align 8
   br label %B490.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v920B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
+_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v952B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.unfold(*float32,*float32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -43609,7 +43609,7 @@ B348.i:                                           ; preds = %B348.preheader.i, %
   %y.2.0.i = phi i64 [ %.432.i, %B348.i ], [ %.136.i, %B348.preheader.i ]
   %.432.i = add nsw i64 %y.2.0.i, %.430.i
   %.436.i = icmp slt i64 %.432.i, %a17
-  br i1 %.436.i, label %B348.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v923B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.i, label %B348.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v955B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %11, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select117.i, %11 ]
@@ -43631,7 +43631,7 @@ B0.endif.i:                                       ; preds = %11, %0
   %.136.i = add i64 %.131.i, %.135.i
   %.142.i = mul nsw i64 %a6, %a5
   %.144.i = icmp slt i64 %.121.i, %.142.i
-  br i1 %.144.i, label %B222.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v923B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.144.i, label %B222.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v955B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -43679,7 +43679,7 @@ B222.endif.i:                                     ; preds = %38, %B222.else.i, %
   %.211.i = mul i64 %.209.i, %quot.1.0.i
   %.212.i = add i64 %.191.i, %.211.i
   %.237.i = icmp slt i64 %.136.i, %a17
-  br i1 %.237.i, label %B348.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v923B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.237.i, label %B348.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v955B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B348.preheader.i:                                 ; preds = %B222.endif.i
   %.243.i = shl nuw i64 1, %a2
@@ -43769,7 +43769,7 @@ B670.loopexit.split.us.us.us.i:                   ; preds = %B642.loopexit.us.us
   %.432.us.us.i = add nsw i64 %y.2.0.us.us.i, %.430.i
   %scevgep21.i = getelementptr i8, ptr %lsr.iv.i, i64 %20
   %.436.us.us.i = icmp slt i64 %.432.us.us.i, %a17
-  br i1 %.436.us.us.i, label %B348.us.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v923B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.us.us.i, label %B348.us.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v955B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B348.us.i:                                        ; preds = %B348.preheader.split.us.i, %B670.loopexit.split.us125.i
   %y.2.0.us.i = phi i64 [ %.432.us.i, %B670.loopexit.split.us125.i ], [ %.136.i, %B348.preheader.split.us.i ]
@@ -43784,7 +43784,7 @@ B382.us121.i:                                     ; preds = %B382.us121.i, %B348
 B670.loopexit.split.us125.i:                      ; preds = %B382.us121.i
   %.432.us.i = add nsw i64 %y.2.0.us.i, %.430.i
   %.436.us.i = icmp slt i64 %.432.us.i, %a17
-  br i1 %.436.us.i, label %B348.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v923B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.us.i, label %B348.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v955B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B222.else.if.i:                                   ; preds = %B222.else.i
   %26 = or i64 %.121.i, %a5
@@ -43816,7 +43816,7 @@ B222.else.if.i:                                   ; preds = %B222.else.i
   %spec.select118.i = add i64 %39, %.176.i
   br label %B222.endif.i
 
-_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v923B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B348.i, %B670.loopexit.split.us125.i, %B670.loopexit.split.us.us.us.i, %B0.endif.i, %B222.endif.i
+_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v955B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B348.i, %B670.loopexit.split.us125.i, %B670.loopexit.split.us.us.us.i, %B0.endif.i, %B222.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.unfold(*float64,*float64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -43842,7 +43842,7 @@ B348.i:                                           ; preds = %B348.preheader.i, %
   %y.2.0.i = phi i64 [ %.432.i, %B348.i ], [ %.136.i, %B348.preheader.i ]
   %.432.i = add nsw i64 %y.2.0.i, %.430.i
   %.436.i = icmp slt i64 %.432.i, %a17
-  br i1 %.436.i, label %B348.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v924B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.i, label %B348.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v956B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %11, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select117.i, %11 ]
@@ -43864,7 +43864,7 @@ B0.endif.i:                                       ; preds = %11, %0
   %.136.i = add i64 %.131.i, %.135.i
   %.142.i = mul nsw i64 %a6, %a5
   %.144.i = icmp slt i64 %.121.i, %.142.i
-  br i1 %.144.i, label %B222.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v924B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.144.i, label %B222.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v956B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -43912,7 +43912,7 @@ B222.endif.i:                                     ; preds = %38, %B222.else.i, %
   %.211.i = mul i64 %.209.i, %quot.1.0.i
   %.212.i = add i64 %.191.i, %.211.i
   %.237.i = icmp slt i64 %.136.i, %a17
-  br i1 %.237.i, label %B348.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v924B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.237.i, label %B348.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v956B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B348.preheader.i:                                 ; preds = %B222.endif.i
   %.243.i = shl nuw i64 1, %a2
@@ -44002,7 +44002,7 @@ B670.loopexit.split.us.us.us.i:                   ; preds = %B642.loopexit.us.us
   %.432.us.us.i = add nsw i64 %y.2.0.us.us.i, %.430.i
   %scevgep21.i = getelementptr i8, ptr %lsr.iv.i, i64 %20
   %.436.us.us.i = icmp slt i64 %.432.us.us.i, %a17
-  br i1 %.436.us.us.i, label %B348.us.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v924B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.us.us.i, label %B348.us.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v956B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B348.us.i:                                        ; preds = %B348.preheader.split.us.i, %B670.loopexit.split.us125.i
   %y.2.0.us.i = phi i64 [ %.432.us.i, %B670.loopexit.split.us125.i ], [ %.136.i, %B348.preheader.split.us.i ]
@@ -44017,7 +44017,7 @@ B382.us121.i:                                     ; preds = %B382.us121.i, %B348
 B670.loopexit.split.us125.i:                      ; preds = %B382.us121.i
   %.432.us.i = add nsw i64 %y.2.0.us.i, %.430.i
   %.436.us.i = icmp slt i64 %.432.us.i, %a17
-  br i1 %.436.us.i, label %B348.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v924B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.us.i, label %B348.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v956B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B222.else.if.i:                                   ; preds = %B222.else.i
   %26 = or i64 %.121.i, %a5
@@ -44049,7 +44049,7 @@ B222.else.if.i:                                   ; preds = %B222.else.i
   %spec.select118.i = add i64 %39, %.176.i
   br label %B222.endif.i
 
-_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v924B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B348.i, %B670.loopexit.split.us125.i, %B670.loopexit.split.us.us.us.i, %B0.endif.i, %B222.endif.i
+_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v956B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B348.i, %B670.loopexit.split.us125.i, %B670.loopexit.split.us.us.us.i, %B0.endif.i, %B222.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.fold(*float32,*float32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -44076,7 +44076,7 @@ B352.i:                                           ; preds = %B352.preheader.i, %
   %row.2.0.i = phi i64 [ %.916.i, %B352.i ], [ %.136.i, %B352.preheader.i ]
   %.916.i = add nsw i64 %row.2.0.i, %.914.i
   %.920.i = icmp slt i64 %.916.i, %a7
-  br i1 %.920.i, label %B352.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v925B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.920.i, label %B352.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v957B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %11, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %11 ]
@@ -44098,7 +44098,7 @@ B0.endif.i:                                       ; preds = %11, %0
   %.136.i = add nsw i64 %.131.i, %.135.i
   %.142.i = mul nsw i64 %a6, %a5
   %.144.i = icmp slt i64 %.121.i, %.142.i
-  br i1 %.144.i, label %B224.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v925B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.144.i, label %B224.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v957B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -44149,7 +44149,7 @@ B224.endif.i:                                     ; preds = %64, %B224.else.i, %
   %.216.i = mul i64 %.212.i, %.214.i
   %.226.i = mul i64 %.214.i, %a5
   %.237.i = icmp slt i64 %.136.i, %a7
-  br i1 %.237.i, label %B352.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v925B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.237.i, label %B352.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v957B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B352.preheader.i:                                 ; preds = %B224.endif.i
   %.243.i = shl nuw i64 1, %a2
@@ -44280,7 +44280,7 @@ B824.us311.i:                                     ; preds = %B562.us289.preheade
 B916.loopexit.us.i:                               ; preds = %B858.us.i
   %.916.us.i = add nsw i64 %row.2.0.us.i, %.914.i
   %.920.us.i = icmp slt i64 %.916.us.i, %a7
-  br i1 %.920.us.i, label %B352.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v925B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.920.us.i, label %B352.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v957B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B562.lr.ph.us.i:                                  ; preds = %B388.endif.endif.endif.us.i
   br i1 %21, label %B562.us.us.i, label %B562.us289.preheader.i
@@ -44402,7 +44402,7 @@ B224.else.if.i:                                   ; preds = %B224.else.i
   %spec.select233.i = add i64 %65, %.176.i
   br label %B224.endif.i
 
-_ZN6nbgrad7kernels3gpu14device_windows4foldB4v925B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B352.i, %B916.loopexit.us.i, %B0.endif.i, %B224.endif.i
+_ZN6nbgrad7kernels3gpu14device_windows4foldB4v957B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B352.i, %B916.loopexit.us.i, %B0.endif.i, %B224.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.fold(*float64,*float64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -44429,7 +44429,7 @@ B352.i:                                           ; preds = %B352.preheader.i, %
   %row.2.0.i = phi i64 [ %.916.i, %B352.i ], [ %.136.i, %B352.preheader.i ]
   %.916.i = add nsw i64 %row.2.0.i, %.914.i
   %.920.i = icmp slt i64 %.916.i, %a7
-  br i1 %.920.i, label %B352.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.920.i, label %B352.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %11, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %11 ]
@@ -44451,7 +44451,7 @@ B0.endif.i:                                       ; preds = %11, %0
   %.136.i = add nsw i64 %.131.i, %.135.i
   %.142.i = mul nsw i64 %a6, %a5
   %.144.i = icmp slt i64 %.121.i, %.142.i
-  br i1 %.144.i, label %B224.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.144.i, label %B224.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -44502,7 +44502,7 @@ B224.endif.i:                                     ; preds = %64, %B224.else.i, %
   %.216.i = mul i64 %.212.i, %.214.i
   %.226.i = mul i64 %.214.i, %a5
   %.237.i = icmp slt i64 %.136.i, %a7
-  br i1 %.237.i, label %B352.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.237.i, label %B352.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B352.preheader.i:                                 ; preds = %B224.endif.i
   %.243.i = shl nuw i64 1, %a2
@@ -44633,7 +44633,7 @@ B824.us311.i:                                     ; preds = %B562.us289.preheade
 B916.loopexit.us.i:                               ; preds = %B858.us.i
   %.916.us.i = add nsw i64 %row.2.0.us.i, %.914.i
   %.920.us.i = icmp slt i64 %.916.us.i, %a7
-  br i1 %.920.us.i, label %B352.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.920.us.i, label %B352.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B562.lr.ph.us.i:                                  ; preds = %B388.endif.endif.endif.us.i
   br i1 %21, label %B562.us.us.i, label %B562.us289.preheader.i
@@ -44755,7 +44755,7 @@ B224.else.if.i:                                   ; preds = %B224.else.i
   %spec.select233.i = add i64 %65, %.176.i
   br label %B224.endif.i
 
-_ZN6nbgrad7kernels3gpu14device_windows4foldB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B352.i, %B916.loopexit.us.i, %B0.endif.i, %B224.endif.i
+_ZN6nbgrad7kernels3gpu14device_windows4foldB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B352.i, %B916.loopexit.us.i, %B0.endif.i, %B224.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.window_argmax(*float32,*int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -44780,7 +44780,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.67.i = mul nsw i64 %.65.i, %a14
   %.69.i = mul nsw i64 %.67.i, %a15
   %.70.i = icmp slt i64 %.59.i, %.69.i
-  br i1 %.70.i, label %B124.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v927B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit
+  br i1 %.70.i, label %B124.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v959B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit
 
 B124.preheader.i:                                 ; preds = %0
   %.172.i = mul i64 %a5, %a4
@@ -44879,7 +44879,7 @@ B830.i:                                           ; preds = %B742.B812_crit_edge
   %.944.i = mul nuw nsw i64 %.943.i, %.941.i
   %.946.i = add nuw nsw i64 %.944.i, %k.2.0.i
   %.956.i = icmp slt i64 %.946.i, %.69.i
-  br i1 %.956.i, label %B124.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v927B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit
+  br i1 %.956.i, label %B124.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v959B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit
 
 B124.endif.i:                                     ; preds = %22, %B124.i
   %quot.0.i = phi i64 [ 0, %B124.i ], [ %spec.select.i, %22 ]
@@ -45206,7 +45206,7 @@ B742.B812_crit_edge.us.i:                         ; preds = %B744.us.i, %B744.us
   %.662.us.i = icmp sgt i64 %.661250258.us.i, 1
   br i1 %.662.us.i, label %B704.endif.us.i, label %B830.i
 
-_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v927B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit: ; preds = %B830.i, %0
+_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v959B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit: ; preds = %B830.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.window_argmax(*float64,*int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -45231,7 +45231,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.67.i = mul nsw i64 %.65.i, %a14
   %.69.i = mul nsw i64 %.67.i, %a15
   %.70.i = icmp slt i64 %.59.i, %.69.i
-  br i1 %.70.i, label %B124.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v928B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit
+  br i1 %.70.i, label %B124.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v960B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit
 
 B124.preheader.i:                                 ; preds = %0
   %.172.i = mul i64 %a5, %a4
@@ -45330,7 +45330,7 @@ B830.i:                                           ; preds = %B742.B812_crit_edge
   %.944.i = mul nuw nsw i64 %.943.i, %.941.i
   %.946.i = add nuw nsw i64 %.944.i, %k.2.0.i
   %.956.i = icmp slt i64 %.946.i, %.69.i
-  br i1 %.956.i, label %B124.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v928B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit
+  br i1 %.956.i, label %B124.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v960B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit
 
 B124.endif.i:                                     ; preds = %22, %B124.i
   %quot.0.i = phi i64 [ 0, %B124.i ], [ %spec.select.i, %22 ]
@@ -45657,7 +45657,7 @@ B742.B812_crit_edge.us.i:                         ; preds = %B744.us.i, %B744.us
   %.662.us.i = icmp sgt i64 %.661250258.us.i, 1
   br i1 %.662.us.i, label %B704.endif.us.i, label %B830.i
 
-_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v928B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit: ; preds = %B830.i, %0
+_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v960B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit: ; preds = %B830.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.complete_pivots(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -46175,7 +46175,7 @@ B1528.i:                                          ; preds = %B1348.i, %B1506.loo
   %scevgep78.i = getelementptr i8, ptr %lsr.iv77.i, i64 %26
   %scevgep82.i = getelementptr i8, ptr %lsr.iv81.i, i64 %26
   %exitcond.not.i = icmp eq i64 %.295218222.i, %20
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v929B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B600.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v961B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B600.i
 
 B192.endif.i:                                     ; preds = %B162.i, %B120.i
   %"$phi192.0.2.0.i" = phi ptr [ %.46.i, %B120.i ], [ %.54.i, %B162.i ]
@@ -46197,7 +46197,7 @@ B532.endif.i:                                     ; preds = %B442.i, %B426.i
   tail call void @nbgrad.barrier()
   %invariant.op.i = add nuw nsw i64 %.23.i, 1
   %.289221.i = icmp sgt i64 %a3, 1
-  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v929B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v961B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B600.lr.ph.i:                                     ; preds = %B532.endif.i
   %.357.i = lshr i64 %.18.i, 5
@@ -46249,7 +46249,7 @@ B852.endif.endif.i:                               ; preds = %B228.endif.i.i, %B3
   %.607.not.i = icmp eq i64 %spec.select211.i, %.295218222.i
   br i1 %.607.not.i, label %B976.i, label %B926.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v929B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v961B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.complete_pivots(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -46760,7 +46760,7 @@ B1528.i:                                          ; preds = %B1348.i, %B1506.loo
   %scevgep78.i = getelementptr i8, ptr %lsr.iv77.i, i64 %26
   %scevgep82.i = getelementptr i8, ptr %lsr.iv81.i, i64 %26
   %exitcond.not.i = icmp eq i64 %.295218222.i, %20
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v933B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B600.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v965B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B600.i
 
 B192.endif.i:                                     ; preds = %B162.i, %B120.i
   %"$phi192.0.2.0.i" = phi ptr [ %.46.i, %B120.i ], [ %.54.i, %B162.i ]
@@ -46782,7 +46782,7 @@ B532.endif.i:                                     ; preds = %B442.i, %B426.i
   tail call void @nbgrad.barrier()
   %invariant.op.i = add nuw nsw i64 %.23.i, 1
   %.289221.i = icmp sgt i64 %a3, 1
-  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v933B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v965B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B600.lr.ph.i:                                     ; preds = %B532.endif.i
   %.357.i = lshr i64 %.18.i, 5
@@ -46834,7 +46834,7 @@ B852.endif.endif.i:                               ; preds = %B228.endif.i.i, %B3
   %.607.not.i = icmp eq i64 %spec.select211.i, %.295218222.i
   br i1 %.607.not.i, label %B976.i, label %B926.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v933B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v965B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -47323,7 +47323,7 @@ B1428.i:                                          ; preds = %B1428.i, %B1428.pre
 
 B1578.i:                                          ; preds = %B1428.i, %B1412.i
   %brmerge.i = or i1 %.63.not183.i, %.148.i
-  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v937B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B1604.preheader.i
+  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v969B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B1604.preheader.i
 
 B1604.preheader.i:                                ; preds = %B1578.i
   %15 = getelementptr float, ptr %a1, i64 %.50.i
@@ -47339,7 +47339,7 @@ B1604.i:                                          ; preds = %B1604.i, %B1604.pre
   %.767.i = zext i32 %.766.i to i64
   %.769.i = add nuw nsw i64 %k.2.5.1.i, %.767.i
   %.775.i = icmp samesign ult i64 %.769.i, %.38.i
-  br i1 %.775.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v937B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.775.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v969B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B254.endif.i:                                     ; preds = %B224.i, %B182.i
   %"$phi254.0.2.0.i" = phi ptr [ %.67.i, %B182.i ], [ %.75.i, %B224.i ]
@@ -47382,7 +47382,7 @@ B786.endif.i:                                     ; preds = %B228.endif.i.i, %B3
 B834.endif.i:                                     ; preds = %B44.i.i, %B834.i
   br i1 %22, label %B884.i, label %B958.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices2luB4v937B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
+_ZN6nbgrad7kernels3gpu15device_matrices2luB4v969B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -47864,7 +47864,7 @@ B1428.i:                                          ; preds = %B1428.i, %B1428.pre
 
 B1578.i:                                          ; preds = %B1428.i, %B1412.i
   %brmerge.i = or i1 %.63.not183.i, %.148.i
-  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v938B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B1604.preheader.i
+  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v970B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B1604.preheader.i
 
 B1604.preheader.i:                                ; preds = %B1578.i
   %15 = getelementptr double, ptr %a1, i64 %.50.i
@@ -47880,7 +47880,7 @@ B1604.i:                                          ; preds = %B1604.i, %B1604.pre
   %.766.i = zext i32 %.765.i to i64
   %.768.i = add nuw nsw i64 %k.2.5.1.i, %.766.i
   %.774.i = icmp samesign ult i64 %.768.i, %.38.i
-  br i1 %.774.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v938B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.774.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v970B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B254.endif.i:                                     ; preds = %B224.i, %B182.i
   %"$phi254.0.2.0.i" = phi ptr [ %.67.i, %B182.i ], [ %.75.i, %B224.i ]
@@ -47923,7 +47923,7 @@ B786.endif.i:                                     ; preds = %B228.endif.i.i, %B3
 B834.endif.i:                                     ; preds = %B44.i.i, %B834.i
   br i1 %22, label %B884.i, label %B958.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices2luB4v938B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
+_ZN6nbgrad7kernels3gpu15device_matrices2luB4v970B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.cholesky(*float32,*float32,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -48110,7 +48110,7 @@ B866.i:                                           ; preds = %B844.i, %B636.i
 
 B896.i:                                           ; preds = %B866.i, %B332.endif.i
   %regular.2.0.lcssa.i = phi i1 [ true, %B332.endif.i ], [ %"$phi440.1.2.1.i", %B866.i ]
-  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v939B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v971B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B912.preheader.i:                                 ; preds = %B896.i
   %.475.i = icmp slt i64 %.20.i, %a2
@@ -48171,7 +48171,7 @@ B1104.loopexit.split.us.us.us.i:                  ; preds = %B1082.us.us.us.i
   %.545.us.us.i = add nuw nsw i64 %i.1.2.0.us.us.i, %.31.i
   %scevgep34.i = getelementptr i8, ptr %lsr.iv.i, i64 %20
   %.549.us.us.i = icmp slt i64 %.545.us.us.i, %a2
-  br i1 %.549.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v939B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.549.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v971B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B912.us.i:                                        ; preds = %B1104.loopexit.split.us169.i, %B912.us.preheader.i
   %lsr.iv38.i = phi ptr [ %scevgep37.i, %B912.us.preheader.i ], [ %scevgep39.i, %B1104.loopexit.split.us169.i ]
@@ -48193,13 +48193,13 @@ B1104.loopexit.split.us169.i:                     ; preds = %B928.us160.i
   %.545.us.i = add nuw nsw i64 %i.1.2.0.us.i, %.31.i
   %scevgep39.i = getelementptr i8, ptr %lsr.iv38.i, i64 %16
   %.549.us.i = icmp slt i64 %.545.us.i, %a2
-  br i1 %.549.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v939B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.549.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v971B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B912.i:                                           ; preds = %B912.preheader.i, %B912.i
   %i.1.2.0.i = phi i64 [ %.545.i, %B912.i ], [ %.25.i, %B912.preheader.i ]
   %.545.i = add nuw nsw i64 %i.1.2.0.i, %.31.i
   %.549.i = icmp slt i64 %.545.i, %a2
-  br i1 %.549.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v939B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.549.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v971B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B332.endif.i:                                     ; preds = %B220.i, %B310.loopexit.us.i, %B202.i
   tail call void @nbgrad.barrier()
@@ -48221,7 +48221,7 @@ B396.lr.ph.i:                                     ; preds = %B332.endif.i
   %30 = shl i64 %a2, 7
   br label %B396.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v939B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us169.i, %B1104.loopexit.split.us.us.us.i, %B896.i
+_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v971B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us169.i, %B1104.loopexit.split.us.us.us.i, %B896.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.cholesky(*float64,*float64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -48408,7 +48408,7 @@ B866.i:                                           ; preds = %B844.i, %B636.i
 
 B896.i:                                           ; preds = %B866.i, %B332.endif.i
   %regular.2.0.lcssa.i = phi i1 [ true, %B332.endif.i ], [ %spec.select.i, %B866.i ]
-  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v940B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v972B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B912.preheader.i:                                 ; preds = %B896.i
   %.474.i = icmp slt i64 %.20.i, %a2
@@ -48469,7 +48469,7 @@ B1104.loopexit.split.us.us.us.i:                  ; preds = %B1082.us.us.us.i
   %.543.us.us.i = add nuw nsw i64 %i.1.2.0.us.us.i, %.31.i
   %scevgep34.i = getelementptr i8, ptr %lsr.iv.i, i64 %20
   %.547.us.us.i = icmp slt i64 %.543.us.us.i, %a2
-  br i1 %.547.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v940B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.547.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v972B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B912.us.i:                                        ; preds = %B1104.loopexit.split.us169.i, %B912.us.preheader.i
   %lsr.iv38.i = phi ptr [ %scevgep37.i, %B912.us.preheader.i ], [ %scevgep39.i, %B1104.loopexit.split.us169.i ]
@@ -48491,13 +48491,13 @@ B1104.loopexit.split.us169.i:                     ; preds = %B928.us160.i
   %.543.us.i = add nuw nsw i64 %i.1.2.0.us.i, %.31.i
   %scevgep39.i = getelementptr i8, ptr %lsr.iv38.i, i64 %16
   %.547.us.i = icmp slt i64 %.543.us.i, %a2
-  br i1 %.547.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v940B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.547.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v972B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B912.i:                                           ; preds = %B912.preheader.i, %B912.i
   %i.1.2.0.i = phi i64 [ %.543.i, %B912.i ], [ %.25.i, %B912.preheader.i ]
   %.543.i = add nuw nsw i64 %i.1.2.0.i, %.31.i
   %.547.i = icmp slt i64 %.543.i, %a2
-  br i1 %.547.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v940B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.547.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v972B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B332.endif.i:                                     ; preds = %B220.i, %B310.loopexit.us.i, %B202.i
   tail call void @nbgrad.barrier()
@@ -48519,7 +48519,7 @@ B396.lr.ph.i:                                     ; preds = %B332.endif.i
   %30 = shl i64 %a2, 8
   br label %B396.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v940B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us169.i, %B1104.loopexit.split.us.us.us.i, %B896.i
+_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v972B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us169.i, %B1104.loopexit.split.us.us.us.i, %B896.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.triangular_solve(*float32,*float32,*float32,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -48613,7 +48613,7 @@ B666.i:                                           ; preds = %B666.i, %B666.prehe
 
 B774.i:                                           ; preds = %B666.i, %B590.i, %B558.i
   %exitcond.not.i = icmp eq i64 %.296.i, %a3
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v941B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B402.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v973B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B402.i
 
 B0.endif.i:                                       ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -48676,7 +48676,7 @@ B0.else.if.i:                                     ; preds = %0
 
 B370.endif.i:                                     ; preds = %B302.i, %B0.endif.i
   %.283137.not.i = icmp slt i64 %a3, 1
-  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v941B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B402.lr.ph.i
+  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v973B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B402.lr.ph.i
 
 B402.lr.ph.i:                                     ; preds = %B370.endif.i
   %.352.i = icmp eq i64 %.92.i, 0
@@ -48701,7 +48701,7 @@ B402.lr.ph.i:                                     ; preds = %B370.endif.i
   %37 = icmp eq i64 %a7, %a8
   br label %B402.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v941B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v973B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.triangular_solve(*float64,*float64,*float64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -48795,7 +48795,7 @@ B666.i:                                           ; preds = %B666.i, %B666.prehe
 
 B774.i:                                           ; preds = %B666.i, %B590.i, %B558.i
   %exitcond.not.i = icmp eq i64 %.296.i, %a3
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v942B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B402.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v974B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B402.i
 
 B0.endif.i:                                       ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -48858,7 +48858,7 @@ B0.else.if.i:                                     ; preds = %0
 
 B370.endif.i:                                     ; preds = %B302.i, %B0.endif.i
   %.283137.not.i = icmp slt i64 %a3, 1
-  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v942B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B402.lr.ph.i
+  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v974B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B402.lr.ph.i
 
 B402.lr.ph.i:                                     ; preds = %B370.endif.i
   %.352.i = icmp eq i64 %.92.i, 0
@@ -48883,7 +48883,7 @@ B402.lr.ph.i:                                     ; preds = %B370.endif.i
   %37 = icmp eq i64 %a7, %a8
   br label %B402.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v942B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v974B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu_solve(*float32,*float32,*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -49038,12 +49038,12 @@ B1078.i:                                          ; preds = %B868.epil.i, %B1078
   store float %.790.i, ptr %.1015.i, align 4
   %scevgep68.i = getelementptr i8, ptr %lsr.iv67.i, i64 %81
   %exitcond363.not.i = icmp eq i64 %.736.i, %a4
-  br i1 %exitcond363.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v943B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.i
+  br i1 %exitcond363.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.i
 
 B0.endif.i:                                       ; preds = %21, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %21 ]
   %.83.i = icmp slt i64 %quot.0.i, %a6
-  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v943B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %9 = or i64 %.33.i, %a5
@@ -49080,7 +49080,7 @@ B116.endif.i:                                     ; preds = %B0.endif.i
   %reass.mul.i = mul i64 %reass.add.i, %a5
   %.97.i = add i64 %reass.mul.i, %.33.i
   %.158.i = icmp sgt i64 %a4, 0
-  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v943B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
 
 B220.lr.ph.i:                                     ; preds = %B116.endif.i
   %.107.i = add nuw i64 %a4, 2
@@ -49454,7 +49454,7 @@ B1000.us.i:                                       ; preds = %B868.us.us.epil.i, 
   %.1015.us.i = getelementptr float, ptr %72, i64 %.pre.us.i
   store float %.802.us.i, ptr %.1015.us.i, align 4
   %exitcond363.not.us.i = icmp eq i64 %.736.us.i, %a4
-  br i1 %exitcond363.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v943B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.us.i
+  br i1 %exitcond363.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.us.i
 
 B868.preheader.i:                                 ; preds = %B704.i
   %.936396.i = mul nuw nsw i64 %6, %a4
@@ -49462,7 +49462,7 @@ B868.preheader.i:                                 ; preds = %B704.i
   %98 = icmp eq i64 %47, %.729346352.i
   br i1 %98, label %B1078.loopexit.unr-lcssa.i, label %B868.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v943B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B1078.i, %B1000.us.i, %B0.endif.i, %B116.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B1078.i, %B1000.us.i, %B0.endif.i, %B116.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu_solve(*float64,*float64,*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -49617,12 +49617,12 @@ B1078.i:                                          ; preds = %B868.epil.i, %B1078
   store double %.790.i, ptr %.1015.i, align 8
   %scevgep68.i = getelementptr i8, ptr %lsr.iv67.i, i64 %81
   %exitcond363.not.i = icmp eq i64 %.736.i, %a4
-  br i1 %exitcond363.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.i
+  br i1 %exitcond363.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v976B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.i
 
 B0.endif.i:                                       ; preds = %21, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %21 ]
   %.83.i = icmp slt i64 %quot.0.i, %a6
-  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v976B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %9 = or i64 %.33.i, %a5
@@ -49659,7 +49659,7 @@ B116.endif.i:                                     ; preds = %B0.endif.i
   %reass.mul.i = mul i64 %reass.add.i, %a5
   %.97.i = add i64 %reass.mul.i, %.33.i
   %.158.i = icmp sgt i64 %a4, 0
-  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v976B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
 
 B220.lr.ph.i:                                     ; preds = %B116.endif.i
   %.107.i = add nuw i64 %a4, 2
@@ -50033,7 +50033,7 @@ B1000.us.i:                                       ; preds = %B868.us.us.epil.i, 
   %.1015.us.i = getelementptr double, ptr %72, i64 %.pre.us.i
   store double %.802.us.i, ptr %.1015.us.i, align 8
   %exitcond363.not.us.i = icmp eq i64 %.736.us.i, %a4
-  br i1 %exitcond363.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.us.i
+  br i1 %exitcond363.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v976B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.us.i
 
 B868.preheader.i:                                 ; preds = %B704.i
   %.936396.i = mul nuw nsw i64 %6, %a4
@@ -50041,7 +50041,7 @@ B868.preheader.i:                                 ; preds = %B704.i
   %98 = icmp eq i64 %47, %.729346352.i
   br i1 %98, label %B1078.loopexit.unr-lcssa.i, label %B868.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B1078.i, %B1000.us.i, %B0.endif.i, %B116.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v976B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B1078.i, %B1000.us.i, %B0.endif.i, %B116.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.symmetric_eigen(*float32,*float32,*float32,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -50070,7 +50070,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.32.i = zext i32 %.31.i to i64
   %.33.i = add nuw nsw i64 %.30.i, %.32.i
   %.38.i = icmp slt i64 %.33.i, %a4
-  br i1 %.38.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v945B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
+  br i1 %.38.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v977B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
 
 B104.i:                                           ; preds = %0
   %arg.vectors.fr.i.i = freeze i64 %a6
@@ -50573,7 +50573,7 @@ B1206.epil.i.i:                                   ; preds = %B1150.epil.i.i
 B1114.loopexit.i.i:                               ; preds = %B1206.epil.i.i, %B1150.epil.i.i, %B1114.loopexit.unr-lcssa.i.i
   %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
   %exitcond.not.i = icmp eq i64 %indvar.next.i.i, 9223372036854775807
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v945B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit, label %B1150.preheader.i.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v977B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit, label %B1150.preheader.i.i
 
 B1150.i.i:                                        ; preds = %B1150.preheader.i.i, %B1442.1.i.i
   %.1777677687.i.i = phi i64 [ %.1784.1.i.i, %B1442.1.i.i ], [ 0, %B1150.preheader.i.i ]
@@ -50716,7 +50716,7 @@ B1018.epil.i.i:                                   ; preds = %B1074.endif.loopexi
 B1074.endif.i.i:                                  ; preds = %B1018.epil.i.i, %B1074.endif.loopexit.unr-lcssa.i.i, %B104.i
   %59 = add i64 %arg.n.fr.i.i, -2
   %.1654731.i.i = icmp ult i64 %59, 9223372036854775807
-  br i1 %.1654731.i.i, label %B1116.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v945B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
+  br i1 %.1654731.i.i, label %B1116.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v977B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
 
 B1116.endif.lr.ph.i.i:                            ; preds = %B1074.endif.i.i
   %.1611.neg.i.i = add i64 %arg.n.fr.i.i, -1
@@ -50816,7 +50816,7 @@ B1442.us711.us.i.i:                               ; preds = %B1378.us.us.i.i, %B
 B1114.loopexit.us14.i.split.i:                    ; preds = %B1442.us711.us.i.i
   %.1663.us11.i.i = add nsw i64 %.1653723735.us9.i.i, -1
   %.1654.us15.i.i = icmp sgt i64 %.1653723735.us9.i.i, 1
-  br i1 %.1654.us15.i.i, label %B1150.us697.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v945B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
+  br i1 %.1654.us15.i.i, label %B1150.us697.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v977B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
 
 B1150.us.us.preheader.i.i:                        ; preds = %B1114.loopexit.us.i.i, %B1150.us.us.preheader.preheader.i.i
   %indvar45.i.i = phi i64 [ %indvar.next46.i.i, %B1114.loopexit.us.i.i ], [ 0, %B1150.us.us.preheader.preheader.i.i ]
@@ -50851,7 +50851,7 @@ B1206.us.us.epil.i.i:                             ; preds = %B1150.us.us.epil.i.
 B1114.loopexit.us.i.i:                            ; preds = %B1206.us.us.epil.i.i, %B1150.us.us.epil.i.i, %B1114.loopexit.us.unr-lcssa.i.i
   %indvar.next46.i.i = add nuw nsw i64 %indvar45.i.i, 1
   %exitcond32.not.i = icmp eq i64 %indvar.next46.i.i, %.1611.neg.i.i
-  br i1 %exitcond32.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v945B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit, label %B1150.us.us.preheader.i.i
+  br i1 %exitcond32.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v977B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit, label %B1150.us.us.preheader.i.i
 
 B1150.us.us.i.i:                                  ; preds = %B1150.us.us.preheader.i.i, %B1442.us.us.1.i.i
   %.1777677687.us.us.i.i = phi i64 [ %.1784.us.us.1.i.i, %B1442.us.us.1.i.i ], [ 0, %B1150.us.us.preheader.i.i ]
@@ -50893,7 +50893,7 @@ B1150.preheader.i.i:                              ; preds = %B1150.preheader.pre
   %73 = icmp eq i64 %indvar.i.i, 9223372036854775806
   br i1 %73, label %B1114.loopexit.unr-lcssa.i.i, label %B1150.i.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v945B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit: ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us14.i.split.i, %B1114.loopexit.us.i.i, %0, %B1074.endif.i.i
+_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v977B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit: ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us14.i.split.i, %B1114.loopexit.us.i.i, %0, %B1074.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.symmetric_eigen(*float64,*float64,*float64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -50920,7 +50920,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.32.i = zext i32 %.31.i to i64
   %.33.i = add nuw nsw i64 %.30.i, %.32.i
   %.38.i = icmp slt i64 %.33.i, %a4
-  br i1 %.38.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
+  br i1 %.38.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v978B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
 
 B104.i:                                           ; preds = %0
   %arg.vectors.fr.i.i = freeze i64 %a6
@@ -51512,7 +51512,7 @@ B1206.epil.i.i:                                   ; preds = %B1150.epil.i.i
 B1114.loopexit.i.i:                               ; preds = %B1206.epil.i.i, %B1150.epil.i.i, %B1114.loopexit.unr-lcssa.i.i
   %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
   %exitcond.not.i = icmp eq i64 %indvar.next.i.i, 9223372036854775807
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit, label %B1150.preheader.i.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v978B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit, label %B1150.preheader.i.i
 
 B1150.i.i:                                        ; preds = %B1150.preheader.i.i, %B1442.1.i.i
   %.1769677687.i.i = phi i64 [ %.1776.1.i.i, %B1442.1.i.i ], [ 0, %B1150.preheader.i.i ]
@@ -51626,7 +51626,7 @@ B1018.epil.i.i:                                   ; preds = %B1018.epil.i.i, %B1
 B1074.endif.i.i:                                  ; preds = %B1018.epil.i.i, %B1074.endif.loopexit.unr-lcssa.i.i, %B104.i
   %85 = add i64 %arg.n.fr.i.i, -2
   %.1646731.i.i = icmp ult i64 %85, 9223372036854775807
-  br i1 %.1646731.i.i, label %B1116.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
+  br i1 %.1646731.i.i, label %B1116.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v978B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
 
 B1116.endif.lr.ph.i.i:                            ; preds = %B1074.endif.i.i
   %.1603.neg.i.i = add i64 %arg.n.fr.i.i, -1
@@ -51726,7 +51726,7 @@ B1442.us711.us.i.i:                               ; preds = %B1378.us.us.i.i, %B
 B1114.loopexit.us18.i.split.i:                    ; preds = %B1442.us711.us.i.i
   %.1655.us15.i.i = add nsw i64 %.1645723735.us13.i.i, -1
   %.1646.us19.i.i = icmp sgt i64 %.1645723735.us13.i.i, 1
-  br i1 %.1646.us19.i.i, label %B1150.us697.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
+  br i1 %.1646.us19.i.i, label %B1150.us697.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v978B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
 
 B1150.us.us.preheader.i.i:                        ; preds = %B1114.loopexit.us.i.i, %B1150.us.us.preheader.preheader.i.i
   %indvar66.i.i = phi i64 [ %indvar.next67.i.i, %B1114.loopexit.us.i.i ], [ 0, %B1150.us.us.preheader.preheader.i.i ]
@@ -51761,7 +51761,7 @@ B1206.us.us.epil.i.i:                             ; preds = %B1150.us.us.epil.i.
 B1114.loopexit.us.i.i:                            ; preds = %B1206.us.us.epil.i.i, %B1150.us.us.epil.i.i, %B1114.loopexit.us.unr-lcssa.i.i
   %indvar.next67.i.i = add nuw nsw i64 %indvar66.i.i, 1
   %exitcond37.not.i = icmp eq i64 %indvar.next67.i.i, %.1603.neg.i.i
-  br i1 %exitcond37.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit, label %B1150.us.us.preheader.i.i
+  br i1 %exitcond37.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v978B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit, label %B1150.us.us.preheader.i.i
 
 B1150.us.us.i.i:                                  ; preds = %B1150.us.us.preheader.i.i, %B1442.us.us.1.i.i
   %.1769677687.us.us.i.i = phi i64 [ %.1776.us.us.1.i.i, %B1442.us.us.1.i.i ], [ 0, %B1150.us.us.preheader.i.i ]
@@ -51803,7 +51803,7 @@ B1150.preheader.i.i:                              ; preds = %B1150.preheader.pre
   %99 = icmp eq i64 %indvar.i.i, 9223372036854775806
   br i1 %99, label %B1114.loopexit.unr-lcssa.i.i, label %B1150.i.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v946B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit: ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us18.i.split.i, %B1114.loopexit.us.i.i, %0, %B1074.endif.i.i
+_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v978B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit: ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us18.i.split.i, %B1114.loopexit.us.i.i, %0, %B1074.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matmul.matmul(*float32,*float32,*float32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matmul -
@@ -52140,7 +52140,7 @@ B1036.i:                                          ; preds = %B1012.i
 B1052.i:                                          ; preds = %B1036.i, %B1012.i, %B926.i
   %.686.i = add nsw i64 %.626.i, 16
   %.688.i = icmp slt i64 %.686.i, %a3
-  br i1 %.688.i, label %B1076.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v947B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
+  br i1 %.688.i, label %B1076.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v979B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
 
 B1076.i:                                          ; preds = %B1052.i
   %.694.i = or disjoint i64 %.208.i, %.214.i
@@ -52157,7 +52157,7 @@ B1094.i:                                          ; preds = %B1076.i
 B1116.i:                                          ; preds = %B1094.i, %B1076.i
   %.718.i = or disjoint i64 %.694.i, 16
   %.720.i = icmp slt i64 %.718.i, %a4
-  br i1 %.720.i, label %B1140.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v947B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
+  br i1 %.720.i, label %B1140.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v979B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
 
 B1140.i:                                          ; preds = %B1116.i
   %6 = getelementptr float, ptr %a2, i64 %.633.i
@@ -52165,7 +52165,7 @@ B1140.i:                                          ; preds = %B1116.i
   %7 = getelementptr i8, ptr %6, i64 %.idx.i
   %.735.i = getelementptr i8, ptr %7, i64 64
   store float %fourth.4.1.i, ptr %.735.i, align 4
-  br label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v947B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v979B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %18, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %18 ]
@@ -52504,7 +52504,7 @@ B382.endif.endif.endif.endif.i:                   ; preds = %B90.3.i24.i, %B90.2
   tail call void @nbgrad.barrier()
   br label %B560.i
 
-_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v947B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit: ; preds = %B1052.i, %B1116.i, %B1140.i
+_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v979B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit: ; preds = %B1052.i, %B1116.i, %B1140.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matmul.matmul(*float64,*float64,*float64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matmul -
@@ -52841,7 +52841,7 @@ B1036.i:                                          ; preds = %B1012.i
 B1052.i:                                          ; preds = %B1036.i, %B1012.i, %B926.i
   %.686.i = add nsw i64 %.626.i, 16
   %.688.i = icmp slt i64 %.686.i, %a3
-  br i1 %.688.i, label %B1076.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v951B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
+  br i1 %.688.i, label %B1076.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v983B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
 
 B1076.i:                                          ; preds = %B1052.i
   %.694.i = or disjoint i64 %.208.i, %.214.i
@@ -52858,7 +52858,7 @@ B1094.i:                                          ; preds = %B1076.i
 B1116.i:                                          ; preds = %B1094.i, %B1076.i
   %.718.i = or disjoint i64 %.694.i, 16
   %.720.i = icmp slt i64 %.718.i, %a4
-  br i1 %.720.i, label %B1140.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v951B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
+  br i1 %.720.i, label %B1140.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v983B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
 
 B1140.i:                                          ; preds = %B1116.i
   %6 = getelementptr double, ptr %a2, i64 %.633.i
@@ -52866,7 +52866,7 @@ B1140.i:                                          ; preds = %B1116.i
   %7 = getelementptr i8, ptr %6, i64 %.idx.i
   %.735.i = getelementptr i8, ptr %7, i64 128
   store double %fourth.4.1.i, ptr %.735.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v951B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v983B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %18, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %18 ]
@@ -53205,7 +53205,7 @@ B382.endif.endif.endif.endif.i:                   ; preds = %B90.3.i24.i, %B90.2
   tail call void @nbgrad.barrier()
   br label %B560.i
 
-_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v951B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit: ; preds = %B1052.i, %B1116.i, %B1140.i
+_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v983B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit: ; preds = %B1052.i, %B1116.i, %B1140.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_transpose.transpose(*int8,*int8,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_transpose -
@@ -53250,7 +53250,7 @@ B488.i:                                           ; preds = %B368.us.i, %B466.i,
   tail call void @nbgrad.barrier()
   %.271.i = tail call i32 @nbgrad.thread()
   %.277.i = icmp ult i32 %.271.i, 1024
-  br i1 %.277.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v955B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
+  br i1 %.277.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v987B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
 
 B562.preheader.i:                                 ; preds = %B488.i
   %1 = lshr i32 %.271.i, 5
@@ -53277,7 +53277,7 @@ B562.us.i:                                        ; preds = %B562.preheader.i, %
   %k.1.2.0.us.i = phi i64 [ %.314.us.i, %B562.us.i ], [ %.273.i, %B562.preheader.i ]
   %.314.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.205.i
   %.317.us.i = icmp samesign ult i64 %.314.us.i, 32
-  br i1 %.317.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v955B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
+  br i1 %.317.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v987B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
 
 B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
   %lsr.iv.i = phi ptr [ %scevgep.i, %B562.preheader23.i ], [ %scevgep27.i, %B660.i ]
@@ -53296,7 +53296,7 @@ B660.i:                                           ; preds = %B598.i, %B562.i
   %.314.i = add nuw nsw i64 %k.1.2.0.i, %.205.i
   %scevgep27.i = getelementptr i8, ptr %lsr.iv.i, i64 %9
   %.317.i = icmp samesign ult i64 %.314.i, 32
-  br i1 %.317.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v955B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
+  br i1 %.317.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v987B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %21, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %21 ]
@@ -53451,7 +53451,7 @@ B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
   %spec.select47.i = add nsw i64 %65, %.159.i
   br label %B0.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v955B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
+_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v987B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_transpose.transpose(*int16,*int16,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_transpose -
@@ -53496,7 +53496,7 @@ B488.i:                                           ; preds = %B368.us.i, %B466.i,
   tail call void @nbgrad.barrier()
   %.272.i = tail call i32 @nbgrad.thread()
   %.278.i = icmp ult i32 %.272.i, 1024
-  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v956B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
+  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v988B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
 
 B562.preheader.i:                                 ; preds = %B488.i
   %1 = lshr i32 %.272.i, 5
@@ -53530,7 +53530,7 @@ B562.us.i:                                        ; preds = %B562.preheader.i, %
   %k.1.2.0.us.i = phi i64 [ %.315.us.i, %B562.us.i ], [ %.274.i, %B562.preheader.i ]
   %.315.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.206.i
   %.318.us.i = icmp samesign ult i64 %.315.us.i, 32
-  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v956B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
+  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v988B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
 
 B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
   %lsr.iv.i = phi ptr [ %scevgep27.i, %B562.preheader23.i ], [ %scevgep28.i, %B660.i ]
@@ -53550,7 +53550,7 @@ B660.i:                                           ; preds = %B598.i, %B562.i
   %.315.i = add nuw nsw i64 %k.1.2.0.i, %.206.i
   %scevgep28.i = getelementptr i8, ptr %lsr.iv.i, i64 %14
   %.318.i = icmp samesign ult i64 %.315.i, 32
-  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v956B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
+  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v988B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %27, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %27 ]
@@ -53710,7 +53710,7 @@ B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
   %spec.select47.i = add nsw i64 %80, %.160.i
   br label %B0.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v956B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
+_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v988B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_transpose.transpose(*int32,*int32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_transpose -
@@ -53755,7 +53755,7 @@ B488.i:                                           ; preds = %B368.us.i, %B466.i,
   tail call void @nbgrad.barrier()
   %.272.i = tail call i32 @nbgrad.thread()
   %.278.i = icmp ult i32 %.272.i, 1024
-  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v957B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
+  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v989B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
 
 B562.preheader.i:                                 ; preds = %B488.i
   %1 = lshr i32 %.272.i, 5
@@ -53789,7 +53789,7 @@ B562.us.i:                                        ; preds = %B562.preheader.i, %
   %k.1.2.0.us.i = phi i64 [ %.315.us.i, %B562.us.i ], [ %.274.i, %B562.preheader.i ]
   %.315.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.206.i
   %.318.us.i = icmp samesign ult i64 %.315.us.i, 32
-  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v957B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
+  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v989B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
 
 B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
   %lsr.iv.i = phi ptr [ %scevgep27.i, %B562.preheader23.i ], [ %scevgep28.i, %B660.i ]
@@ -53809,7 +53809,7 @@ B660.i:                                           ; preds = %B598.i, %B562.i
   %.315.i = add nuw nsw i64 %k.1.2.0.i, %.206.i
   %scevgep28.i = getelementptr i8, ptr %lsr.iv.i, i64 %14
   %.318.i = icmp samesign ult i64 %.315.i, 32
-  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v957B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
+  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v989B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %27, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %27 ]
@@ -53969,7 +53969,7 @@ B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
   %spec.select47.i = add nsw i64 %80, %.160.i
   br label %B0.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v957B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
+_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v989B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_transpose.transpose(*int64,*int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_transpose -
@@ -54014,7 +54014,7 @@ B488.i:                                           ; preds = %B368.us.i, %B466.i,
   tail call void @nbgrad.barrier()
   %.272.i = tail call i32 @nbgrad.thread()
   %.278.i = icmp ult i32 %.272.i, 1024
-  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
+  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v990B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
 
 B562.preheader.i:                                 ; preds = %B488.i
   %1 = lshr i32 %.272.i, 5
@@ -54048,7 +54048,7 @@ B562.us.i:                                        ; preds = %B562.preheader.i, %
   %k.1.2.0.us.i = phi i64 [ %.315.us.i, %B562.us.i ], [ %.274.i, %B562.preheader.i ]
   %.315.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.206.i
   %.318.us.i = icmp samesign ult i64 %.315.us.i, 32
-  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
+  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v990B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
 
 B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
   %lsr.iv.i = phi ptr [ %scevgep27.i, %B562.preheader23.i ], [ %scevgep28.i, %B660.i ]
@@ -54068,7 +54068,7 @@ B660.i:                                           ; preds = %B598.i, %B562.i
   %.315.i = add nuw nsw i64 %k.1.2.0.i, %.206.i
   %scevgep28.i = getelementptr i8, ptr %lsr.iv.i, i64 %14
   %.318.i = icmp samesign ult i64 %.315.i, 32
-  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
+  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v990B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %27, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %27 ]
@@ -54228,7 +54228,7 @@ B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
   %spec.select47.i = add nsw i64 %80, %.160.i
   br label %B0.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v958B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
+_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v990B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_strided(*int8,*int8,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -54258,7 +54258,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.97.i = icmp eq i64 %.56.i, 0
   %.94.i = icmp slt i64 %.93.i, 1
   %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v959B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v991B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
   %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
@@ -54295,7 +54295,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.116.i = zext i1 %.114.not.i to i64
   %.117.i = add nuw i64 %14, %.116.i
   %.13868.i = icmp sgt i64 %.117.i, 0
-  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v959B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v991B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
 
 B178.preheader.i:                                 ; preds = %13
   %16 = icmp ne i64 %a4, -1
@@ -54410,7 +54410,7 @@ B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.end
   store i8 %.435.i, ptr %.448.i, align 1
   %.147.i = add nsw i64 %.1376670.i, -1
   %.138.i = icmp samesign ugt i64 %.1376670.i, 1
-  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v959B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v991B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
 
 B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
   %59 = or i64 %quot.3.0.i, %a2
@@ -54443,7 +54443,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select65.i = add i64 %71, %.410.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v959B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
+_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v991B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_strided(*int16,*int16,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -54473,7 +54473,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.97.i = icmp eq i64 %.56.i, 0
   %.94.i = icmp slt i64 %.93.i, 1
   %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v960B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v992B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
   %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
@@ -54510,7 +54510,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.116.i = zext i1 %.114.not.i to i64
   %.117.i = add nuw i64 %14, %.116.i
   %.13868.i = icmp sgt i64 %.117.i, 0
-  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v960B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v992B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
 
 B178.preheader.i:                                 ; preds = %13
   %16 = icmp ne i64 %a4, -1
@@ -54625,7 +54625,7 @@ B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.end
   store i16 %.435.i, ptr %.448.i, align 2
   %.147.i = add nsw i64 %.1376670.i, -1
   %.138.i = icmp samesign ugt i64 %.1376670.i, 1
-  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v960B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v992B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
 
 B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
   %59 = or i64 %quot.3.0.i, %a2
@@ -54658,7 +54658,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select65.i = add i64 %71, %.410.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v960B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
+_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v992B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_strided(*int32,*int32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -54688,7 +54688,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.97.i = icmp eq i64 %.56.i, 0
   %.94.i = icmp slt i64 %.93.i, 1
   %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v961B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v993B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
   %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
@@ -54725,7 +54725,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.116.i = zext i1 %.114.not.i to i64
   %.117.i = add nuw i64 %14, %.116.i
   %.13868.i = icmp sgt i64 %.117.i, 0
-  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v961B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v993B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit
 
 B178.preheader.i:                                 ; preds = %13
   %16 = icmp ne i64 %a4, -1
@@ -54840,7 +54840,7 @@ B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.end
   store i32 %.435.i, ptr %.448.i, align 4
   %.147.i = add nsw i64 %.1376670.i, -1
   %.138.i = icmp samesign ugt i64 %.1376670.i, 1
-  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v961B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v993B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit
 
 B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
   %59 = or i64 %quot.3.0.i, %a2
@@ -54873,7 +54873,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select65.i = add i64 %71, %.410.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v961B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
+_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v993B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_strided(*int64,*int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -54903,7 +54903,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.97.i = icmp eq i64 %.56.i, 0
   %.94.i = icmp slt i64 %.93.i, 1
   %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
   %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
@@ -54940,7 +54940,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.116.i = zext i1 %.114.not.i to i64
   %.117.i = add nuw i64 %14, %.116.i
   %.13868.i = icmp sgt i64 %.117.i, 0
-  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit
 
 B178.preheader.i:                                 ; preds = %13
   %16 = icmp ne i64 %a4, -1
@@ -55055,7 +55055,7 @@ B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.end
   store i64 %.435.i, ptr %.448.i, align 8
   %.147.i = add nsw i64 %.1376670.i, -1
   %.138.i = icmp samesign ugt i64 %.1376670.i, 1
-  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit
 
 B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
   %59 = or i64 %quot.3.0.i, %a2
@@ -55088,7 +55088,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select65.i = add i64 %71, %.410.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v962B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
+_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v994B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_upper(*float32,*float32,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -55119,7 +55119,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.79.i = icmp eq i64 %.38.i, 0
   %.76.i = icmp slt i64 %.75.i, 1
   %or.cond = select i1 %.79.i, i1 true, i1 %.76.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v963B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v995B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader.i, %B326.i
   %.119108112.i = phi i64 [ %.129.i, %B326.i ], [ %.99.i, %B178.preheader.i ]
@@ -55155,7 +55155,7 @@ B326.i:                                           ; preds = %B178.endif.endif.en
   store float %.472.i, ptr %.473.i, align 4
   %.129.i = add nsw i64 %.119108112.i, -1
   %.120.i = icmp samesign ugt i64 %.119108112.i, 1
-  br i1 %.120.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v963B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br i1 %.120.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v995B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %3 = or i64 %.38.i, %.75.i
@@ -55183,7 +55183,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.98.i = zext i1 %.96.not.i to i64
   %.99.i = add nuw i64 %16, %.98.i
   %.120110.i = icmp sgt i64 %.99.i, 0
-  br i1 %.120110.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v963B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br i1 %.120110.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v995B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B178.lr.ph.i:                                     ; preds = %15
   %.246.i = icmp eq i64 %a2, 0
@@ -55210,7 +55210,7 @@ B178.us.us1.preheader.i:                          ; preds = %B178.lr.ph.split.us
 B178.us.us.preheader.i:                           ; preds = %B178.lr.ph.split.us.i
   %.444.us.us.pre.i = load float, ptr %a0, align 4
   store float %.444.us.us.pre.i, ptr %a1, align 4
-  br label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v963B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v995B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
   %xtraiter.i = and i64 %.99.i, 7
@@ -55226,7 +55226,7 @@ B178.us.prol.preheader.i:                         ; preds = %B178.us.preheader.i
 B178.us.prol.loopexit.i:                          ; preds = %B178.us.prol.preheader.i, %B178.us.preheader.i
   %.119108112.us.unr.i = phi i64 [ %.99.i, %B178.us.preheader.i ], [ %24, %B178.us.prol.preheader.i ]
   %25 = icmp samesign ult i64 %.99.i, 8
-  br i1 %25, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v963B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit, label %B178.us.preheader31.i
+  br i1 %25, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v995B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit, label %B178.us.preheader31.i
 
 B178.us.preheader31.i:                            ; preds = %B178.us.prol.loopexit.i
   %26 = add nsw i64 %.119108112.us.unr.i, -1
@@ -55265,7 +55265,7 @@ B178.us.us1.i:                                    ; preds = %35, %B178.us.us1.pr
   %.473.us.us10.i = getelementptr float, ptr %a1, i64 %spec.select.us.us.i
   store float %.444.us.us9.i, ptr %.473.us.us10.i, align 4
   %.120.us.us11.i = icmp samesign ugt i64 %.119108112.us.us2.i, 1
-  br i1 %.120.us.us11.i, label %B178.us.us1.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v963B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br i1 %.120.us.us11.i, label %B178.us.us1.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v995B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B178.us.i:                                        ; preds = %B178.us.i, %B178.us.preheader31.i
   %.444.us.i = phi float [ %.444.us.pre.i, %B178.us.preheader31.i ], [ %.444.us.5.i, %B178.us.i ]
@@ -55277,7 +55277,7 @@ B178.us.i:                                        ; preds = %B178.us.i, %B178.us
   store float %.444.us.5.i, ptr %a1, align 4
   %lsr.iv.next.i = add i64 %lsr.iv.i, -8
   %.120.us.7.i = icmp ult i64 %lsr.iv.next.i, -2
-  br i1 %.120.us.7.i, label %B178.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v963B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br i1 %.120.us.7.i, label %B178.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v995B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B178.endif.endif.i:                               ; preds = %B178.i
   %37 = or i64 %.126109111.i, %arg.parts.fr.i
@@ -55421,7 +55421,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select107.i = add i64 %87, %.401.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v963B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit: ; preds = %B326.i, %B178.us.i, %35, %0, %15, %B178.us.us.preheader.i, %B178.us.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v995B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit: ; preds = %B326.i, %B178.us.i, %35, %0, %15, %B178.us.us.preheader.i, %B178.us.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_upper(*float64,*float64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -55452,7 +55452,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.79.i = icmp eq i64 %.38.i, 0
   %.76.i = icmp slt i64 %.75.i, 1
   %or.cond = select i1 %.79.i, i1 true, i1 %.76.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v964B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader.i, %B326.i
   %.119107111.i = phi i64 [ %.129.i, %B326.i ], [ %.99.i, %B178.preheader.i ]
@@ -55486,7 +55486,7 @@ B326.i:                                           ; preds = %B178.endif.endif.en
   store double %value.2.1.i, ptr %.470.i, align 8
   %.129.i = add nsw i64 %.119107111.i, -1
   %.120.i = icmp samesign ugt i64 %.119107111.i, 1
-  br i1 %.120.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v964B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br i1 %.120.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %3 = or i64 %.38.i, %.75.i
@@ -55514,7 +55514,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.98.i = zext i1 %.96.not.i to i64
   %.99.i = add nuw i64 %16, %.98.i
   %.120109.i = icmp sgt i64 %.99.i, 0
-  br i1 %.120109.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v964B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br i1 %.120109.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B178.lr.ph.i:                                     ; preds = %15
   %.246.i = icmp eq i64 %a2, 0
@@ -55541,7 +55541,7 @@ B178.us.us1.preheader.i:                          ; preds = %B178.lr.ph.split.us
 B178.us.us.preheader.i:                           ; preds = %B178.lr.ph.split.us.i
   %.443.us.us.pre.i = load double, ptr %a0, align 8
   store double %.443.us.us.pre.i, ptr %a1, align 8
-  br label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v964B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
   %xtraiter.i = and i64 %.99.i, 7
@@ -55557,7 +55557,7 @@ B178.us.prol.preheader.i:                         ; preds = %B178.us.preheader.i
 B178.us.prol.loopexit.i:                          ; preds = %B178.us.prol.preheader.i, %B178.us.preheader.i
   %.119107111.us.unr.i = phi i64 [ %.99.i, %B178.us.preheader.i ], [ %24, %B178.us.prol.preheader.i ]
   %25 = icmp samesign ult i64 %.99.i, 8
-  br i1 %25, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v964B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit, label %B178.us.preheader31.i
+  br i1 %25, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit, label %B178.us.preheader31.i
 
 B178.us.preheader31.i:                            ; preds = %B178.us.prol.loopexit.i
   %26 = add nsw i64 %.119107111.us.unr.i, -1
@@ -55596,7 +55596,7 @@ B178.us.us1.i:                                    ; preds = %35, %B178.us.us1.pr
   %.470.us.us10.i = getelementptr double, ptr %a1, i64 %spec.select.us.us.i
   store double %.443.us.us9.i, ptr %.470.us.us10.i, align 8
   %.120.us.us11.i = icmp samesign ugt i64 %.119107111.us.us2.i, 1
-  br i1 %.120.us.us11.i, label %B178.us.us1.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v964B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br i1 %.120.us.us11.i, label %B178.us.us1.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B178.us.i:                                        ; preds = %B178.us.i, %B178.us.preheader31.i
   %.443.us.i = phi double [ %.443.us.pre.i, %B178.us.preheader31.i ], [ %.443.us.5.i, %B178.us.i ]
@@ -55608,7 +55608,7 @@ B178.us.i:                                        ; preds = %B178.us.i, %B178.us
   store double %.443.us.5.i, ptr %a1, align 8
   %lsr.iv.next.i = add i64 %lsr.iv.i, -8
   %.120.us.7.i = icmp ult i64 %lsr.iv.next.i, -2
-  br i1 %.120.us.7.i, label %B178.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v964B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br i1 %.120.us.7.i, label %B178.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B178.endif.endif.i:                               ; preds = %B178.i
   %37 = or i64 %.126108110.i, %arg.parts.fr.i
@@ -55751,7 +55751,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select106.i = add i64 %87, %.401.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v964B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit: ; preds = %B326.i, %B178.us.i, %35, %0, %15, %B178.us.us.preheader.i, %B178.us.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v996B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit: ; preds = %B326.i, %B178.us.i, %35, %0, %15, %B178.us.us.preheader.i, %B178.us.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.keep_lower(*int32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -55782,7 +55782,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.70.i = icmp eq i64 %.29.i, 0
   %.67.i = icmp slt i64 %.66.i, 1
   %or.cond = select i1 %.70.i, i1 true, i1 %.67.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v965B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader.i, %B313.i
   %lsr.iv44.i = phi ptr [ %scevgep43.i, %B178.preheader.i ], [ %scevgep45.i, %B313.i ]
@@ -55803,7 +55803,7 @@ B313.i:                                           ; preds = %B244.endif.i, %B313
   %scevgep45.i = getelementptr i8, ptr %lsr.iv44.i, i64 %17
   %.120.i = add nsw i64 %.1108084.i, -1
   %.111.i = icmp samesign ugt i64 %.1108084.i, 1
-  br i1 %.111.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v965B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.111.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.29.i, %.66.i
@@ -55831,7 +55831,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.89.i = zext i1 %.87.not.i to i64
   %.90.i = add nuw i64 %14, %.89.i
   %.11182.i = icmp sgt i64 %.90.i, 0
-  br i1 %.11182.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v965B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.11182.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B178.lr.ph.i:                                     ; preds = %13
   %.197.i = icmp eq i64 %a2, 0
@@ -55857,7 +55857,7 @@ B178.lr.ph.split.us.i:                            ; preds = %B178.lr.ph.i
   ]
 
 B178.lr.ph.split.us.split.us.i:                   ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v965B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.us.preheader.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.us.preheader.i
 
 B178.us.us.preheader.i:                           ; preds = %B178.lr.ph.split.us.split.us.i
   %25 = shl i64 %.24.i, 2
@@ -55884,10 +55884,10 @@ B274.us.us.i:                                     ; preds = %B178.us.us.i
 
 B313.us.us.i:                                     ; preds = %B274.us.us.i, %B178.us.us.i
   %.111.us.us.i = icmp samesign ugt i64 %.1108084.us.us.i, 1
-  br i1 %.111.us.us.i, label %B178.us.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v965B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.111.us.us.i, label %B178.us.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v965B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.preheader32.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.preheader32.i
 
 B178.us.preheader32.i:                            ; preds = %B178.us.preheader.i
   %27 = shl i64 %.24.i, 2
@@ -55896,7 +55896,7 @@ B178.us.preheader32.i:                            ; preds = %B178.us.preheader.i
   br label %B178.us.i
 
 B178.lr.ph.split.us.split.split.us.i:             ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v965B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.us89.preheader.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.us89.preheader.i
 
 B178.us.us89.preheader.i:                         ; preds = %B178.lr.ph.split.us.split.split.us.i
   %29 = shl i64 %.24.i, 2
@@ -55923,7 +55923,7 @@ B274.us.us97.i:                                   ; preds = %B178.us.us89.i
 
 B313.us.us99.i:                                   ; preds = %B274.us.us97.i, %B178.us.us89.i
   %.111.us.us100.i = icmp samesign ugt i64 %.1108084.us.us90.i, 1
-  br i1 %.111.us.us100.i, label %B178.us.us89thread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v965B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.111.us.us100.i, label %B178.us.us89thread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B178.usthread-pre-split.i:                        ; preds = %B313.us.i
   %.379.us.pr.i = load i32, ptr %a0, align 4
@@ -55944,7 +55944,7 @@ B274.us.i:                                        ; preds = %B178.us.i
 
 B313.us.i:                                        ; preds = %B274.us.i, %B178.us.i
   %.111.us.i = icmp samesign ugt i64 %.1108084.us.i, 1
-  br i1 %.111.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v965B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.111.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B178.endif.i:                                     ; preds = %B178.i
   %31 = or i64 %.1178183.i, %arg.parts.fr.i
@@ -56086,7 +56086,7 @@ B244.else.if.i:                                   ; preds = %B244.else.i
   %spec.select79.i = add i64 %81, %.363.i
   br label %B244.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v965B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit: ; preds = %B313.i, %B313.us.i, %B313.us.us.i, %B313.us.us99.i, %0, %13, %B178.lr.ph.split.us.split.us.i, %B178.us.preheader.i, %B178.lr.ph.split.us.split.split.us.i
+_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v997B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit: ; preds = %B313.i, %B313.us.i, %B313.us.us.i, %B313.us.us99.i, %0, %13, %B178.lr.ph.split.us.split.us.i, %B178.us.preheader.i, %B178.lr.ph.split.us.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.keep_lower(*int32,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -56117,7 +56117,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.70.i = icmp eq i64 %.29.i, 0
   %.67.i = icmp slt i64 %.66.i, 1
   %or.cond = select i1 %.70.i, i1 true, i1 %.67.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader.i, %B313.i
   %lsr.iv44.i = phi ptr [ %scevgep43.i, %B178.preheader.i ], [ %scevgep45.i, %B313.i ]
@@ -56138,7 +56138,7 @@ B313.i:                                           ; preds = %B244.endif.i, %B313
   %scevgep45.i = getelementptr i8, ptr %lsr.iv44.i, i64 %17
   %.120.i = add nsw i64 %.1108084.i, -1
   %.111.i = icmp samesign ugt i64 %.1108084.i, 1
-  br i1 %.111.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.111.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.29.i, %.66.i
@@ -56166,7 +56166,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.89.i = zext i1 %.87.not.i to i64
   %.90.i = add nuw i64 %14, %.89.i
   %.11182.i = icmp sgt i64 %.90.i, 0
-  br i1 %.11182.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.11182.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B178.lr.ph.i:                                     ; preds = %13
   %.197.i = icmp eq i64 %a2, 0
@@ -56192,7 +56192,7 @@ B178.lr.ph.split.us.i:                            ; preds = %B178.lr.ph.i
   ]
 
 B178.lr.ph.split.us.split.us.i:                   ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.us.preheader.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.us.preheader.i
 
 B178.us.us.preheader.i:                           ; preds = %B178.lr.ph.split.us.split.us.i
   %25 = shl i64 %.24.i, 3
@@ -56219,10 +56219,10 @@ B274.us.us.i:                                     ; preds = %B178.us.us.i
 
 B313.us.us.i:                                     ; preds = %B274.us.us.i, %B178.us.us.i
   %.111.us.us.i = icmp samesign ugt i64 %.1108084.us.us.i, 1
-  br i1 %.111.us.us.i, label %B178.us.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.111.us.us.i, label %B178.us.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.preheader32.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.preheader32.i
 
 B178.us.preheader32.i:                            ; preds = %B178.us.preheader.i
   %27 = shl i64 %.24.i, 3
@@ -56231,7 +56231,7 @@ B178.us.preheader32.i:                            ; preds = %B178.us.preheader.i
   br label %B178.us.i
 
 B178.lr.ph.split.us.split.split.us.i:             ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.us89.preheader.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.us89.preheader.i
 
 B178.us.us89.preheader.i:                         ; preds = %B178.lr.ph.split.us.split.split.us.i
   %29 = shl i64 %.24.i, 3
@@ -56258,7 +56258,7 @@ B274.us.us97.i:                                   ; preds = %B178.us.us89.i
 
 B313.us.us99.i:                                   ; preds = %B274.us.us97.i, %B178.us.us89.i
   %.111.us.us100.i = icmp samesign ugt i64 %.1108084.us.us90.i, 1
-  br i1 %.111.us.us100.i, label %B178.us.us89thread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.111.us.us100.i, label %B178.us.us89thread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B178.usthread-pre-split.i:                        ; preds = %B313.us.i
   %.379.us.pr.i = load i32, ptr %a0, align 4
@@ -56279,7 +56279,7 @@ B274.us.i:                                        ; preds = %B178.us.i
 
 B313.us.i:                                        ; preds = %B274.us.i, %B178.us.i
   %.111.us.i = icmp samesign ugt i64 %.1108084.us.i, 1
-  br i1 %.111.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.111.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B178.endif.i:                                     ; preds = %B178.i
   %31 = or i64 %.1178183.i, %arg.parts.fr.i
@@ -56421,7 +56421,7 @@ B244.else.if.i:                                   ; preds = %B244.else.i
   %spec.select79.i = add i64 %81, %.363.i
   br label %B244.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v966B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit: ; preds = %B313.i, %B313.us.i, %B313.us.us.i, %B313.us.us99.i, %0, %13, %B178.lr.ph.split.us.split.us.i, %B178.us.preheader.i, %B178.lr.ph.split.us.split.split.us.i
+_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v998B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit: ; preds = %B313.i, %B313.us.i, %B313.us.us.i, %B313.us.us99.i, %0, %13, %B178.lr.ph.split.us.split.us.i, %B178.us.preheader.i, %B178.lr.ph.split.us.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.spoil(*int32,*float32,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -56454,7 +56454,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.67.i = icmp eq i64 %.26.i, 0
   %.64.i = icmp slt i64 %.63.i, 1
   %or.cond = select i1 %.67.i, i1 true, i1 %.64.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v967B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v999B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader14.i, %B246.1.i
   %lsr.iv23.i = phi ptr [ %a1, %B178.preheader14.i ], [ %scevgep24.i, %B246.1.i ]
@@ -56492,7 +56492,7 @@ B246.1.i:                                         ; preds = %B210.1.i, %B246.i
   %ov.i = extractvalue { i64, i1 } %1, 1
   %lsr.iv.next22.i = sub i64 %lsr.iv21.i, %23
   %scevgep24.i = getelementptr i8, ptr %lsr.iv23.i, i64 %24
-  br i1 %ov.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v967B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
+  br i1 %ov.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v999B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %2 = or i64 %.26.i, %.63.i
@@ -56520,7 +56520,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.86.i = zext i1 %.84.not.i to i64
   %.87.i = add nuw i64 %15, %.86.i
   %.10845.i = icmp sgt i64 %.87.i, 0
-  br i1 %.10845.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v967B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
+  br i1 %.10845.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v999B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
 
 B178.lr.ph.i:                                     ; preds = %14
   switch i64 %arg.length.fr.i, label %B178.us50.preheader.i [
@@ -56558,7 +56558,7 @@ B178.prol.loopexit.i:                             ; preds = %B210.prol.i, %B178.
   %.1074347.unr.i = phi i64 [ %.87.i, %B178.preheader.i ], [ %.117.prol.i, %B210.prol.i ], [ %.117.prol.i, %B178.prol.i ]
   %.1144446.unr.i = phi i64 [ %.21.i, %B178.preheader.i ], [ %.121.prol.i, %B210.prol.i ], [ %.121.prol.i, %B178.prol.i ]
   %20 = icmp eq i64 %.87.i, 1
-  br i1 %20, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v967B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B178.preheader14.i
+  br i1 %20, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v999B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B178.preheader14.i
 
 B178.preheader14.i:                               ; preds = %B178.prol.loopexit.i
   %21 = add nsw i64 %.1074347.unr.i, -1
@@ -56573,7 +56573,7 @@ B178.preheader14.i:                               ; preds = %B178.prol.loopexit.
 B178.lr.ph.split.us.i:                            ; preds = %B178.lr.ph.i
   %26 = load i32, ptr %a0, align 4
   %27 = icmp eq i32 %26, 0
-  br i1 %27, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v967B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B178.us.preheader.i
+  br i1 %27, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v999B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B178.us.preheader.i
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
   %28 = shl i64 %.21.i, 2
@@ -56600,7 +56600,7 @@ B210.us.i:                                        ; preds = %B178.us.i
 
 B246.us.i:                                        ; preds = %B210.us.i, %B178.us.i
   %.108.us.i = icmp samesign ugt i64 %.1074347.us.i, 1
-  br i1 %.108.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v967B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
+  br i1 %.108.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v999B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
 
 B178.us50.i:                                      ; preds = %B246.us62.i, %B178.us50.preheader.i
   %lsr.iv.i = phi ptr [ %scevgep.i, %B178.us50.preheader.i ], [ %scevgep16.i, %B246.us62.i ]
@@ -56646,9 +56646,9 @@ B246.us62.i:                                      ; preds = %B210.us60.i, %41
   %scevgep16.i = getelementptr i8, ptr %lsr.iv.i, i64 %18
   %.117.us53.i = add nsw i64 %.1074347.us51.i, -1
   %.108.us63.i = icmp samesign ugt i64 %.1074347.us51.i, 1
-  br i1 %.108.us63.i, label %B178.us50.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v967B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
+  br i1 %.108.us63.i, label %B178.us50.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v999B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v967B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit: ; preds = %B246.1.i, %B246.us.i, %B246.us62.i, %0, %14, %B178.prol.loopexit.i, %B178.lr.ph.split.us.i
+_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v999B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit: ; preds = %B246.1.i, %B246.us.i, %B246.us62.i, %0, %14, %B178.prol.loopexit.i, %B178.lr.ph.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.spoil(*int32,*float64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -56681,7 +56681,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture w
   %.67.i = icmp eq i64 %.26.i, 0
   %.64.i = icmp slt i64 %.63.i, 1
   %or.cond = select i1 %.67.i, i1 true, i1 %.64.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v968B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader14.i, %B246.1.i
   %lsr.iv23.i = phi ptr [ %a1, %B178.preheader14.i ], [ %scevgep24.i, %B246.1.i ]
@@ -56719,7 +56719,7 @@ B246.1.i:                                         ; preds = %B210.1.i, %B246.i
   %ov.i = extractvalue { i64, i1 } %1, 1
   %lsr.iv.next22.i = sub i64 %lsr.iv21.i, %23
   %scevgep24.i = getelementptr i8, ptr %lsr.iv23.i, i64 %24
-  br i1 %ov.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v968B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
+  br i1 %ov.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %2 = or i64 %.26.i, %.63.i
@@ -56747,7 +56747,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.86.i = zext i1 %.84.not.i to i64
   %.87.i = add nuw i64 %15, %.86.i
   %.10845.i = icmp sgt i64 %.87.i, 0
-  br i1 %.10845.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v968B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
+  br i1 %.10845.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
 
 B178.lr.ph.i:                                     ; preds = %14
   switch i64 %arg.length.fr.i, label %B178.us50.preheader.i [
@@ -56785,7 +56785,7 @@ B178.prol.loopexit.i:                             ; preds = %B210.prol.i, %B178.
   %.1074347.unr.i = phi i64 [ %.87.i, %B178.preheader.i ], [ %.117.prol.i, %B210.prol.i ], [ %.117.prol.i, %B178.prol.i ]
   %.1144446.unr.i = phi i64 [ %.21.i, %B178.preheader.i ], [ %.121.prol.i, %B210.prol.i ], [ %.121.prol.i, %B178.prol.i ]
   %20 = icmp eq i64 %.87.i, 1
-  br i1 %20, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v968B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B178.preheader14.i
+  br i1 %20, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B178.preheader14.i
 
 B178.preheader14.i:                               ; preds = %B178.prol.loopexit.i
   %21 = add nsw i64 %.1074347.unr.i, -1
@@ -56800,7 +56800,7 @@ B178.preheader14.i:                               ; preds = %B178.prol.loopexit.
 B178.lr.ph.split.us.i:                            ; preds = %B178.lr.ph.i
   %26 = load i32, ptr %a0, align 4
   %27 = icmp eq i32 %26, 0
-  br i1 %27, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v968B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B178.us.preheader.i
+  br i1 %27, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B178.us.preheader.i
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
   %28 = shl i64 %.21.i, 3
@@ -56827,7 +56827,7 @@ B210.us.i:                                        ; preds = %B178.us.i
 
 B246.us.i:                                        ; preds = %B210.us.i, %B178.us.i
   %.108.us.i = icmp samesign ugt i64 %.1074347.us.i, 1
-  br i1 %.108.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v968B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
+  br i1 %.108.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
 
 B178.us50.i:                                      ; preds = %B246.us62.i, %B178.us50.preheader.i
   %lsr.iv.i = phi ptr [ %scevgep.i, %B178.us50.preheader.i ], [ %scevgep16.i, %B246.us62.i ]
@@ -56873,9 +56873,9 @@ B246.us62.i:                                      ; preds = %B210.us60.i, %41
   %scevgep16.i = getelementptr i8, ptr %lsr.iv.i, i64 %18
   %.117.us53.i = add nsw i64 %.1074347.us51.i, -1
   %.108.us63.i = icmp samesign ugt i64 %.1074347.us51.i, 1
-  br i1 %.108.us63.i, label %B178.us50.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v968B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
+  br i1 %.108.us63.i, label %B178.us50.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v968B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit: ; preds = %B246.1.i, %B246.us.i, %B246.us62.i, %0, %14, %B178.prol.loopexit.i, %B178.lr.ph.split.us.i
+_ZN6nbgrad7kernels3gpu13device_linalg5spoilB5v1000B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit: ; preds = %B246.1.i, %B246.us.i, %B246.us62.i, %0, %14, %B178.prol.loopexit.i, %B178.lr.ph.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.order_of(*int32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -56907,7 +56907,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.70.i = icmp eq i64 %.29.i, 0
   %.67.i = icmp slt i64 %.66.i, 1
   %or.cond = select i1 %.70.i, i1 true, i1 %.67.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v969B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB5v1001B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B0.endif.endif.i
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.29.i, %.66.i
@@ -56936,12 +56936,12 @@ B0.endif.endif.i:                                 ; preds = %0
   %.90.i = add nuw i64 %14, %.89.i
   %invariant.op232.i = add i64 %a2, -1
   %.112247.i = icmp sgt i64 %.90.i, 0
-  br i1 %.112247.i, label %B180.endif.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v969B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.112247.i, label %B180.endif.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB5v1001B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B180.endif.lr.ph.i:                               ; preds = %13
   %.154.i = add i64 %a2, 2
   %.212.i = icmp sgt i64 %a2, 0
-  br i1 %.212.i, label %B180.endif.us.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v969B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.212.i, label %B180.endif.us.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB5v1001B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B180.endif.us.preheader.i:                        ; preds = %B180.endif.lr.ph.i
   %xtraiter.i = and i64 %a2, 3
@@ -57164,9 +57164,9 @@ B178.loopexit.loopexit.us.i:                      ; preds = %B580.us.epil.i, %B1
   %scevgep57.i = getelementptr i8, ptr %lsr.iv56.i, i64 %41
   %scevgep66.i = getelementptr i8, ptr %lsr.iv65.i, i64 %45
   %.112.us.i = icmp sgt i64 %.111233249.us.i, 1
-  br i1 %.112.us.i, label %B180.endif.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v969B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.112.us.i, label %B180.endif.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB5v1001B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v969B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i, %0, %13, %B180.endif.lr.ph.i
+_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB5v1001B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i, %0, %13, %B180.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.order_of(*int32,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -57198,7 +57198,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.70.i = icmp eq i64 %.29.i, 0
   %.67.i = icmp slt i64 %.66.i, 1
   %or.cond = select i1 %.70.i, i1 true, i1 %.67.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v970B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB5v1002B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B0.endif.endif.i
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.29.i, %.66.i
@@ -57227,12 +57227,12 @@ B0.endif.endif.i:                                 ; preds = %0
   %.90.i = add nuw i64 %14, %.89.i
   %invariant.op232.i = add i64 %a2, -1
   %.112247.i = icmp sgt i64 %.90.i, 0
-  br i1 %.112247.i, label %B180.endif.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v970B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.112247.i, label %B180.endif.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB5v1002B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B180.endif.lr.ph.i:                               ; preds = %13
   %.154.i = add i64 %a2, 2
   %.212.i = icmp sgt i64 %a2, 0
-  br i1 %.212.i, label %B180.endif.us.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v970B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.212.i, label %B180.endif.us.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB5v1002B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B180.endif.us.preheader.i:                        ; preds = %B180.endif.lr.ph.i
   %xtraiter.i = and i64 %a2, 3
@@ -57453,9 +57453,9 @@ B178.loopexit.loopexit.us.i:                      ; preds = %B580.us.epil.i, %B1
   %scevgep56.i = getelementptr i8, ptr %lsr.iv55.i, i64 %42
   %scevgep66.i = getelementptr i8, ptr %lsr.iv65.i, i64 %47
   %.112.us.i = icmp sgt i64 %.111233249.us.i, 1
-  br i1 %.112.us.i, label %B180.endif.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v970B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.112.us.i, label %B180.endif.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB5v1002B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v970B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i, %0, %13, %B180.endif.lr.ph.i
+_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB5v1002B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i, %0, %13, %B180.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.order_of_long(*int64,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -57487,7 +57487,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.70.i.i = icmp eq i64 %.29.i.i, 0
   %.67.i.i = icmp slt i64 %.66.i.i, 1
   %or.cond = select i1 %.70.i.i, i1 true, i1 %.67.i.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v971B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit, label %B0.endif.endif.i.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB5v1003B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit, label %B0.endif.endif.i.i
 
 B0.endif.endif.i.i:                               ; preds = %0
   %1 = or i64 %.29.i.i, %.66.i.i
@@ -57516,12 +57516,12 @@ B0.endif.endif.i.i:                               ; preds = %0
   %.90.i.i = add nuw i64 %14, %.89.i.i
   %invariant.op232.i.i = add i64 %a2, -1
   %.112247.i.i = icmp sgt i64 %.90.i.i, 0
-  br i1 %.112247.i.i, label %B180.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v971B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
+  br i1 %.112247.i.i, label %B180.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB5v1003B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
 
 B180.endif.lr.ph.i.i:                             ; preds = %13
   %.154.i.i = add i64 %a2, 2
   %.212.i.i = icmp sgt i64 %a2, 0
-  br i1 %.212.i.i, label %B180.endif.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v971B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
+  br i1 %.212.i.i, label %B180.endif.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB5v1003B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
 
 B180.endif.us.preheader.i.i:                      ; preds = %B180.endif.lr.ph.i.i
   %xtraiter.i.i = and i64 %a2, 3
@@ -57766,9 +57766,9 @@ B178.loopexit.loopexit.us.i.i:                    ; preds = %B580.us.epil.i.i, %
   %scevgep57.i.i = getelementptr i8, ptr %lsr.iv56.i.i, i64 %41
   %scevgep66.i.i = getelementptr i8, ptr %lsr.iv65.i.i, i64 %44
   %.112.us.i.i = icmp sgt i64 %.111233249.us.i.i, 1
-  br i1 %.112.us.i.i, label %B180.endif.us.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v971B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
+  br i1 %.112.us.i.i, label %B180.endif.us.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB5v1003B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v971B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i.i, %0, %13, %B180.endif.lr.ph.i.i
+_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB5v1003B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i.i, %0, %13, %B180.endif.lr.ph.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.order_of_long(*int64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -57800,7 +57800,7 @@ define internal noundef i64 @special(ptr nocapture readonly %a0, ptr nocapture %
   %.70.i.i = icmp eq i64 %.29.i.i, 0
   %.67.i.i = icmp slt i64 %.66.i.i, 1
   %or.cond = select i1 %.70.i.i, i1 true, i1 %.67.i.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v973B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit, label %B0.endif.endif.i.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB5v1005B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit, label %B0.endif.endif.i.i
 
 B0.endif.endif.i.i:                               ; preds = %0
   %1 = or i64 %.29.i.i, %.66.i.i
@@ -57829,12 +57829,12 @@ B0.endif.endif.i.i:                               ; preds = %0
   %.90.i.i = add nuw i64 %14, %.89.i.i
   %invariant.op232.i.i = add i64 %a2, -1
   %.112247.i.i = icmp sgt i64 %.90.i.i, 0
-  br i1 %.112247.i.i, label %B180.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v973B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
+  br i1 %.112247.i.i, label %B180.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB5v1005B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
 
 B180.endif.lr.ph.i.i:                             ; preds = %13
   %.154.i.i = add i64 %a2, 2
   %.212.i.i = icmp sgt i64 %a2, 0
-  br i1 %.212.i.i, label %B180.endif.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v973B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
+  br i1 %.212.i.i, label %B180.endif.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB5v1005B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
 
 B180.endif.us.preheader.i.i:                      ; preds = %B180.endif.lr.ph.i.i
   %xtraiter.i.i = and i64 %a2, 3
@@ -58084,9 +58084,9 @@ B178.loopexit.loopexit.us.i.i:                    ; preds = %B580.us.epil.i.i, %
   %scevgep66.i.i = getelementptr i8, ptr %lsr.iv65.i.i, i64 %47
   %scevgep15.i = getelementptr i8, ptr %lsr.iv14.i, i64 %42
   %.112.us.i.i = icmp sgt i64 %.111233249.us.i.i, 1
-  br i1 %.112.us.i.i, label %B180.endif.us.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v973B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
+  br i1 %.112.us.i.i, label %B180.endif.us.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB5v1005B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v973B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i.i, %0, %13, %B180.endif.lr.ph.i.i
+_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB5v1005B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i.i, %0, %13, %B180.endif.lr.ph.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.addresses(*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -58116,7 +58116,7 @@ define internal noundef i64 @special(ptr nocapture writeonly %a0, i64 %a1, i64 %
   %.67.i = icmp eq i64 %.26.i, 0
   %.64.i = icmp slt i64 %.63.i, 1
   %or.cond = select i1 %.67.i, i1 true, i1 %.64.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB5v1007B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader1.i, %B178.i
   %lsr.iv13.i = phi i64 [ %44, %B178.preheader1.i ], [ %lsr.iv.next14.i, %B178.i ]
@@ -58142,7 +58142,7 @@ B178.i:                                           ; preds = %B178.preheader1.i, 
   %lsr.iv.next11.i = add i64 %lsr.iv10.i, %31
   %lsr.iv.next14.i = add i64 %lsr.iv13.i, %31
   %.108.3.i = icmp ult i64 %lsr.iv.next.i, -2
-  br i1 %.108.3.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit
+  br i1 %.108.3.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB5v1007B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %3 = or i64 %.26.i, %.63.i
@@ -58170,7 +58170,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.86.i = zext i1 %.84.not.i to i64
   %.87.i = add nuw i64 %16, %.86.i
   %.10842.i = icmp sgt i64 %.87.i, 0
-  br i1 %.10842.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit
+  br i1 %.10842.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB5v1007B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit
 
 B178.preheader.i:                                 ; preds = %15
   %xtraiter.i = and i64 %.87.i, 3
@@ -58207,7 +58207,7 @@ B178.prol.loopexit.i:                             ; preds = %B178.prol.loopexit.
   %.1074044.unr.i = phi i64 [ %.87.i, %B178.preheader.i ], [ %23, %B178.prol.loopexit.loopexit.i ]
   %.1144143.unr.i = phi i64 [ %.21.i, %B178.preheader.i ], [ %.121.prol.i, %B178.prol.loopexit.loopexit.i ]
   %24 = icmp ult i64 %.87.i, 4
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit, label %B178.preheader1.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB5v1007B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit, label %B178.preheader1.i
 
 B178.preheader1.i:                                ; preds = %B178.prol.loopexit.i
   %25 = add nsw i64 %.1074044.unr.i, -1
@@ -58233,7 +58233,7 @@ B178.preheader1.i:                                ; preds = %B178.prol.loopexit.
   %sunkaddr.i = shl i64 %32, 3
   br label %B178.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v975B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit: ; preds = %B178.i, %0, %15, %B178.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu13device_linalg9addressesB5v1007B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit: ; preds = %B178.i, %0, %15, %B178.prol.loopexit.i
   ret i64 0
 }
 ;; end

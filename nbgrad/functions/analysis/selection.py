@@ -349,7 +349,6 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * m
 # ----- Without zeros at the ends -----
 
 
-@viewing
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Tensor:
     """An array without the zeros at its front ("f") and back ("b"), along axes (all of them, if None).
 
@@ -359,6 +358,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Tensor:
     if set(trim.lower()) - set("fb"):
         message = f"trim_zeros needs trim to be made of 'f' and 'b', but got {trim!r}."
         raise ArgumentError(message)
+    spans: list[tuple[int, int, int]] = []
     for at in axes_of(axis, node.ndim):
         others = tuple([k for k in range(node.ndim) if k != at])
         full = reduce("max", truth(node), others) if node.size else filled((node.shape[at],), False, BOOL)
@@ -366,11 +366,22 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Tensor:
         counts = cast(full, INT64)
         total = int(concrete(reduce("max", counts, (0,)), "int")) if full.size else 0
         if not total:
-            node = cut(node, at, 0, 0)
+            spans.append((at, 0, 0))
+            node = cut(node, *spans[-1])
             continue
         start = int(concrete(extremum_position(counts, 0, False, "max"), "int")) if "f" in trim.lower() else 0
         behind = (
             int(concrete(extremum_position(backwards(counts), 0, False, "max"), "int")) if "b" in trim.lower() else 0
         )
-        node = cut(node, at, start, node.shape[at] - behind - start)
+        spans.append((at, start, node.shape[at] - behind - start))
+        node = cut(node, *spans[-1])
+    return _within(filt, spans) if spans else wrap(node)
+
+
+@viewing
+def _within(array: Any, spans: Sequence[tuple[int, int, int]]) -> Tensor:
+    """The part of an array within spans, each of which is an axis, its first position and how many there are."""
+    node = as_node(array)
+    for span in spans:
+        node = cut(node, *span)
     return wrap(node)

@@ -145,9 +145,15 @@ def _is_kept(node: Node) -> bool:
 
     A small part of a large array costs nothing, but without it the whole array would be kept for every turn.
     Of a loop inside, what it gives at its end is kept. Its turns are done again: so the memory is that of the turns of
-    both loops, not of their product.
+    both loops, not of their product. An extremum is found again among values that are computed again: their last bits
+    may be others, and none of them would be equal to it.
     """
-    if node.primitive is LOOP or (node.primitive is ITEM and node.params[0] == EVERY) or node.dtype.kind == "c":
+    if (
+        node.name in ("max", "min", "accumulate")
+        or node.primitive is LOOP
+        or (node.primitive is ITEM and node.params[0] == EVERY)
+        or node.dtype.kind == "c"
+    ):
         return False
     kind = node.primitive.kind
     if kind == "movement" or node.primitive is GATHER:
