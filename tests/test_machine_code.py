@@ -40,12 +40,21 @@ from nbgrad.adjoints.machine.number_code import UnknownPartError
 from nbgrad.adjoints.specializations import Specialization
 from nbgrad.compiler import cache
 
-from . import kernels_of_arrays, kernels_of_nests, threaded_kernels
+from . import kernels_of_arrays, kernels_of_functions, kernels_of_nests, threaded_kernels
 from .adjoint_kernels import ROWS
 
 pytestmark = pytest.mark.unoptimized(but=16)
-TABLES = (kernels_of_arrays, kernels_of_nests, threaded_kernels)
+TABLES = (kernels_of_arrays, kernels_of_functions, kernels_of_nests, threaded_kernels)
 """Modules that put more kernels into the table."""
+LEFT = frozenset(
+    [
+        "eigenvalues_of_a_diagonal",
+        "eigenvectors",
+        "functions_of_matrices",
+        "orders_and_positions",
+    ]
+)
+"""Kernels that have parts of which there is no machine code."""
 NOT_NUMBERS = (math.nan, math.inf, -math.inf)
 FLOATS = (-7.5, -2.0, -0.0, 0.0, 0.5, 3.0)
 INTEGERS = (-7, -2, 0, 3, 8)
@@ -338,7 +347,7 @@ class Both:
 
 
 @pytest.mark.sampled(of=8)
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", [name for name in ROWS if name not in LEFT])
 def test_machine_code_gives_the_numbers_of_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
     both = Both(name)
@@ -422,3 +431,14 @@ def test_warnings_of_numpy_do_not_come() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert math.isinf(run((Set("y", Op("", ("x",), "1.0 / {0}")),), ("y",), x=0.0)[0])
+
+
+@pytest.mark.parametrize("name", sorted(LEFT))
+def test_parts_without_machine_code_are_left_to_numba(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
+    row = ROWS[name]
+    places = [k for k, one in enumerate(row.arguments) if np.asarray(one).dtype.kind == "f"]
+    both = Both(name)
+    monkeypatch.setattr(derived.Derived, "function", property(both))
+    with pytest.raises(nb.errors.ArgumentError, match="is left to Numba"):
+        nb.grad(nb.kernel(row.kernel, check="never"), places[0])(*row.arguments)

@@ -396,6 +396,12 @@ class NumberCode:
         suffix = f".{_short(kind)}" if name.startswith("llvm.") else "f" if kind == FLOAT32 else ""
         return self.called(f"{name}{suffix}", kind, *floats)
 
+    def rounded(self, number: Number, digits: Sequence[Number]) -> Number:
+        """A number rounded to a whole one; to decimals only Numba rounds."""
+        if digits:
+            raise UnknownPartError
+        return self.function("llvm.rint", [number]) if number.kind in (FLOAT32, FLOAT64) else number
+
     def own_function(self, name: str, kind: str, given: Sequence[Number]) -> Number:
         """A call of a primitive of nbgrad's, which becomes part of the program."""
         dtype = np.dtype(np.float64 if kind == FLOAT64 else np.float32)
@@ -454,7 +460,7 @@ _KNOWN: dict[str, Callable[..., Number]] = {
     "min": lambda code, *given: code.extreme(ast.Lt(), *given),
     "plus": NumberCode.plus,
     "np.sign": NumberCode.sign,
-    "np.round": lambda code, x: code.function("llvm.rint", [x]) if x.kind in (FLOAT32, FLOAT64) else x,
+    "np.round": lambda code, x, *digits: code.rounded(x, digits),
     "np.logical_not": lambda code, x: code.unary(ast.Not(), x),
     "np.logical_and": lambda code, x, y: code.truth(ast.And(), [code.cast(x, BOOL), code.cast(y, BOOL)]),
     "np.logical_or": lambda code, x, y: code.truth(ast.Or(), [code.cast(x, BOOL), code.cast(y, BOOL)]),
