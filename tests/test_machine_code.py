@@ -54,7 +54,9 @@ LEFT = frozenset(
         "orders_and_positions",
     ]
 )
-"""Kernels that have parts of which there is no machine code."""
+"""Kernels with parts of which there is no machine code."""
+PARTLY_LEFT = LEFT | {"arrays_in_other_forms"}
+"""These, and one of which it is so in forward mode only."""
 NOT_NUMBERS = (math.nan, math.inf, -math.inf)
 FLOATS = (-7.5, -2.0, -0.0, 0.0, 0.5, 3.0)
 INTEGERS = (-7, -2, 0, 3, 8)
@@ -347,7 +349,7 @@ class Both:
 
 
 @pytest.mark.sampled(of=8)
-@pytest.mark.parametrize("name", [name for name in ROWS if name not in LEFT])
+@pytest.mark.parametrize("name", [name for name in ROWS if name not in PARTLY_LEFT])
 def test_machine_code_gives_the_numbers_of_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
     both = Both(name)
