@@ -21,7 +21,7 @@ from ..graph.loops.loop_body import LOOP, Body, is_reversed, turns_of
 from ..graph.loops.loop_rewrites import written_out
 from ..graph.loops.loop_rows import EVERY, LAST
 from ..graph.simplify import simplify
-from .called_scalars import WIDE, called_name, is_long
+from .called_scalars import WIDE, called_name
 from .emitters.computed_values import FLOAT16
 from .emitters.emit import Emitter, memory_type, register_type
 from .fuse import Special
@@ -333,7 +333,7 @@ class _TurnEmitter(Emitter):
         line = [names.get(position, "") for position in range(len(values))]
         groups = self._groups(names)
         alone = [position for group in groups if len(group) == 1 for position in group]
-        self.calling = sum(self._lines_of(values[position]) for position in alone) > MANY
+        self.calling = sum(self.lines_of(values[position]) for position in alone) > MANY
         for group in groups:
             if len(group) == 1:
                 line[group[0]] = self.value(values[group[0]], line, "0")
@@ -351,7 +351,7 @@ class _TurnEmitter(Emitter):
             stage = max([stages[o] for o in value.operands], default=0)
             if position not in names:
                 alone, together = by_stage.setdefault(stage, ([], {}))
-                if self._lines_of(value):
+                if value.dtype.num != FLOAT16 and self.lines_of(value):
                     kinds = [values[o].dtype for o in value.operands]
                     together.setdefault((value.operation, value.dtype, *kinds), []).append(position)
                     # What needs the results comes in a later stage.
@@ -367,13 +367,6 @@ class _TurnEmitter(Emitter):
                 most = WIDE // values[group[0]].dtype.itemsize
                 found += [group[k : k + most] for k in range(0, len(group), most)]
         return found
-
-    def _lines_of(self, value: Value) -> int:
-        """The size of a value's kernel, if it may be called; else 0."""
-        if value.operation in ("literal", "number", "load", "cast") or value.dtype.num == FLOAT16:
-            return 0
-        symbol, text = self.scalar(*self.kernel_of(value))
-        return text.count("\n") if is_long(symbol, text) else 0
 
     def _at_once(self, group: Sequence[int], line: list[str]) -> None:
         """Compute values by one call of the function of a vector, the rest of which has the last of them again."""

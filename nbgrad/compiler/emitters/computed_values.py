@@ -16,6 +16,8 @@ from ..ir_text import IRText
 from ..loops import READS, Loop, Value
 from ..scalars import LLVM_TYPES, convert, kernel_module, scalar_ir
 
+UNCALLED = READS | {"number"}
+"""Values that no kernel computes."""
 FEW = 2
 """Sines and cosines of the same angles that a loop includes; more of them take too long to compile."""
 FLOAT32 = np.dtype(np.float32)
@@ -59,16 +61,26 @@ class ComputedValues(IRText):
     def wide_turns(self) -> int | None:
         """The points of a turn of the loop, if it calls elementary functions."""
         computed = [value for value in self.loop.values if value.operation not in READS]
-        if not any(is_long(*self.scalar(*self.kernel_of(value))) for value in computed):
+        if not any(map(self.lines_of, computed)):
             return None
         points = wide() // max(4, *[value.dtype.itemsize for value in computed])
         return points // 2 if self.pairs() else points
 
     def pairs(self) -> list[Value]:
-        """Sines and cosines of the same angles, which have most of their work in common, if they are few."""
+        """Sines and cosines of the same angles, which have most of their work in common, if they are few and the loop
+        calls little else."""
         sin, cos = ({v.operands: v for v in self.loop.values if v.operation == name} for name in ("sin", "cos"))
-        both = [angle for angle in sin if angle in cos]
-        return [pair[angle] for angle in both for pair in (sin, cos)] if len(both) <= FEW else []
+        found = [pair[angle] for angle in sin if angle in cos for pair in (sin, cos)]
+        others = sum(self.lines_of(value) for value in self.loop.values if value not in found)
+        few = len(found) <= 2 * FEW and 2 * others < sum(map(self.lines_of, found))
+        return found if few else []
+
+    def lines_of(self, value: Value) -> int:
+        """The size of a value's kernel, if it may be called; else 0."""
+        if value.operation in UNCALLED:
+            return 0
+        symbol, text = self.scalar(*self.kernel_of(value))
+        return text.count("\n") if is_long(symbol, text) else 0
 
     def in_vectors(self, width: int) -> str:
         """The hint to LLVM that a turn of the loop is for so many points."""
