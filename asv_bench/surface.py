@@ -60,7 +60,7 @@ REASONS = {
     "none of them",
     "values of `eigvals`": "LAPACK orders eigenvalues otherwise if it finds no vectors, which a derivative needs",
     "`diag`, `diagflat`": "NumPy gets zeros from the system, which come when they are first touched",
-    "`gcd`, `lcm`, `bitwise_count`": "one division after the other, or one bit count, as in NumPy's own loops",
+    "`lcm`": "one division after the other, as in NumPy's own loops",
     "gradient of `det`": "right up to the third order whatever the rank is, which takes a second factorisation",
 }
 """Physical reasons, by the cases that they are about."""
