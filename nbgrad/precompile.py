@@ -1,10 +1,10 @@
 """Writes the IR and the object code that come with the package: `python -m nbgrad.precompile`.
 
 In: the kernels' sources. Out: shipped.ll, shipped_device.ll, shipped_objects.txt and shipped_scalars.txt in
-nbgrad/compiler. To be run
-after every change of kernels/, of runtime/native.py or of compiler/lowering.py and conversions.py; a test fails until
-it is. What is still current is kept; all of it takes some minutes. It needs the oldest Numba that nbgrad runs with
-(`OLDEST_LLVM`). Without current files everything works, but the first gradient needs Numba.
+nbgrad/compiler. To be run after every change of kernels/, of runtime/native.py or of lowering.py, conversions.py and
+called_scalars.py in compiler/; a test fails until it is. What is still current is kept; all of it takes some minutes.
+It needs the oldest Numba that nbgrad runs with (`OLDEST_LLVM`). Without current files everything works, but the first
+gradient needs Numba.
 """
 
 from __future__ import annotations
@@ -64,10 +64,9 @@ def objects() -> dict[str, bytes]:
 
 
 def scalar_texts() -> Iterator[tuple[str, str]]:
-    """The IR of each elementary function that there is object code of, and its digest, for each kind of CPU."""
+    """The IR of each elementary function that there is object code of, for each kind of CPU."""
     for symbol, _, _ in functions():
-        text = shipped.find(symbol) or ""
-        if symbol.startswith("nbgrad.") and "(" not in symbol and called_scalars.is_long(symbol, text):
+        if "(" not in symbol and called_scalars.is_long(symbol, shipped.find(symbol) or ""):
             for text in map(called_scalars.function_text, called_scalars.variants(symbol)):
                 for level in shipped_objects.LEVELS:
                     yield level, text

@@ -8,17 +8,19 @@ the kernel where these matter.
 from __future__ import annotations
 
 import dis
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from ..compiled.frozen_arrays import named_values
 from ..extend.scalar_code import python_function
 
 NOTHING, DIVISIONS, STATEMENTS = range(3)
 """Kinds of code that raises, from the least to the most."""
 
-_DIVISIONS = frozenset(["BINARY_TRUE_DIVIDE", "BINARY_FLOOR_DIVIDE", "BINARY_MODULO"])
-_DIVISIONS_IN_PLACE = frozenset([name.replace("BINARY", "INPLACE") for name in _DIVISIONS])
+_DIVISIONS = frozenset(
+    [f"{kind}_{name}" for kind in ("BINARY", "INPLACE") for name in ("TRUE_DIVIDE", "FLOOR_DIVIDE", "MODULO")]
+)
 _SIGNS = frozenset(["/", "//", "%", "/=", "//=", "%="])
 
 
@@ -39,9 +41,9 @@ def raises(function: Any) -> int:
         if one is None or one in seen:
             continue
         seen.add(one)
-        for code in _codes(one.__code__):
-            found = max([found, *map(_raised_by, dis.get_instructions(code))])
-            todo += _named(one, code)
+        codes = list(_codes(one.__code__))
+        found = max([found, *[_raised_by(step) for code in codes for step in dis.get_instructions(code)]])
+        todo += _named(one, codes)
     return found
 
 
@@ -57,24 +59,12 @@ def _raised_by(instruction: dis.Instruction) -> int:
     # `assert` raises by the same instruction.
     if instruction.opname == "RAISE_VARARGS":
         return STATEMENTS
-    divides = instruction.opname in _DIVISIONS | _DIVISIONS_IN_PLACE or (
-        instruction.opname == "BINARY_OP" and instruction.argrepr in _SIGNS
-    )
+    divides = instruction.opname in _DIVISIONS or (instruction.opname == "BINARY_OP" and instruction.argrepr in _SIGNS)
     return DIVISIONS if divides else NOTHING
 
 
-def _named(function: FunctionType, code: CodeType) -> list[Any]:
-    """The functions that some code may mean by the names in it: global ones, enclosed ones, and those of modules."""
-    enclosed = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    cells = [cell.cell_contents for name, cell in enclosed.items() if name in code.co_freevars and _is_filled(cell)]
-    objects = [function.__globals__[name] for name in code.co_names if name in function.__globals__] + cells
-    modules = [one for one in objects if isinstance(one, ModuleType)]
-    parts = [getattr(module, name, None) for module in modules for name in code.co_names]
-    return [one for one in (*objects, *parts) if python_function(one) is not None]
-
-
-def _is_filled(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
+def _named(function: FunctionType, codes: Sequence[CodeType]) -> list[Any]:
+    """The values that a function names, and those of the modules among them by the names in its code."""
+    objects = [value for _, value in named_values(function)]
+    names = {name for code in codes for name in code.co_names}
+    return objects + [getattr(one, name, None) for one in objects if isinstance(one, ModuleType) for name in names]

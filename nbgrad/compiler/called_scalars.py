@@ -42,17 +42,23 @@ _PREFIX = "nbgrad.called."
 def is_long(symbol: str, text: str) -> bool:
     """Whether a kernel is worth a call: of floats, without functions of libraries but for rare elements, and without a
     way of its own for wide registers, because such a kernel is short elsewhere."""
-    _, *dtypes = symbol.removeprefix("nbgrad.").split(".")
-    if text.count("\n") < LONG or not set(dtypes) <= {"float32", "float64"}:
+    _, dtypes, result = _parts(symbol)
+    if text.count("\n") < LONG or not {*dtypes, result} <= {"float32", "float64"}:
         return False
     declared = [line for line in text.splitlines() if line.startswith("declare ")]
     known = all("@llvm." in line or "@nbgrad." in line or MASKED in line for line in declared)
     return known and f"@{wide_registers.NAME}" not in text
 
 
+def _parts(symbol: str) -> tuple[str, list[str], str]:
+    """The primitive of a kernel, the dtypes of its operands, and that of its result, as in its symbol."""
+    _, name, *dtypes, result = symbol.split(".")
+    return name, dtypes, result
+
+
 def _types(symbol: str) -> tuple[str, list[str]]:
     """The LLVM type of a kernel's result, and those of its operands."""
-    _, *dtypes, result = symbol.removeprefix("nbgrad.").split(".")
+    _, dtypes, result = _parts(symbol)
     return LLVM_TYPES[result], [LLVM_TYPES[dtype] for dtype in dtypes]
 
 
@@ -89,7 +95,7 @@ def wide() -> int:
 
 def variants(symbol: str) -> list[str]:
     """The names of a kernel's functions that loops of its dtype call: for many elements, for few, and for one."""
-    name, most = called_name(symbol), WIDE // np.dtype(symbol.rpartition(".")[2]).itemsize
+    name, most = called_name(symbol), WIDE // np.dtype(_parts(symbol)[2]).itemsize
     return [*[f"{name}.v{width}" for width in (most, most // 2, most // 4)], name]
 
 
@@ -101,8 +107,8 @@ def names_in(data: bytes) -> set[str]:
 def function_text(name: str) -> str:
     """The IR of the function behind a name, with the entry `SYMBOL`."""
     symbol, _, width = name.replace(_PREFIX, "nbgrad.", 1).partition(".v")
-    _, *dtypes, dtype = symbol.removeprefix("nbgrad.").split(".")
-    _, scalar = scalar_ir(symbol.split(".")[1], [np.dtype(d) for d in dtypes], np.dtype(dtype))
+    primitive, dtypes, dtype = _parts(symbol)
+    _, scalar = scalar_ir(primitive, [np.dtype(d) for d in dtypes], np.dtype(dtype))
     result, operands = _types(symbol)
     if not width:
         parameters = ", ".join(f"{operand} %x{k}" for k, operand in enumerate(operands))

@@ -139,7 +139,7 @@ machine.emit_object(llvm.parse_assembly("define void @f() { ret void }"))
 
 def _load_object(data: bytes, symbol: str, called: Mapping[str, int]) -> Code:
     """Link object code into the process; `symbol` is that of its entry, which no other object has, and `called` has the
-    addresses of scalar kernels that it may call.
+    addresses of the scalar kernels that it calls.
 
     JITLink lays the parts of an object side by side. LLVM's older linker puts constants wherever there is room, which
     code cannot reach once the process has mapped many gigabytes of arrays in between.
@@ -152,8 +152,8 @@ def _load_object(data: bytes, symbol: str, called: Mapping[str, int]) -> Code:
         machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic", codemodel="small")
         _linker = llvm.create_lljit_compiler(machine, use_jit_link=True)
     object_code = llvm.JITLibraryBuilder().add_object_img(data).add_current_process().export_symbol(symbol)
-    for name in called_scalars.names_in(data):
-        object_code.import_symbol(name, called[name])
+    for name, address in called.items():
+        object_code.import_symbol(name, address)
     # The library's name has no meaning, but must be new: the same code may be loaded again.
     loaded = object_code.link(_linker, f"{symbol} {next(_numbers)}")
     return Code(loaded, loaded[symbol])
@@ -255,10 +255,10 @@ def function_codes(
             _unload_dropped()
             # Threads must not go on after an interrupt, when the lock is open.
             with closing(_objects(missing, threads, tell)) as objects:
-                made = list(objects)
-            called = _called({name for _, _, data in made for name in called_scalars.names_in(data)}, threads)
-            for key, symbol, data in made:
-                found[key] = _loaded[key] = _load_object(data, symbol, called)
+                made = [(*one, called_scalars.names_in(one[2])) for one in objects]
+            addresses = _called({name for *_, names in made for name in names}, threads)
+            for key, symbol, data, names in made:
+                found[key] = _loaded[key] = _load_object(data, symbol, {name: addresses[name] for name in names})
         for key, code in found.items():
             _recent.pop(key, None)
             _recent[key] = code

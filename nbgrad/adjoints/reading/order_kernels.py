@@ -169,8 +169,8 @@ def _without(a, place):
 
 
 @njit
-def _totals(places, weights):
-    count = 0
+def _totals_of_some(places, weights, minlength):
+    count = minlength
     for k in places:
         count = max(count, k + 1)
     found = np.zeros(count)
@@ -180,14 +180,8 @@ def _totals(places, weights):
 
 
 @njit
-def _totals_of_some(places, weights, minlength):
-    count = minlength
-    for k in places:
-        count = max(count, k + 1)
-    found = np.zeros(count)
-    for i in range(places.shape[0]):
-        found[places[i]] += weights[i]
-    return found
+def _totals(places, weights):
+    return _totals_of_some(places, weights, 0)
 
 
 @njit

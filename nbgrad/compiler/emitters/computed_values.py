@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...process.once import computed_once
 from ..called_scalars import called_name, declarations, is_long, wide
 from ..ir_text import IRText
 from ..loops import READS, Loop, Value
@@ -64,8 +65,9 @@ class ComputedValues(IRText):
         if not any(map(self.lines_of, computed)):
             return None
         points = wide() // max(4, *[value.dtype.itemsize for value in computed])
-        return points // 2 if self.pairs() else points
+        return points // 2 if self.pairs else points
 
+    @computed_once
     def pairs(self) -> list[Value]:
         """Sines and cosines of the same angles, which have most of their work in common, if they are few and the loop
         calls little else."""

@@ -229,7 +229,7 @@ class Emitter(ComputedValues):
         count = self.let(f"sub nsw i64 {high}, {low}")
         many = self.let(f"icmp sgt i64 {count}, {wide - 1}")
         middle = self.let(f"add nsw i64 {low}, {self.let(f'and i64 {count}, {-wide}')}")
-        self.calling, self.included = True, self.pairs()
+        self.calling, self.included = True, self.pairs
         # LLVM knows this way that the first loop leaves nothing over.
         self.branch(many, lambda: self.counted(variable, low, middle, self.point, self.in_vectors(wide), until="ne"))
         self.included = []
