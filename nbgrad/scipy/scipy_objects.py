@@ -7,6 +7,7 @@ derive from `ScipyObject`, and by scipy_calls.py, which tells them their origina
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import BuiltinFunctionType
 from typing import Any
 
@@ -20,9 +21,8 @@ class RecordedMatrix:
     values: Any
     """The node of its entries."""
 
-    def as_scipys(self) -> Any:
-        """SciPy's matrix, for a matrix of constants."""
-        raise NotImplementedError
+    as_scipys: Callable[[], Any]
+    """The method that gives SciPy's matrix, for a matrix of constants."""
 
 
 class ScipyObject:
