@@ -49,7 +49,7 @@ TESTS: dict[str, str] = {
     "graph/window_rows": "structural_primitives ops_convolution vmap",
     "graph/masks": "masks conventions random_slopes",
     "graph/differentiate": "masks conventions quotients pieces custom_rules complex transforms structural_primitives "
-    "random_slopes",
+    "random_slopes own_kernels",
     "graph/simplify": "simplify_patterns simplify fuse products quotients masks structural_primitives random_graphs",
     "graph/rules/elementwise_rules": "simplify_patterns simplify fuse products quotients masks random_graphs",
     "graph/rules/structural_rules": "simplify_patterns simplify fuse products structural_primitives random_graphs",
