@@ -28,6 +28,13 @@ splrep: f(R, V)[1]
 UnivariateSpline: f(R, V, s=0)(U); f(R, V, s=0).derivative()(U)
 InterpolatedUnivariateSpline: f(R, V)(U); f(R, V, k=2, ext=3)(U - 0.3)
 RectBivariateSpline: f(R, W4, np.outer(V, Z))(U[:1], U[1:2]); f(R, W4, np.outer(V, Z)).ev(U, U + 0.4, dx=1)
+bisplev: f(R, U[0], [np.concatenate([R - 5, R + 5]), np.concatenate([W4 - 5, W4 + 5]),
+  np.outer(np.append(V, W[0]), Z).ravel(), 3, 3]); f(U[0], U[1], [np.concatenate([R - 5, R + 5]),
+  np.concatenate([W4 - 5, W4 + 5]), np.outer(np.append(V, W[0]), Z).ravel(), 3, 3], dx=1)
+SmoothBivariateSpline: f(*np.mgrid[0:4:5j, 0:4:5j].reshape(2, 25), np.sin(np.arange(25.0))).ev(U, U + 0.4) | made of
+  arrays, at recorded points
+LSQBivariateSpline: f(*np.mgrid[0:4:5j, 0:4:5j].reshape(2, 25), np.sin(np.arange(25.0)), [2.0], [1.5], kx=2, ky=2)(U[0],
+  U[1]) | made of arrays, at recorded points
 interp1d: f(R, V, fill_value="extrapolate")(U); f(R, V, "cubic")(U + 0.2); f(R, V, "previous")(U + 0.2) * U
 RegularGridInterpolator: f((R, W4), np.outer(V, Z))(D2); f((R, W4), np.outer(V, Z), "pchip")(D2); f((R, W4),
   np.outer(V, Z), "cubic", solver=sparse.linalg.spsolve)(D2) | splines by a direct solver; SciPy's own has five digits
@@ -54,8 +61,8 @@ INTERPOLATE["no"] = """
 AAA FloaterHormannInterpolator NdBSpline NdPPoly Rbf make_smoothing_spline
   make_splprep make_splrep: compiled code, or the choice of knots
 CloughTocher2DInterpolator: slopes by an iteration in compiled code; take RBFInterpolator
-BivariateSpline LSQBivariateSpline LSQSphereBivariateSpline LSQUnivariateSpline
-  RectSphereBivariateSpline SmoothBivariateSpline SmoothSphereBivariateSpline bisplev bisplrep spalde
+BivariateSpline LSQSphereBivariateSpline LSQUnivariateSpline RectSphereBivariateSpline SmoothSphereBivariateSpline
+  bisplrep spalde
   splprep sproot: FITPACK, compiled; make_interp_spline and splrep
   without smoothing work
 interp2d: SciPy has removed it

@@ -114,6 +114,17 @@ def test_the_sign_of_zero_tells_the_side_of_a_branch_cut(f: Callable[..., Any]) 
     np.testing.assert_array_equal(np.isfinite(found), finite)
 
 
+@pytest.mark.parametrize("f", [np.log, np.sqrt, np.arcsin, np.arccos, np.arctanh, np.arccosh], ids=lambda f: f.__name__)
+def test_derivatives_on_a_branch_cut_are_those_of_its_side(f: Callable[..., Any]) -> None:
+    z = np.array([complex(x, y) for x in (2.5, 0.5, -0.5, -2.5) for y in (0.0, -0.0)])
+    ahead, behind = z.copy(), z.copy()
+    ahead.real += 1e-6  # `z + 1e-6` loses the sign of the imaginary part
+    behind.real -= 1e-6
+    along = (f(ahead) - f(behind)) / 2e-6
+    np.testing.assert_allclose(nb.jvp(f, z, np.ones_like(z))[1], along, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(nb.jit(nb.grad(lambda z: np.sum(f(z)).real))(z).real, along.real, rtol=1e-8, atol=1e-9)
+
+
 def test_infinite_and_missing_numbers() -> None:
     z = np.array([complex(np.inf, 1), complex(-np.inf, 0), complex(np.nan, 1), complex(1, np.inf), 2 + 0j])
     for question in (np.isnan, np.isinf, np.isfinite):

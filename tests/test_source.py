@@ -291,6 +291,7 @@ EXTRA: list[Callable[[Any], Any]] = [
     lambda v: cmath.phase(v[0] + 1j * v[1]) + cmath.polar(v[0] + 2j)[0],
     lambda v: cmath.rect(v[0], v[1]).real * cmath.log(v[0] + 1j).imag,
     lambda v: cmath.tanh(v[0] + 1j * v[1]).real,
+    lambda v: cmath.sqrt(-v[0]).imag + cmath.log(-v[1], 2).imag + abs(cmath.acos(3 * v[0])),
 ]
 
 

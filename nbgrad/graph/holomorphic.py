@@ -361,8 +361,18 @@ def _reciprocal_of(below: Value) -> Partial:
 
 
 def _root_product(result: Node, z: Node) -> Node:
-    """sqrt(1 - z) sqrt(1 + z), the derivative's denominator on every branch of arcsin."""
-    return f("sqrt", 1.0 - z) * f("sqrt", z + 1.0)
+    """sqrt(1 - z) sqrt(1 + z), the derivative's denominator on every branch of arcsin.
+
+    By parts: `1.0 - z` would lose the sign of an imaginary part that is zero, which says on which side of the cut z is.
+    """
+    x, y = parts(z)
+    return f("sqrt", pair(1.0 - x, -y)) * f("sqrt", pair(x + 1.0, y))
+
+
+def _distance_product(result: Node, z: Node) -> Node:
+    """sqrt(z - 1) sqrt(z + 1), the same for arccosh."""
+    x, y = parts(z)
+    return f("sqrt", pair(x - 1.0, y)) * f("sqrt", pair(x + 1.0, y))
 
 
 FUNCTIONS: dict[str, Expansion] = {
@@ -392,7 +402,7 @@ FUNCTIONS: dict[str, Expansion] = {
         lambda z: _turned_back(_arcsin(_turned(z))),
         _reciprocal_of(lambda r, z: _root_product(r, _turned(z))),
     ),
-    "arccosh": _function("arccosh", _arccosh, _reciprocal_of(lambda r, z: f("sqrt", z - 1.0) * f("sqrt", z + 1.0))),
+    "arccosh": _function("arccosh", _arccosh, _reciprocal_of(_distance_product)),
     "arctanh": _function("arctanh", _arctanh, _reciprocal_of(lambda r, z: (1.0 - z) * (z + 1.0))),
 }
 """The function of complex numbers that each primitive is."""

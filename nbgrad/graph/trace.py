@@ -212,6 +212,8 @@ class Trace:
             # Not before: CPython may lose the value of a context variable that a finalizer reads while it is reset.
             if self._collection is not None:
                 self._collection.__exit__(kind, error, traceback)
+        if error is None and self.refused is not None:
+            raise _caught(self.refused[0])
         if error is None and self.chosen is not None:
             self.chosen.check_containers()
         if error is not None:
@@ -430,6 +432,13 @@ def note_refusal(error: NbgradError) -> None:
     frame = users_frame()
     if trace is not None and frame is not None:
         trace.refused = error, frame, frame.f_lasti
+
+
+def _caught(refusal: NbgradError) -> NbgradError:
+    """A refusal that the recorded function has caught: it took another way than it takes with plain values."""
+    text, place, line = str(refusal).rpartition(" (at ")
+    refusal.args = (f"{text} The function caught this error; with plain values there is none.{place}{line}",)
+    return refusal
 
 
 _OTHER_LIBRARIES = {

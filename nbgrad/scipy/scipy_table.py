@@ -88,6 +88,7 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
     },
     "scipy.interpolate": {
         **_all("scipy.interpolation.spline_bases", "make_interp_spline make_lsq_spline splev splint splrep"),
+        **_all("scipy.interpolation.fitpack_splines", "bisplev"),
         **_all("scipy.interpolation.grids", "interpn"),
         **_all("scipy.interpolation.scattered_points", "griddata"),
     },
@@ -117,7 +118,9 @@ CLASSES: dict[str, dict[str, Entry]] = {
         **_all("scipy.interpolation.line_interpolation", "interp1d"),
         **_all("scipy.interpolation.interpolating_polynomials", "BarycentricInterpolator"),
         **_all(
-            "scipy.interpolation.fitpack_splines", "UnivariateSpline InterpolatedUnivariateSpline RectBivariateSpline"
+            "scipy.interpolation.fitpack_splines",
+            "UnivariateSpline InterpolatedUnivariateSpline RectBivariateSpline SmoothBivariateSpline "
+            "LSQBivariateSpline",
         ),
         **_all("scipy.interpolation.grids", "RegularGridInterpolator"),
         **_all("scipy.interpolation.radial_bases", "RBFInterpolator"),

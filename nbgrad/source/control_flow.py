@@ -22,6 +22,7 @@ from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
 
+from .handled_errors import divisions_checked
 from .live_names import SCOPES, Statements, assigned, bound, captured, mark_live, within, written
 
 CALLS = "_nbgrad_statements"
@@ -50,9 +51,19 @@ def has_flow(code: CodeType) -> bool:
 
 def rewritten(fn: FunctionType) -> CodeType | None:
     """The code of a function with branches and loops as calls; None where it has none, or its text is not there."""
+    return _changed(fn, lambda node: [divisions_checked(node, CALLS), _Rewriter().function(node)] != [])
+
+
+def with_checked_divisions(fn: FunctionType) -> CodeType | None:
+    """The code of a function in which divisions raise for zero, where it handles that; None where it does not."""
+    return _changed(fn, lambda node: divisions_checked(node, CALLS))
+
+
+def _changed(fn: FunctionType, change: Callable[[ast.FunctionDef], bool]) -> CodeType | None:
+    """The code of a function with another text; None where that does not change, or is not there."""
     code = fn.__code__
     try:
-        return _code(code, _text(code), fn.__qualname__)
+        return _code(code, _text(code), fn.__qualname__, change)
     except (_NotRewritten, OSError, SyntaxError, RecursionError):
         return None
 
@@ -70,7 +81,7 @@ def _functions(filename: str, text: str) -> tuple[ast.FunctionDef, ...]:
     return tuple([node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)])
 
 
-def _code(code: CodeType, node: ast.FunctionDef, qualname: str) -> CodeType:
+def _code(code: CodeType, node: ast.FunctionDef, qualname: str, change: Callable[[ast.FunctionDef], bool]) -> CodeType:
     names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
     attributes = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
     mangled = any(name.startswith("__") and not name.endswith("__") for name in names | attributes)
@@ -80,7 +91,8 @@ def _code(code: CodeType, node: ast.FunctionDef, qualname: str) -> CodeType:
     _without_annotations(node)
     if _seen(_compiled(copy.deepcopy(node), code)) != _seen(code):
         raise _NotRewritten  # the text is not that of the code
-    _Rewriter().function(node)
+    if not change(node):
+        raise _NotRewritten
     if sum(1 for _ in ast.walk(node)) > _MOST_NODES:
         raise _NotRewritten
     made = _compiled(node, code)

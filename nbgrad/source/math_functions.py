@@ -4,7 +4,8 @@ In: numbers and Tensors with one element. Out: for numbers the results of `math`
 their gradient, where `math` would turn them into floats. Called by replacements.py.
 
 Two things differ from `math`: arguments outside a function's domain give NaN or infinity, as in NumPy, instead of a
-ValueError; and floor, ceil and trunc of a Tensor give Python integers, whose derivative is zero.
+ValueError, unless a `try` statement waits for that (handled_errors.py); and floor, ceil and trunc of a Tensor give
+Python integers, whose derivative is zero.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ..functions.elementwise.ufuncs import call
 from ..record.as_node import holds_tensors
 from ..record.tensor import Tensor
 from ..tensors.python_numbers import number
+from .handled_errors import raise_as_math
 
 
 def _scalar(value: Any, name: str) -> Any:
@@ -42,6 +44,7 @@ def _dispatching(module: ModuleType, name: str, ours: Callable[..., Any]) -> Cal
     def function(*args: Any, **kwargs: Any) -> Any:
         if any(isinstance(value, Tensor) for value in (*args, *kwargs.values())):
             found = ours(*[_scalar(v, name) for v in args], **{k: _scalar(v, name) for k, v in kwargs.items()})
+            raise_as_math(name, args, found)
             return number(found) if isinstance(found, Tensor) and found.dtype.kind in "fc" else found
         return original(*args, **kwargs)
 
@@ -139,12 +142,19 @@ _OF_SEQUENCES: dict[str, Callable[..., Any]] = {
     "dist": _dist,
     "sumprod": lambda p, q: _sum([a * b for a, b in zip(p, q, strict=True)]),
 }
+
+
+def _of_complex(name: str) -> Callable[..., Any]:
+    """A function of `cmath`, which takes a real number as a complex one: `sqrt(-1.0)` is `1j`."""
+    real = REAL[name]
+    return lambda *values: real(*[number(v.astype(np.complex128)) if isinstance(v, Tensor) else v + 0j for v in values])
+
+
 _COMPLEX: dict[str, Callable[..., Any]] = {
     **{
-        name: REAL[name]
-        for name in "sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh exp log10 sqrt".split()
+        name: _of_complex(name)
+        for name in "sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh exp log log10 sqrt".split()
     },
-    "log": _log,
     "phase": lambda z: np.angle(z),
     "polar": lambda z: (np.abs(z), np.angle(z)),
     "rect": lambda r, phi: r * np.cos(phi) + 1j * (r * np.sin(phi)),

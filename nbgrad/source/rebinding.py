@@ -38,7 +38,8 @@ from ..errors import ArgumentError, DtypeError
 from ..graph.loops.watch import runs_as_python
 from ..record.tensor import Tensor
 from . import replacements, statements
-from .control_flow import has_flow, rewritten
+from .control_flow import has_flow, rewritten, with_checked_divisions
+from .handled_errors import has_handlers, note_file
 from .scipy_doors import ObjectDoor, door, has_methods, is_scipys, of_scipy, reading, without_door
 
 Anything = TypeVar("Anything")
@@ -359,8 +360,13 @@ class _Source:
             namespace = fn.__globals__  # a decorator from elsewhere
         else:
             return fn
-        closure = tuple([self._cell(cell) for cell in fn.__closure__ or ()])
-        new = FunctionType(fn.__code__, namespace, fn.__name__, None, closure)
+        code = fn.__code__
+        if has_handlers(code) and isinstance(namespace, _Globals):
+            note_file(code.co_filename)
+            code = with_checked_divisions(fn) or code
+        cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+        closure = tuple([self._cell(cells[name]) for name in code.co_freevars])
+        new = FunctionType(code, namespace, fn.__name__, None, closure)
         self.known[id(fn)] = fn, new
         new.__defaults__ = None if fn.__defaults__ is None else tuple([self.convert(v) for v in fn.__defaults__])
         new.__kwdefaults__ = {k: self.convert(v) for k, v in (fn.__kwdefaults__ or {}).items()} or None  # type: ignore

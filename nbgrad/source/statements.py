@@ -24,6 +24,7 @@ from ..record.as_node import as_node
 from ..record.chosen_arrays import chosen_arrays, is_left_to_python
 from ..record.tensor import Tensor
 from .chosen_values import UNSET, CannotTurn, cannot, may_stay_pythons
+from .handled_errors import division
 from .sides import Names, State, chosen_result, chosen_state
 from .truth_values import NotedConditions, Thunk, and_, is_recorded, not_, or_, truth
 from .turned_loops import Turn, staged
@@ -34,6 +35,7 @@ __all__ = [
     "and_",
     "branch",
     "choose",
+    "division",
     "for_",
     "is_staging",
     "leave",

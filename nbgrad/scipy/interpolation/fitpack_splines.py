@@ -1,8 +1,8 @@
-"""FITPACK's splines of `scipy.interpolate` for recorded values: UnivariateSpline unsmoothed, RectBivariateSpline.
+"""FITPACK's splines of `scipy.interpolate` for recorded values: UnivariateSpline unsmoothed, those of two variables.
 
-In: abscissae, values, degrees, a rule for points outside. Out: callable objects that give Tensors, with derivatives by
-points, values and abscissae. Called by code that `differentiable_source` runs, by scipy_table.py. A spline that SciPy
-has smoothed, of plain arrays, is one of ours by `of`.
+In: abscissae, values, degrees, a rule for points outside; knots and coefficients. Out: callable objects that give
+Tensors, with derivatives by points, values and abscissae. Called by code that `differentiable_source` runs, by
+scipy_table.py. A spline that SciPy has smoothed, of plain arrays, is one of ours by `of`.
 """
 
 from __future__ import annotations
@@ -92,29 +92,33 @@ class InterpolatedUnivariateSpline(UnivariateSpline):
         super().__init__(x, y, w, bbox, k, 0, ext, check_finite)
 
 
-class RectBivariateSpline(ScipyObject):
-    """A spline of two variables through values on a grid."""
+class BivariateSpline(ScipyObject):
+    """A spline of two variables."""
 
-    def __init__(
-        self, x: Any, y: Any, z: Any, bbox: Any = (None, None, None, None), kx: int = 3, ky: int = 3, s: Any = 0,
-        maxit: int = 20,
-    ) -> None:  # fmt: skip
-        del maxit
-        if s != 0 or any(end is not None for end in bbox):
-            message = "A RectBivariateSpline of Tensors goes through its values: s=0, without bbox."
-            raise ArgumentError(message)
-        down = make_interp_spline(x, z, kx)
-        across = make_interp_spline(y, down.c, ky, axis=1)
-        self._knots, self._degrees = (down.t, across.t), (down.k, across.k)
-        self._c = np.moveaxis(across.c, 0, 1)
+    _knots: tuple[Any, Any]
+    _degrees: tuple[int, int]
+    _c: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        del args, kwargs
+        message = (
+            f"{type(self).__name__} smooths, or chooses its knots, which has no derivative by Tensors. "
+            "RectBivariateSpline goes through values on a grid; a spline made of arrays takes Tensors as points."
+        )
+        raise ArgumentError(message)
 
     @classmethod
-    def of(cls, original: Any) -> RectBivariateSpline:
+    def of(cls, original: Any) -> BivariateSpline:
         """SciPy's object as one of ours."""
+        (tx, ty), (kx, ky) = original.get_knots(), original.degrees
+        return cls._made(tx, ty, original.get_coeffs(), kx, ky)
+
+    @classmethod
+    def _made(cls, tx: Any, ty: Any, c: Any, kx: int, ky: int) -> BivariateSpline:
+        """One of knots, coefficients and degrees, as `bisplrep` gives them."""
         made = object.__new__(cls)
-        made._knots, made._degrees = original.get_knots(), original.degrees
-        shape = [len(t) - k - 1 for t, k in zip(made._knots, made._degrees, strict=True)]
-        made._c = original.get_coeffs().reshape(shape)
+        made._knots, made._degrees = (tx, ty), (kx, ky)
+        made._c = np.asarray(c).reshape(len(tx) - kx - 1, len(ty) - ky - 1)
         return made
 
     def __call__(self, x: Any, y: Any, dx: int = 0, dy: int = 0, grid: bool = True) -> Any:
@@ -124,7 +128,7 @@ class RectBivariateSpline(ScipyObject):
         x, y = np.atleast_1d(np.asarray(x) * 1.0), np.atleast_1d(np.asarray(y) * 1.0)
         for points in (x, y):
             if points.size > 1:
-                rising("RectBivariateSpline, with grid=True,", points)
+                rising(f"{type(self).__name__}, with grid=True,", points)
         rows = self._spline(0, self._c)(self._inside(0, x), dx)
         return self._spline(1, rows, axis=-1)(self._inside(1, y), dy)
 
@@ -143,3 +147,35 @@ class RectBivariateSpline(ScipyObject):
     def _inside(self, which: int, points: Any) -> Any:
         t, k = np.asarray(self._knots[which]), self._degrees[which]
         return np.clip(points, t[k], t[t.shape[0] - k - 1])
+
+
+class SmoothBivariateSpline(BivariateSpline):
+    """A smoothed spline, which SciPy has made of arrays."""
+
+
+class LSQBivariateSpline(BivariateSpline):
+    """A spline of given knots, which SciPy has fitted to arrays."""
+
+
+class RectBivariateSpline(BivariateSpline):
+    """A spline of two variables through values on a grid."""
+
+    def __init__(
+        self, x: Any, y: Any, z: Any, bbox: Any = (None, None, None, None), kx: int = 3, ky: int = 3, s: Any = 0,
+        maxit: int = 20,
+    ) -> None:  # fmt: skip
+        del maxit
+        if s != 0 or any(end is not None for end in bbox):
+            message = "A RectBivariateSpline of Tensors goes through its values: s=0, without bbox."
+            raise ArgumentError(message)
+        down = make_interp_spline(x, z, kx)
+        across = make_interp_spline(y, down.c, ky, axis=1)
+        self._knots, self._degrees = (down.t, across.t), (down.k, across.k)
+        self._c = np.moveaxis(across.c, 0, 1)
+
+
+def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
+    """The values of a spline of two variables on the grid of two lines of points, without axes of one."""
+    found = BivariateSpline._made(*tck)(x, y, dx, dy)
+    rows, columns = found.shape
+    return found if rows > 1 else found[0] if columns > 1 else found[0, 0]
