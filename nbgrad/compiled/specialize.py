@@ -22,6 +22,7 @@ from ..process.object_layout import scalar_values
 from ..record.call_order import all_waiting
 from ..record.chosen_arrays import RecordAgain
 from ..record.foreign_arrays import a_full_name, computes_itself, described_output
+from ..record.masked_elements import refuse_unknown
 from ..record.shared_memory import strides_in_memory
 from ..record.tensor import Tensor
 from ..record.written_arguments import Callers
@@ -220,6 +221,7 @@ def _results(fn: Callable[..., Any], output: Any, trace: Trace, writes: bool) ->
             results.append(leaf)
             kept.append(RESULT)
         else:
+            refuse_unknown(leaf)
             _refuse_hidden(fn, leaf, trace)
             kept.append(one_callers(leaf))
     if not results and not (output is None and writes) and not any(kind_of(leaf) != "other" for leaf in leaves):

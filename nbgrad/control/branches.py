@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.builders import cast, reshape
 from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise
-from ..graph.trace import current_trace
+from ..graph.trace import stands_for_many
 from ..record.as_node import as_node
 from ..record.journal import Journal, undone_writes
 from ..runtime.evaluate import concrete
@@ -126,18 +126,6 @@ def _chooser(value: Any, name: str, parameter: str) -> Node:
         )
         raise ShapeError(message)
     return reshape(node, ())
-
-
-def stands_for_many(node: Node) -> bool:
-    """Whether a value differs between calls, or between the values that are mapped or carried."""
-    trace = current_trace()
-    while trace is not None:
-        if (trace.mapping or trace.turn_checks is not None) and trace.owns(node):
-            return True
-        if trace.guards is not None and trace.varies(node):
-            return True
-        trace = trace.parent
-    return False
 
 
 def _selected(name: str, tests: Sequence[Node], branches: Sequence[Callable[..., Any]], operands: Sequence[Any]) -> Any:

@@ -403,6 +403,18 @@ def depends_on_recording(node: Node) -> bool:
     return False
 
 
+def stands_for_many(node: Node) -> bool:
+    """Whether a value differs between calls, or between the values that are mapped or carried."""
+    trace = current_trace()
+    while trace is not None:
+        if (trace.mapping or trace.turn_checks is not None) and trace.owns(node):
+            return True
+        if trace.guards is not None and trace.varies(node):
+            return True
+        trace = trace.parent
+    return False
+
+
 def is_being_recorded(node: Node) -> bool:
     """Whether a recording works with a value, other than a Parameter's that nothing differentiates now, or one of
     which `stop_gradient` says that it is a constant."""

@@ -21,6 +21,7 @@ from ..functions.elementwise.ufunc_protocol import array_ufunc
 from ..functions.table import find
 from ..graph.ir import due
 from ..record.followed import expected
+from ..record.masked_elements import MaskedElements, apply, made
 from .scalar_types import stand_in
 
 SUBMODULES = ("linalg", "fft", "random")
@@ -97,6 +98,8 @@ def public(function: Callable[..., Any], submodule: str = "") -> Any:
 
     @wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
+        if made and any(isinstance(one, MaskedElements) for one in args):
+            return apply(function, args, kwargs)
         if due:
             return expected.function(function, args, kwargs)
         return function(*args, **kwargs)

@@ -24,6 +24,7 @@ import numpy as np
 from ..errors import ArgumentError, DtypeError
 from ..graph.builders import users_constant
 from ..graph.ir import Node
+from .masked_elements import MaskedElements, made
 
 VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 """Whether NumPy knows DLPack's versioned capsules, which tell that an array cannot be written to."""
@@ -179,7 +180,10 @@ def device_node(value: Any, copy: bool) -> Node:
 
 
 def computes_itself(*values: Any) -> bool:
-    """Whether one of some values can hold Tensors and computes with them itself: xarray's objects."""
+    """Whether one of some values can hold Tensors and computes with them itself: xarray's objects, and `x[mask]` for a
+    recorded mask."""
+    if made and any(isinstance(value, MaskedElements) for value in values):
+        return True
     if "xarray" not in sys.modules:
         return False
     kinds = tuple([kind for name in _XARRAY if (kind := getattr(sys.modules["xarray"], name, None)) is not None])

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..control.branches import stands_for_many
 from ..errors import TracedValueError
 from ..graph.builders import reshape
 from ..graph.ir import BOOL, elementwise
-from ..graph.trace import current_trace
+from ..graph.trace import current_trace, stands_for_many
 from ..record.as_node import as_node
 from ..record.journal import undone_writes
 from ..record.tensor import Tensor

@@ -32,6 +32,7 @@ from ..record.followed import expected, look
 from ..record.foreign_arrays import computes_itself
 from ..record.index_keys import settled
 from ..record.indexing import element, getitem, setitem
+from ..record.masked_elements import MaskedElements, made, mask_of, waits, written
 from ..record.tensor import Tensor, part_of_tensor
 
 
@@ -231,10 +232,19 @@ class Operators(Tensor):
     def __getitem__(self, key: Any) -> Tensor:
         if not shared_memory.is_basic(key):
             key = settled(key)
+            if made:
+                key = mask_of(key)
+            if waits(key):
+                return MaskedElements(self, key)  # type: ignore[return-value]
         if due and self.__class__ is Tensor:
             return expected.call(_part, self, key)
         return _part(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        if made:
+            key = mask_of(key)
+            if isinstance(value, MaskedElements) and isinstance(key, Tensor):
+                self._replace(written(self._node, key, value))
+                return
         if not shared_memory.is_own_view(self, key, value):
             self._replace(setitem(self._node, key, as_node(value)))

@@ -25,6 +25,7 @@ from ..record.as_node import as_node
 from ..record.call_order import all_waiting
 from ..record.container_leaves import fields_without_floats, flatten, map_leaves
 from ..record.foreign_arrays import a_full_name, advice, computes_itself, conversion_of, described_output
+from ..record.masked_elements import refuse_unknown
 from ..record.numbers import supported
 from ..record.tensor import Tensor
 from ..record.written_arguments import Callers, store
@@ -312,7 +313,9 @@ def numeric_nodes(fn: Callable[..., Any], output: Any, what: str = "The function
     for leaf in leaves:
         kind = kind_of(leaf)
         numeric = numeric or kind != "other"
-        if kind != "other":
+        if kind == "other":
+            refuse_unknown(leaf)
+        else:
             nodes.append(node_of(leaf))
     if not numeric:
         given = "nothing (None)" if output is None else described_output(output)

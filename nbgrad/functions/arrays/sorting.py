@@ -15,6 +15,7 @@ from ...errors import ShapeError
 from ...graph import builders
 from ...graph.builders import beside, cast, concatenate, gather, reshape
 from ...graph.ir import BOOL, INT64, Node, constant, elementwise, extent, zeros
+from ...graph.trace import stands_for_many
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import (
     axis_of,
@@ -29,6 +30,7 @@ from ...record.axes_and_dtypes import (
     to_last,
     truth,
 )
+from ...record.masked_elements import positions_of
 from ...record.promotion import promote
 from ...record.tensor import Tensor
 from ...runtime.evaluate import concrete
@@ -261,13 +263,16 @@ def _found(positions: np.ndarray, node: Node) -> Node:
 
 def nonzero(a: Any) -> tuple[Tensor, ...]:
     """Positions of the nonzero elements, one Tensor per axis."""
+    mask = truth(as_node(a))
+    if mask.ndim and stands_for_many(mask):
+        return positions_of(Tensor._of(mask))  # type: ignore[return-value]
     return tuple([wrap(node) for node in nonzero_nodes(as_node(a))])
 
 
 def flatnonzero(a: Any) -> Tensor:
     """Positions of the nonzero elements in the flat array."""
     node = as_node(a)
-    return wrap(nonzero_nodes(reshape(node, (node.size,)))[0])
+    return nonzero(wrap(reshape(node, (node.size,))))[0]
 
 
 def argwhere(a: Any) -> Tensor:
