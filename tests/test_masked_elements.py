@@ -67,6 +67,17 @@ def rows(x: Any) -> Any:
     return table[chosen].sum(0)[1] + inner + (table[chosen] @ WEIGHTS).sum() + np.sum(table * table)
 
 
+def parts_of_rows(x: Any) -> Any:
+    table = np.outer(x, WEIGHTS)
+    for column in range(3):
+        low, high = np.where(table[:, column] < -0.3), np.where(table[:, column] > 1.05)
+        table[low, column] *= -1
+        table[high, column] = 2.1 - table[high, column]
+        table[x > 0.31, 3:5] -= x[0]
+    table[x > 0.31, 5] = 0.5
+    return np.sum(table**2 * np.arange(6)) + table[x > 0.31, 1].sum()
+
+
 def through_a_view(x: Any) -> Any:
     z = x * 1.0
     part = z[1:]
@@ -94,8 +105,8 @@ def kept_when_the_array_changes(x: Any) -> Any:
 
 
 PROGRAMS = [
-    written_at_positions, changed_in_place, functions_where_they_are_defined, reductions, counts, rows, through_a_view,
-    in_a_loop, kept_when_the_array_changes,
+    written_at_positions, changed_in_place, functions_where_they_are_defined, reductions, counts, rows, parts_of_rows,
+    through_a_view, in_a_loop, kept_when_the_array_changes,
 ]  # fmt: skip
 
 
@@ -142,6 +153,12 @@ def test_turns_of_a_scan() -> None:
         np.testing.assert_allclose(nb.jit(nb.grad(total))(x), slopes(by_turns, x), rtol=1e-7)
 
 
+def written_elsewhere(x: Any) -> Any:
+    y = x * 1.0
+    y[:3] = x[x > 0]
+    return y.sum()
+
+
 UNKNOWN: dict[str, Callable[[Any], Any]] = {
     "Returned": lambda x: x[x > 0],
     "Returned: the": lambda x: np.where(x > 0),
@@ -154,6 +171,9 @@ UNKNOWN: dict[str, Callable[[Any], Any]] = {
     "an array of a length of its own": lambda x: (x[x > 0] * np.arange(6)).sum(),
     "Elements of two masks": lambda x: (x[x > 0] + x[x < 0]).sum(),
     "A product of matrices": lambda x: WEIGHTS @ np.outer(x, x)[x > 0],
+    "other positions": lambda x: np.outer(x, x)[np.where(x > 0), [0, 1]].sum(),
+    r"The shape of x\[mask\] depends": lambda x: np.outer(x, x)[x > 0, [0, 1]].sum(),
+    "written elsewhere": lambda x: written_elsewhere(x),
     "Indexed again": lambda x: x[x > 0][0],
     "Iterated": lambda x: sum(v for v in x[x > 0]),
     "not all of them in their order": lambda x: np.outer(x, x)[np.where(np.outer(x, x) > 0)[::-1]].sum(),

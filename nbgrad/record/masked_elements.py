@@ -25,6 +25,7 @@ _REDUCTIONS = frozenset(
     "sum prod mean var std any all max amax min amin nansum nanprod nanmean nanvar nanstd nanmax nanmin".split()
 )
 _EXTREMA = {**dict.fromkeys(("max", "amax", "nanmax"), -1), **dict.fromkeys(("min", "amin", "nanmin"), 1)}
+_NOT_ALL = "Indexed by positions of a mask, not all of them in their order"
 _DEEPEST = 200
 _MOST_COMPARED = 1000
 made: list[None] = []
@@ -145,18 +146,34 @@ def positions_of(mask: Tensor) -> tuple[MaskedPositions, ...]:
     return tuple([MaskedPositions(own, axis) for axis in range(mask.ndim)])
 
 
-def mask_of(key: Any) -> Any:
-    """The mask that a key with such positions stands for; other keys as they are."""
+def split(key: Any) -> tuple[Tensor, tuple[Any, ...]] | None:
+    """The recorded mask, or its positions, that a key begins with, and the rest of the key, which gives a view; None for
+    other keys."""
     parts = key if key.__class__ is tuple else (key,)
-    found = [part for part in parts if isinstance(part, MaskedPositions)]
-    if not found:
-        return key
-    mask = found[0].mask
-    rest = parts[len(found) :]
-    whole = parts[: len(found)] == tuple(found) and all(part == slice(None) or part is Ellipsis for part in rest)
-    if not whole or [one.axis for one in found] != list(range(mask.ndim)) or any(one.mask is not mask for one in found):
-        refuse("Indexed by positions of a mask, not all of them in their order")
-    return mask
+    if not parts:
+        return None
+    if waits(parts[0]):
+        return (parts[0], parts[1:]) if all(map(_is_basic, parts[1:])) else None
+    if not made:
+        return None
+    if isinstance(parts[0], tuple) and len(parts[0]) == 1:
+        parts = (*parts[0], *parts[1:])  # `x[np.where(mask), 0]`, of a mask of one axis
+    count = sum(isinstance(part, MaskedPositions) for part in parts)
+    if not count:
+        return None
+    first = parts[0]
+    if not isinstance(first, MaskedPositions) or count != first.mask.ndim:
+        refuse(_NOT_ALL)
+    for axis, part in enumerate(parts[:count]):
+        if not isinstance(part, MaskedPositions) or part.axis != axis or part.mask is not first.mask:
+            refuse(_NOT_ALL)
+    if not all(map(_is_basic, parts[count:])):
+        refuse("Indexed by positions of a mask and other positions")
+    return first.mask, parts[count:]
+
+
+def _is_basic(part: Any) -> bool:
+    return part is None or part is Ellipsis or part.__class__ in (int, slice)
 
 
 def _reduction(name: str) -> Callable[..., Any]:

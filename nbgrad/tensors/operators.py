@@ -32,7 +32,7 @@ from ..record.followed import expected, look
 from ..record.foreign_arrays import computes_itself
 from ..record.index_keys import settled
 from ..record.indexing import element, getitem, setitem
-from ..record.masked_elements import MaskedElements, made, mask_of, waits, written
+from ..record.masked_elements import MaskedElements, made, refuse, split, written
 from ..record.tensor import Tensor, part_of_tensor
 
 
@@ -98,6 +98,12 @@ def _part(self: Any, key: Any) -> Tensor:
     if shared_memory.is_basic(key) or shared_memory.gives_view(key):
         return shared_memory.view(self, key)
     return wrap(getitem(self._node, key))
+
+
+def _beside_mask(self: Any, found: tuple[Tensor, tuple[Any, ...]]) -> Any:
+    """The part of a Tensor in which a mask, the first part of a key, chooses: a view by the rest of the key."""
+    mask, rest = found
+    return self[(*[slice(None)] * mask.ndim, *rest)] if rest else self
 
 
 @cache
@@ -232,19 +238,24 @@ class Operators(Tensor):
     def __getitem__(self, key: Any) -> Tensor:
         if not shared_memory.is_basic(key):
             key = settled(key)
-            if made:
-                key = mask_of(key)
-            if waits(key):
-                return MaskedElements(self, key)  # type: ignore[return-value]
+            found = split(key)
+            if found is not None:
+                return MaskedElements(_beside_mask(self, found), found[0])  # type: ignore[return-value]
         if due and self.__class__ is Tensor:
             return expected.call(_part, self, key)
         return _part(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if made:
-            key = mask_of(key)
-            if isinstance(value, MaskedElements) and isinstance(key, Tensor):
-                self._replace(written(self._node, key, value))
+        if made or (key.__class__ is tuple and not shared_memory.is_basic(key)):
+            found = split(key)
+            if found is not None and found[1]:
+                _beside_mask(self, found)[found[0]] = value
                 return
+            if isinstance(value, MaskedElements):
+                if found is None:
+                    refuse("Elements of a mask were written elsewhere")
+                self._replace(written(self._node, found[0], value))
+                return
+            key = key if found is None else found[0]
         if not shared_memory.is_own_view(self, key, value):
             self._replace(setitem(self._node, key, as_node(value)))
