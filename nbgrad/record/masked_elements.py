@@ -147,7 +147,7 @@ def positions_of(mask: Tensor) -> tuple[MaskedPositions, ...]:
 
 
 def split(key: Any) -> tuple[Tensor, tuple[Any, ...]] | None:
-    """The recorded mask, or its positions, that a key begins with, and the rest of the key, which gives a view; None for
+    """The recorded mask, or its positions, that a key begins with, and the rest of the key, a view; None for
     other keys."""
     parts = key if key.__class__ is tuple else (key,)
     if not parts:

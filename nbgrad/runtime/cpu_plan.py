@@ -25,17 +25,15 @@ from ..compiler.special import rows_of, shared_by_threads, works_apart, workspac
 from ..compiler.views import View
 from ..graph.ir import Node, placeholder
 from ..graph.loops.loop_body import LOOP
-from ..graph.primitives import FLOAT_UNARY
 from ..graph.shapes import contiguous_strides
 from ..graph.window_rows import multiplications
 from .front import literals_of
 from .lifetimes import Lifetimes, Place, aligned, in_words, nbytes
 from .loop_plan import TurnPlan, turn_plan
+from .overwriting import Overwriting
 from .row_groups import row_span
 from .stages import Stage, make_stages
 
-ARITHMETIC = frozenset(["add", "subtract", "multiply", "divide", "negative", *FLOAT_UNARY])
-"""Operations on floats whose results depend on all operands, whatever LLVM knows of these."""
 PARALLEL_WORK = 6_000_000
 """Units of work from which on a step is shared by threads: about 100 microseconds on one, measured on two cores of 2.5
 GHz, where waking a sleeping thread takes up to 70. A light operation on one 32-bit element is about one unit."""
@@ -177,60 +175,6 @@ def _example(kind: str, dtype: np.dtype[Any], many: bool) -> Loop:
     return combining_loop(placeholder((2,) if many else (), dtype), kind, 2)
 
 
-def overwrites(loop: Loop | Special, output: Node, argument: Node) -> bool:
-    """Whether a loop writes each element of an array after it has read the same element of another, and never again.
-
-    What it writes must be made of what it reads, and nothing else may be, or it must be so by arithmetic on floats: the
-    order of the two is then certain, although the code was compiled for arrays that do not overlap. (Of logic and
-    selections LLVM could find that they do not depend on the element after all, and write before something else reads.)
-    """
-    if not isinstance(loop, Loop):
-        return False
-    read, write = _only_access(loop, argument), _only_access(loop, output)
-    if read < 0 or write < 0:
-        return False
-    view = loop.accesses[read].view
-    if view != loop.accesses[write].view or view.is_masked:
-        return False
-    if any(stride == 0 for n, stride in zip(view.shape, view.strides, strict=True) if n > 1):
-        return False
-    written = [store.value for store in loop.stores if store.access == write]
-    return len(written) == 1 and _is_written_last(loop, read, write, written[0])
-
-
-def _only_access(loop: Loop, node: Node) -> int:
-    """The position of the one access to a node's array; -1 if there are none or several."""
-    if node not in loop.buffers:
-        return -1
-    buffer = loop.buffers.index(node)
-    found = [position for position, access in enumerate(loop.accesses) if access.buffer == buffer]
-    return found[0] if len(found) == 1 else -1
-
-
-def _is_written_last(loop: Loop, read: int, write: int, written: int) -> bool:
-    """Whether a value that is written must wait until an access was read, as `overwrites` wants it."""
-    # By positions of values: whether they are made of what is read, and whether they are so by arithmetic.
-    made, surely = bytearray(len(loop.values)), bytearray(len(loop.values))
-    loads = 0
-    for position, (operation, dtype, operands, access, _) in enumerate(loop.values):
-        if access == read:
-            loads += 1
-            if operation != "load" or loads > 1:
-                return False
-            made[position] = surely[position] = True
-            continue
-        for operand in operands:
-            if made[operand]:
-                made[position] = True
-                if surely[operand] and operation in ARITHMETIC and dtype.kind == "f":
-                    surely[position] = True
-    if surely[written]:
-        return True
-    others = [store.value for store in loop.stores if store.access != write]
-    others += [reduction.value for reduction in loop.reductions]
-    return bool(made[written]) and not any(made[value] for value in others)
-
-
 class _Planner:
     def __init__(
         self,
@@ -258,9 +202,10 @@ class _Planner:
             block = None
             if stage.rows:
                 block = self._blocks(stage, {node for node in fresh if times.first[node] == times.last[node]})
+            overwriting = Overwriting(stage.kernels[0]) if len(stage.kernels) == 1 else None
             for node in fresh:
                 if node not in self.places:
-                    times.hold(node, self._replaced(stage, node, times.ending(position)))
+                    times.hold(node, self._replaced(overwriting, node, times.ending(position)))
             if isinstance(stage.kernels[0], Special):
                 self._special(stage.kernels[0])
             else:
@@ -283,16 +228,15 @@ class _Planner:
             self.reasons,
         )
 
-    def _replaced(self, stage: Stage, node: Node, ending: Sequence[Node]) -> Node | None:
+    def _replaced(self, overwriting: Overwriting | None, node: Node, ending: Sequence[Node]) -> Node | None:
         """An array that a kernel reads for the last time, and whose memory what it writes may take."""
-        if len(stage.kernels) > 1:
+        if overwriting is None:
             return None
-        (kernel,) = stage.kernels
         for dead in ending:
             fits = (
                 dead in self.lifetimes.held and dead is not node and dead.dtype == node.dtype and dead.size == node.size
             )
-            if fits and overwrites(kernel, node, dead):
+            if fits and overwriting.may(node, dead):
                 return dead
         return None
 

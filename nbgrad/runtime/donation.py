@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..graph.ir import Node
-from .cpu_plan import Plan, overwrites
+from .cpu_plan import Plan
+from .overwriting import Overwriting
 
 
 def donors(
@@ -48,4 +49,4 @@ def _may_take(plan: Plan, output: Node, argument: Node) -> bool:
     # Steps of one group run in turns, block by block.
     if any(number >= at and step is not writer and argument in step.kernel.reads for number, step in steps):
         return False
-    return argument not in writer.kernel.reads or overwrites(writer.kernel, output, argument)
+    return argument not in writer.kernel.reads or Overwriting(writer.kernel).may(output, argument)
