@@ -78,6 +78,19 @@ def parts_of_rows(x: Any) -> Any:
     return np.sum(table**2 * np.arange(6)) + table[x > 0.31, 1].sum()
 
 
+def masks_of_chosen_elements(x: Any) -> Any:
+    y = np.zeros_like(x)
+    positive = x > 0
+    z = x[positive].copy()
+    found = np.full_like(z, 0.25)
+    large = z > 0.55
+    found[large] = np.log(z[large]) * z[large]
+    found[~large] *= z[~large]
+    found[z > 2.5] = 7.0
+    y[positive] = found
+    return np.sum(y * WEIGHTS) + z[large].sum()
+
+
 def through_a_view(x: Any) -> Any:
     z = x * 1.0
     part = z[1:]
@@ -106,7 +119,7 @@ def kept_when_the_array_changes(x: Any) -> Any:
 
 PROGRAMS = [
     written_at_positions, changed_in_place, functions_where_they_are_defined, reductions, counts, rows, parts_of_rows,
-    through_a_view, in_a_loop, kept_when_the_array_changes,
+    masks_of_chosen_elements, through_a_view, in_a_loop, kept_when_the_array_changes,
 ]  # fmt: skip
 
 

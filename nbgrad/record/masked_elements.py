@@ -20,7 +20,10 @@ from ..graph.trace import stands_for_many
 from ..runtime.evaluate import require
 from .tensor import Tensor
 
-_ELEMENTWISE = frozenset("clip round around nan_to_num real imag angle sinc conj conjugate where isclose copy".split())
+_ELEMENTWISE = frozenset(
+    "clip round around nan_to_num real imag angle sinc conj conjugate where isclose copy zeros_like ones_like "
+    "empty_like full_like".split()
+)
 _REDUCTIONS = frozenset(
     "sum prod mean var std any all max amax min amin nansum nanprod nanmean nanvar nanstd nanmax nanmin".split()
 )
@@ -199,7 +202,10 @@ class MaskedElements(np.lib.mixins.NDArrayOperatorsMixin, _Unknown):
     __slots__ = ("values",)
     __array_priority__ = 20000.0
 
-    def __init__(self, values: Tensor, mask: Tensor) -> None:
+    values: Any
+    mask: Any
+
+    def __init__(self, values: Any, mask: Any) -> None:
         _note()
         if values.shape[: mask.ndim] != mask.shape:
             message = f"A boolean index of shape {mask.shape} does not match the indexed axes of shape {values.shape}."
@@ -239,6 +245,20 @@ class MaskedElements(np.lib.mixins.NDArrayOperatorsMixin, _Unknown):
         if np.ndim(other) >= self.ndim:
             refuse("Elements of a mask met an array of a length of its own")
         return other
+
+    def _among(self, key: Any) -> Tensor:
+        """The mask of those elements that a mask of the elements chooses."""
+        if not isinstance(key, MaskedElements) or key.dtype != bool or key.ndim != 1:
+            refuse("Indexed again")
+        return self.mask & self._beside(key)
+
+    def __getitem__(self, key: Any) -> MaskedElements:
+        return MaskedElements(self.values, self._among(key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        chosen = MaskedElements(self.values, self._among(key))
+        new = value.full(chosen.mask) if isinstance(value, MaskedElements) else chosen._beside(value)
+        self.values = np.where(chosen._spread(), new, self.values).astype(self.dtype)
 
     def full(self, mask: Tensor) -> Tensor:
         """All of the array, for `x[mask] = self`."""
@@ -342,6 +362,9 @@ def apply(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         return np.sqrt((np.abs(first) ** 2).sum())
     if name == "size" and len(args) == 1:
         return first.size
+    if name in ("asarray", "asanyarray", "array", "ascontiguousarray") and args[0] is first:
+        dtype = args[1] if len(args) > 1 else kwargs.get("dtype")
+        return first.copy() if dtype is None else first.astype(dtype)
     if name in _ELEMENTWISE and (name != "where" or len(args) == 3):
         return first._each(getattr(np, name), args, kwargs)
     refuse(f"np.{name}")

@@ -266,7 +266,8 @@ def newton(
     check_function(func, title)
     start = float_node(x0, "The start of newton()")
     shape = start.shape
-    function, captured = recorded(bound(func, args), [start], title, one_output(name_of(func), title, shape))
+    called = bound(func, tuple(args))  # SciPy takes any sequence here
+    function, captured = recorded(called, [start], title, one_output(name_of(func), title, shape))
 
     def run(x: np.ndarray, *values: np.ndarray) -> tuple[Any, dict[str, Any]]:
         program, ones = function.with_tangent().call, np.ones(shape)
