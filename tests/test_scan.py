@@ -386,6 +386,12 @@ def test_slices_that_reach_out_of_an_array_in_some_turn_are_errors(piece: Callab
         summed(np.ones(7), np.arange(6))
 
 
+def test_slices_between_integers_that_overflow_have_no_known_length() -> None:
+    """NumPy's `x[k:k + 3]` is empty for the byte 254, whose sum with 3 is 1."""
+    with pytest.raises(nb.errors.TracedValueError, match="length of a slice"):
+        nb.map(lambda k: nb.numpy.arange(300.0)[k : k + 3], np.array([254], np.uint8))
+
+
 def test_slices_of_several_lengths_say_what_to_write_instead() -> None:
     with pytest.raises(nb.errors.TracedValueError, match=r"np\.where\(np\.arange\(n\) < k"):
         nb.fori_loop(0, 5, lambda k, total: total + np.sum(nb.numpy.ones(7)[:k]), 0.0)

@@ -59,7 +59,7 @@ def _settled(part: Any) -> Any:
         node = part._node
         if not node.traced and node.device is None:
             return int(concrete(node, "array"))
-    if part.__class__ is slice and has_tensors(part):
+    if isinstance(part, slice) and has_tensors(part):
         try:
             return slice(*[end if end is None else operator.index(end) for end in (part.start, part.stop, part.step)])
         except TracedValueError:

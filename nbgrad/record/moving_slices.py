@@ -65,8 +65,9 @@ def moving_slice(part: slice, extent: int, axis: int) -> MovingSlice | range:
     RangeError
         If it has more elements than the axis.
     """
-    step = 1 if part.step is None else part.step
-    length = None if isinstance(step, Tensor) or None in (part.start, part.stop) else distance(part.start, part.stop)
+    step: Any = 1 if part.step is None else part.step
+    recorded = isinstance(part.step, Tensor) or part.start is None or part.stop is None
+    length = None if recorded else distance(part.start, part.stop)
     if length is None:
         message = (
             "The length of a slice depends on values that differ from turn to turn of a loop, or between the values of "
@@ -122,9 +123,11 @@ def _terms(node: Node, depth: int) -> Counter[Hashable]:
     if depth == 0:
         return Counter({node: 1})
     inputs = node.inputs
-    if name in ("reshape", "alias", "cast", "broadcast") and inputs[0].size == 1 and inputs[0].dtype.kind in "iu":
-        return _terms(inputs[0], depth - 1)
-    if name in ("add", "subtract", "multiply", "negative"):
+    if name in ("reshape", "alias", "cast", "broadcast") and inputs[0].size == 1:
+        dtype = inputs[0].dtype
+        if dtype.kind in "iu" and node.dtype.itemsize >= dtype.itemsize:
+            return _terms(inputs[0], depth - 1)
+    if name in ("add", "subtract", "multiply", "negative") and node.dtype.itemsize > 2:  # small integers overflow
         sides = [_terms(one, depth - 1) for one in inputs]
         if name == "multiply":
             known = [side for side in sides if not any(count for term, count in side.items() if term != _ONE)]

@@ -173,7 +173,7 @@ def _places(key: Any, place_of: Callable[[Tensor], int]) -> tuple[Any, ...]:
     """The parts of a key that gives a view, with places that are recorded replaced by known ones."""
     parts = key if key.__class__ is tuple else (key,)
     places = [place_of(part) if isinstance(part, Tensor) else part for part in parts]
-    return tuple([at_first_place(part) if part.__class__ is slice else part for part in places])
+    return tuple([at_first_place(part) if isinstance(part, slice) else part for part in places])
 
 
 def _diagonal_of(array: np.ndarray, flat: Shape, name: str, params: tuple[Any, ...]) -> np.ndarray | None:
