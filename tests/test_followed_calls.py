@@ -383,6 +383,26 @@ def test_functions_of_matrices_are_followed(name: str, monkeypatch: pytest.Monke
     np.testing.assert_allclose(slope[1, 1], rest, rtol=1e-5, atol=1e-8)
 
 
+@pytest.mark.parametrize("turns", [40, 200, 203])
+def test_turns_may_begin_inside_of_a_call(turns: int) -> None:
+    """Fewer values go into `lu_solve` than between any other operations: implicit steps of a diffusion."""
+
+    def run(np: Any, p: Any) -> Any:
+        s = np.outer(np.sin(np.arange(3) + p[0]), np.cos(np.arange(3) * p[1]))
+        for _ in range(turns):
+            matrix = np.eye(3) * (1 + 0.2 * p[2]) - 0.1 * p[2] * (np.eye(3, k=1) + np.eye(3, k=-1))
+            change = np.roll(s, 1, axis=1) + np.roll(s, -1, axis=1) - 2 * s
+            s = np.linalg.solve(matrix, s + 0.1 * p[2] * change).T
+        return np.sum(s**2 * np.arange(3))
+
+    p = np.array([0.7, 0.9, 0.4])
+    expected = [run(np, p + 1e-30j * e).imag / 1e-30 for e in np.eye(3)]
+    for _ in range(2):
+        value, slopes = nb.jit(nb.value_and_grad(lambda p: run(xp, p)))(p)
+        np.testing.assert_allclose(value, run(np, p), rtol=1e-9)
+        np.testing.assert_allclose(slopes, expected, rtol=1e-9)
+
+
 def shrinking(at: Any, asks: int = -1) -> Callable[[Any], Any]:
     """Turns that solve with a matrix whose rows are equal but for the number `at[k]` on the diagonal."""
 

@@ -9,7 +9,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import pytest
+
+from nbgrad.graph.builders import slice_axes
+from nbgrad.graph.ir import Node, placeholder
+from nbgrad.graph.loops.scanned_parts import joined
 
 FOLDER = Path(__file__).resolve().parents[1] / "asv_bench"
 sys.path.insert(0, str(FOLDER))
@@ -49,3 +54,16 @@ def test_lines_for_each_node_do_not_grow_with_the_graph(name: str) -> None:
     for file, count in long.items():
         if count > many:
             assert count / many <= 1.6 * max(short[file], few) / few, file
+
+
+@pytest.mark.parametrize("moving", [False, True])
+def test_lines_for_each_slice_that_is_joined_do_not_grow_with_their_number(moving: bool) -> None:
+    """Turns of a loop may read equal slices, or pieces of a few that follow each other."""
+
+    def pieces(count: int) -> list[Node]:
+        array = placeholder((count, 3), np.dtype(float))
+        starts = [k % 5 if moving else 0 for k in range(count)]
+        return [slice_axes(array, [(start, 1, 1), (0, 3, 1)]) for start in starts]
+
+    short, long = (lines_run(lambda count=n: joined(pieces(count), 0))[1] for n in (100, 800))
+    assert sum(long.values()) < 12 * sum(short.values())

@@ -187,6 +187,10 @@ THROUGH: dict[str, Callable[[Any], Any]] = {
     "an inverse": lambda x: np.linalg.inv(M + np.ones((2, 2)) * _half_angle(x)),
     "a determinant": lambda x: np.linalg.det(M * (1 + _half_angle(x))),
     "a convolution": lambda x: np.convolve(np.ones(3) * _half_angle(x), [1.0, 2.0]),
+    "a Fourier transform": lambda x: np.abs(np.fft.fft(np.ones(3) * _half_angle(x))) ** 2,
+    "a filter": lambda x: np.real(np.fft.ifft(np.fft.fft(np.arange(3.0) * _half_angle(x)) * [1.0, 2.0j, 1.0 - 1.0j])),
+    "half of a spectrum": lambda x: np.fft.irfft(np.fft.rfft(np.arange(4.0) * _half_angle(x)) * 0.5),
+    "a complex linear system": lambda x: np.abs(np.linalg.solve(M * 1j, np.ones(2) * _half_angle(x))) ** 2,
     "elements": lambda x: (M @ nb.numpy.stack([_half_angle(x), x]))[1:] * _half_angle(x),
 }
 

@@ -321,3 +321,77 @@ def test_writes_to_the_outside_are_refused_and_undone() -> None:
         nb.scan(assigns, X, length=3)
     np.testing.assert_array_equal(outside.asnumpy(), np.zeros(3))
     np.testing.assert_array_equal(weight.asnumpy(), np.ones(3))
+
+
+# ----- Slices that move from turn to turn -----
+
+PICKED = np.array([2, 0, 1])
+MOVING: dict[str, Callable[[Any, Any], Any]] = {
+    "x[k:k + 3]": lambda x, k: x[k : k + 3],
+    "x[2 * k:2 * (k + 1)]": lambda x, k: x[2 * k : 2 * (k + 1)],
+    "x[k // 2:k // 2 + 3]": lambda x, k: x[k // 2 : k // 2 + 3],
+    "x[-k - 4:-k - 1]": lambda x, k: x[-k - 4 : -k - 1],
+    "x[k + 2:k:-1]": lambda x, k: x[k + 2 : k : -1],
+    "x[:, k:k + 3:2, 2]": lambda x, k: x[:, k : k + 3 : 2, 2],
+    "x[k:k + 2, None, ..., k + 1:k + 3]": lambda x, k: x[k : k + 2, None, ..., k + 1 : k + 3],
+    "x[k, :, k:k + 2]": lambda x, k: x[k, :, k : k + 2],
+    "x[picked, :, k:k + 2]": lambda x, k: x[PICKED, :, k : k + 2],
+    "x[picked, k:k + 2, picked]": lambda x, k: x[PICKED, k : k + 2, PICKED],
+    "x[k + 1:k]": lambda x, k: x[k + 1 : k],
+    "of a view": lambda x, k: x.transpose(2, 0, 1)[k : k + 3].T.reshape(-1)[k : k + 7],
+}
+
+
+@pytest.mark.sampled(of=4)
+@pytest.mark.parametrize("name", MOVING)
+def test_slices_of_one_length_move_from_turn_to_turn(name: str) -> None:
+    """Read and written in turns, and under vmap, beside NumPy's with plain numbers."""
+    piece = MOVING[name]
+    x, turns = np.sin(np.arange(7.0 * 5 * 6)).reshape(7, 5, 6), np.arange(1, 3)
+    expected = np.stack([piece(x, k) for k in turns])
+    weights = np.cos(np.arange(expected.size)).reshape(expected.shape)
+
+    def read(x: Any) -> Any:
+        return nb.map(lambda k: piece(x, k), turns)
+
+    def changed(x: Any, k: Any) -> Any:
+        y = x.copy()
+        part = piece(y, k)
+        part *= 2.0
+        part[...] = part + 1.0
+        return y
+
+    np.testing.assert_array_equal(nb.jit(read)(x), expected)
+    np.testing.assert_array_equal(nb.vmap(lambda k, x: piece(x, k), in_axes=(0, None))(turns, x), expected)
+    places, slopes = np.arange(x.size).reshape(x.shape), np.zeros(x.size)
+    for k, part in zip(turns, weights, strict=True):
+        np.add.at(slopes, piece(places, k), part)
+    found = nb.grad(lambda x: np.sum(read(x) * weights))(x)
+    np.testing.assert_allclose(found.ravel(), slopes, atol=1e-15)
+    written = nb.jit(lambda x: nb.map(lambda k: changed(x, k), turns))(x)
+    np.testing.assert_array_equal(written, np.stack([changed(x, k) for k in turns]))
+
+
+def test_arange_of_one_length_moves_from_turn_to_turn() -> None:
+    turns = np.arange(4)
+    found = nb.map(lambda k: nb.numpy.arange(k, k + 5, 2, dtype=np.float32), turns)
+    np.testing.assert_array_equal(found, np.stack([np.arange(k, k + 5, 2, dtype=np.float32) for k in turns]))
+
+
+@pytest.mark.parametrize("piece", [lambda x, k: x[k : k + 3], lambda x, k: x[k - 1 : k + 2], lambda x, k: x[k : k + 9]])
+def test_slices_that_reach_out_of_an_array_in_some_turn_are_errors(piece: Callable[[Any, Any], Any]) -> None:
+    """NumPy gives fewer elements there."""
+    summed = nb.jit(lambda x, turns: nb.map(lambda k: np.sum(piece(x, k)), turns))
+    with pytest.raises(nb.errors.RangeError, match="reaches out of axis 0 with size 7"):
+        summed(np.ones(7), np.arange(6))
+
+
+def test_slices_between_integers_that_overflow_have_no_known_length() -> None:
+    """NumPy's `x[k:k + 3]` is empty for the byte 254, whose sum with 3 is 1."""
+    with pytest.raises(nb.errors.TracedValueError, match="length of a slice"):
+        nb.map(lambda k: nb.numpy.arange(300.0)[k : k + 3], np.array([254], np.uint8))
+
+
+def test_slices_of_several_lengths_say_what_to_write_instead() -> None:
+    with pytest.raises(nb.errors.TracedValueError, match=r"np\.where\(np\.arange\(n\) < k"):
+        nb.fori_loop(0, 5, lambda k, total: total + np.sum(nb.numpy.ones(7)[:k]), 0.0)

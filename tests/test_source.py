@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+import contextlib
 import inspect
 import math
 import sys
@@ -145,6 +146,35 @@ def test_a_class_inside_of_a_function_may_name_it() -> None:
     converted = nb.differentiable_source(solved)
     assert converted(Y) == solved(Y) == 74.0
     np.testing.assert_allclose(nb.grad(converted)(Y), [4.0, 72.0, 0.0])
+
+
+SLOPE = 2.0
+hash = 3.0  # a global name that is Python's, too
+
+
+def line_of_class(x: Any) -> Any:
+    class Line:
+        slope, offset, where = SLOPE, hash, __name__
+        rises = SLOPE > 0
+        array = np.array if rises else None
+        with contextlib.suppress(NameError):
+            slope = LATER  # type: ignore[name-defined] # noqa: F821
+
+        class Inner:
+            power = len("xx") * SLOPE / SLOPE
+
+    return np.sum(Line.slope * Line.array([x[0], x[1] ** Line.Inner.power])) + Line.offset * (Line.where == __name__)
+
+
+def test_classes_inside_of_functions_read_globals_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the function itself, also where a global is set anew, or for the first time, after the conversion."""
+    Y = np.array([1.0, 2.0])
+    converted = nb.differentiable_source(line_of_class)
+    for name, value in (("SLOPE", 2.0), ("SLOPE", 5.0), ("hash", 7.0), ("LATER", 11.0)):
+        monkeypatch.setattr(sys.modules[__name__], name, value, raising=False)
+        slope = 11.0 if name == "LATER" else SLOPE
+        assert converted(Y) == line_of_class(Y) == 5.0 * slope + hash
+        np.testing.assert_allclose(nb.grad(converted)(Y), [slope, 4.0 * slope])
 
 
 def test_variables_of_closures_are_shared() -> None:

@@ -12,12 +12,13 @@ does not leak NaN. For slopes that may be infinite, masks.py knows the zeros of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from functools import reduce
 from math import inf
 
 from ..errors import TracedValueError
 from ..process.gc_pause import RareCollection
 from .builders import cast
-from .complex_numbers import add_cotangents
+from .complex_numbers import add_cotangents, is_zero, pair, parts
 from .cotangents.shared_rules import Calls, place_of
 from .cotangents.slice_cotangents import Box, assembled, box_of, merged
 from .ir import BOOL, Earlier, Node, broadcast, elementwise, filled, make, placeholder, topological, zeros
@@ -307,10 +308,27 @@ def pullback(function: Callable[..., Node], operands: Sequence[Node], g: Node) -
 
 def _kept(g: Node, result: Node | None) -> Node | None:
     """The result of a rule for a cotangent; zero if that is of a branch that was not taken."""
-    one = for_all(g.inputs[0]) if masked(g) and result is not None and result.dtype.kind == "f" else None
+    one = None if result is None or result.dtype.kind not in "fc" else _branch_of(g)
     if one is None or result is None:
         return result
-    return elementwise("select", broadcast(one, result.shape), result, zeros(result.shape, result.dtype))
+    chosen = [
+        elementwise("select", broadcast(one, result.shape), part, zeros(part.shape, part.dtype))
+        for part in (parts(result) if result.dtype.kind == "c" else (result,))
+    ]
+    return pair(*chosen) if len(chosen) == 2 else chosen[0]
+
+
+def _branch_of(g: Node) -> Node | None:
+    """A truth value without which a cotangent is zero by construction; None if there is none."""
+    found: list[Node] = []
+    for part in parts(g) if g.dtype.kind == "c" else (g,):
+        if g.dtype.kind == "c" and is_zero(part):
+            continue
+        one = for_all(part.inputs[0]) if masked(part) else None
+        if one is None:
+            return None
+        found.append(one)
+    return reduce(lambda one, other: elementwise("logical_or", one, other), dict.fromkeys(found)) if found else None
 
 
 def _add_of_rule(node: Node, results: Sequence[Node | None], active: set[Node], total: _Cotangents) -> None:

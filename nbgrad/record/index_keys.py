@@ -1,9 +1,10 @@
 """The keys between the brackets of `x[...]`: any that NumPy takes, as one entry per axis, checked.
 
 In: a shape and a key. Out: a list of entries, each consuming one axis but for `None`, `...` and `Truth`:
-`None` (a new axis), `int`, `range` (a slice), an int64 ndarray or an int64 Node (positions, in range and not negative),
-`Truth` (a 0-d boolean: a new axis with one or no element), or `...` (an ellipsis for no axis). Called by indexing.py.
-Errors are raised at once; positions that are only known when a compiled program runs are checked then.
+`None` (a new axis), `int`, `range` or `MovingSlice` (a slice), an int64 ndarray or an int64 Node (positions, in range
+and not negative), `Truth` (a 0-d boolean: a new axis with one or no element), or `...` (an ellipsis for no axis).
+Called by indexing.py. Errors are raised at once; positions that are only known when a compiled program runs are checked
+then.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ..graph.trace import current_trace
 from ..runtime.evaluate import concrete, require
 from .as_node import as_node, lists_hold
 from .foreign_arrays import advice, values_of
+from .moving_slices import MovingSlice, has_tensors, moving_slice
 from .tensor import Tensor
 from .zero_dimensional import is_scalar
 
@@ -35,13 +37,14 @@ class Truth:
     value: bool
 
 
-Entry = None | int | range | np.ndarray | Node | Truth | EllipsisType
+Entry = None | int | range | MovingSlice | np.ndarray | Node | Truth | EllipsisType
 
 
 def settled(key: Any) -> Any:
     """A key in which scalars that are integers, NumPy's or Tensors, are Python's: they give views, too.
 
-    Those that are recorded stay; keys with arrays, sequences and booleans come back as they are.
+    Those that are recorded stay, but for ends of slices that have a value; keys with arrays, sequences and booleans
+    come back as they are.
     """
     if key.__class__ is not tuple:
         return _settled(key)
@@ -56,6 +59,11 @@ def _settled(part: Any) -> Any:
         node = part._node
         if not node.traced and node.device is None:
             return int(concrete(node, "array"))
+    if isinstance(part, slice) and has_tensors(part):
+        try:
+            return slice(*[end if end is None else operator.index(end) for end in (part.start, part.stop, part.step)])
+        except TracedValueError:
+            return part  # it moves from turn to turn
     return part
 
 
@@ -158,7 +166,10 @@ def _entry(part: Any, extent: int, axis: int) -> Entry:
     if isinstance(part, np.ndarray) and part.ndim == 0 and part.dtype == np.bool_:
         return Truth(bool(part))
     if isinstance(part, slice):
-        named = range(*part.indices(extent))
+        try:
+            named = range(*part.indices(extent))
+        except TracedValueError:
+            return moving_slice(part, extent, axis)
         # The step of no element, or of one, says nothing.
         return named if len(named) > 1 else range(named[0], named[0] + 1) if named else range(0)
     if isinstance(part, Node):
@@ -253,6 +264,11 @@ def bounds(node: Node, depth: int = 16) -> tuple[int, int] | None:
 def is_advanced(entry: Entry) -> bool:
     """Whether an entry makes the key an advanced one."""
     return isinstance(entry, np.ndarray | Node | Truth)
+
+
+def has_positions(entries: Sequence[Entry]) -> bool:
+    """Whether the elements that a key names are found by their positions: it has arrays, or slices that move."""
+    return any(is_advanced(entry) or isinstance(entry, MovingSlice) for entry in entries)
 
 
 def broadcast_positions(entries: Sequence[Entry]) -> tuple[list[np.ndarray | Node], Shape]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError
+from ..errors import ShapeError, TracedValueError
 from ..graph.builders import cast, gather, iota, reshape, scatter_add, scatter_last, slice_axes
 from ..graph.formulas import unslice, write
 from ..graph.ir import Node, broadcast, elementwise, literal
@@ -29,12 +29,15 @@ from .index_keys import (
     broadcast_positions,
     checked_position,
     entries_of,
+    has_positions,
     is_advanced,
     merged,
 )
+from .moving_slices import MovingSlice
 from .tensor import Tensor
 
 ALIAS, RESHAPE, SLICE = PRIMITIVES["alias"], PRIMITIVES["reshape"], PRIMITIVES["slice"]
+SLICES = range | MovingSlice
 SHORT = 16
 """Elements of arguments that a recording remembers."""
 APART = 0.01 / math.pi
@@ -57,7 +60,7 @@ def getitem(node: Node, key: Any) -> Node:
     if found is not None:
         return reshape(slice_axes(node, found[0]), found[1])
     entries = entries_of(node.shape, key)
-    if any(map(is_advanced, entries)):
+    if has_positions(entries):
         flat, shape = flat_positions(node.shape, entries)
         return _laid_out(reshape(_pick(node, flat), shape), node, entries)
     ranges, shape = _basic(entries)
@@ -110,7 +113,7 @@ def _laid_out(picked: Node, node: Node, entries: Sequence[Entry]) -> Node:
     kept: list[int] = []
     for entry in entries:
         step = 0 if entry is None or entry is Ellipsis or isinstance(entry, Truth) else next(strides)
-        if entry is None or isinstance(entry, range):
+        if entry is None or isinstance(entry, SLICES):
             kept.append(step)
     rest = [*range(before), *range(before + together, picked.ndim)]
     slowest_first = sorted(range(len(kept)), key=lambda k: -abs(kept[k]))
@@ -120,7 +123,7 @@ def _laid_out(picked: Node, node: Node, entries: Sequence[Entry]) -> Node:
 def _place_of_arrays(entries: Sequence[Entry]) -> tuple[int, int]:
     """The first position of the axes of a key's arrays in the result, and the number of these axes."""
     places = [place for place, entry in enumerate(entries) if is_advanced(entry) or isinstance(entry, int)]
-    neighbours = places == list(range(places[0], places[-1] + 1))
+    neighbours = bool(places) and places == list(range(places[0], places[-1] + 1))
     before = sum(1 for e in entries[: places[0]] if e is not Ellipsis) if neighbours else 0
     return before, len(broadcast_positions(entries)[1])
 
@@ -134,7 +137,10 @@ def _slices(shape: Shape, key: Any) -> tuple[list[tuple[int, int, int]], Shape] 
     kept: list[int] = []
     for axis, part in enumerate(parts):
         if part.__class__ is slice:
-            named = range(*part.indices(shape[axis]))
+            try:
+                named = range(*part.indices(shape[axis]))
+            except TracedValueError:
+                return None  # a slice that moves from turn to turn
             # The step of no element, or of one, says nothing.
             ranges.append((named[0], len(named), named.step if len(named) > 1 else 1) if named else (0, 0, 1))
             kept.append(len(named))
@@ -180,9 +186,9 @@ def flat_positions(shape: Shape, entries: Sequence[Entry]) -> tuple[Node, Shape]
     extents, parts = merged(shape, entries)
     arrays, together = broadcast_positions(parts)
     places = [place for place, part in enumerate(parts) if is_advanced(part) or isinstance(part, int)]
-    neighbours = places == list(range(places[0], places[-1] + 1))
-    before = sum(1 for part in parts[: places[0]] if part is None or isinstance(part, range)) if neighbours else 0
-    kept = [1 if part is None else len(part) for part in parts if part is None or isinstance(part, range)]
+    neighbours = bool(places) and places == list(range(places[0], places[-1] + 1))
+    before = sum(1 for part in parts[: places[0]] if part is None or isinstance(part, SLICES)) if neighbours else 0
+    kept = [1 if part is None else len(part) for part in parts if part is None or isinstance(part, SLICES)]
     out = (*kept[:before], *together, *kept[before:])
 
     def spread(array: Any, axis: int) -> Any:
@@ -200,12 +206,15 @@ def flat_positions(shape: Shape, entries: Sequence[Entry]) -> tuple[Node, Shape]
             continue
         if part is None:
             position += 1
-        elif isinstance(part, range):
+        elif isinstance(part, SLICES):
             stride, axis = next(strides), position if position < before else position + len(together)
             steps = iota(len(part))
             scale = part.step * stride
             terms.append(spread(steps * scale if scale != 1 else steps, axis))
-            known = known + part.start * stride
+            if isinstance(part, range):
+                known = known + part.start * stride
+            else:
+                terms.append(part.start * stride)
             position += 1
         else:
             stride = 0 if isinstance(part, Truth) else next(strides)
@@ -223,7 +232,7 @@ def flat_positions(shape: Shape, entries: Sequence[Entry]) -> tuple[Node, Shape]
 
 def _result_shape(entries: Sequence[Entry]) -> Shape:
     _, together = broadcast_positions(entries)
-    kept = [1 if e is None else len(e) for e in entries if e is None or isinstance(e, range)]
+    kept = [1 if e is None else len(e) for e in entries if e is None or isinstance(e, SLICES)]
     before, _ = _place_of_arrays(entries)
     return (*kept[:before], *together, *kept[before:])
 
@@ -240,7 +249,7 @@ def setitem(node: Node, key: Any, value: Node) -> Node:
     found = _slices(node.shape, key)
     if found is None:
         entries = entries_of(node.shape, key)
-        if any(map(is_advanced, entries)):
+        if has_positions(entries):
             flat, shape = flat_positions(node.shape, entries)
             return _write(node, flat, fitted(value, shape))
         found = _basic(entries)
@@ -294,7 +303,7 @@ def _write(node: Node, flat: Node, value: Node) -> Node:
 def add_at(node: Node, key: Any, value: Node) -> Node:
     """`numpy.add.at(x, key, value)`: repeated positions add up."""
     entries = entries_of(node.shape, key)
-    if any(map(is_advanced, entries)):
+    if has_positions(entries):
         flat, shape = flat_positions(node.shape, entries)
         value = reshape(fitted(value, shape), flat.shape)
         if flat.size == 0:

@@ -26,6 +26,7 @@ from ..runtime.evaluate import concrete
 from ..runtime.memory_order import copied, is_contiguous, laid_out, strides_of_owned
 from .as_node import wrap
 from .index_keys import is_scalar_index, settled
+from .moving_slices import has_tensors
 from .tensor import Tensor
 from .view_chain import PART_MOVES, InOrder, Moves, Unsettled, layout, moves_between, part_of, read, replace
 from .zero_dimensional import ZeroDimensional
@@ -54,9 +55,13 @@ def view(base: Tensor, key: Any) -> Tensor:
 
     One element of a Tensor that follows NumPy's rules is a scalar, which NumPy copies, unless the key has an Ellipsis.
     """
+    moving = False
+    if key.__class__ is not int and has_tensors(key):
+        key = settled(key)
+        moving = has_tensors(key)
     # If the data are shared, the node only says shape and dtype: a part of them is read when it is used, unless its
     # place is recorded.
-    shared = _shared_data(base) is not None and (isinstance(key, Moves) or is_basic(key))
+    shared = _shared_data(base) is not None and (isinstance(key, Moves) or is_basic(key)) and not moving
     node = read(_raw(base) if shared else base._node, key)
     if not node.shape and not node.tensor and not _gives_arrays(key):
         return wrap(read(base._node, key) if shared else node)
@@ -329,6 +334,9 @@ def _are_same(one: Any, other: Any) -> bool:
 def _are_same_part(one: Any, other: Any) -> bool:
     if isinstance(one, Tensor) or isinstance(other, Tensor):
         return isinstance(one, Tensor) and isinstance(other, Tensor) and one._node is other._node
+    if has_tensors(one) and has_tensors(other):
+        ends = (one.start, one.stop, one.step), (other.start, other.stop, other.step)
+        return all(map(_are_same_part, *ends))
     return one.__class__ is other.__class__ and one.__class__ in _BASIC and one == other
 
 

@@ -22,6 +22,7 @@ from ..graph.shapes import Shape
 from ..runtime.memory_order import strides_of, with_strides
 from .axes_and_dtypes import cut, gather_axis
 from .indexing import getitem, setitem
+from .moving_slices import at_first_place
 from .tensor import Tensor
 
 MOVING = frozenset(["reshape", "transpose", "slice", "broadcast"])
@@ -169,9 +170,10 @@ def part_of(array: np.ndarray, key: Any) -> np.ndarray:
 
 
 def _places(key: Any, place_of: Callable[[Tensor], int]) -> tuple[Any, ...]:
-    """The parts of a key that gives a view, with an integer for each that is recorded."""
+    """The parts of a key that gives a view, with places that are recorded replaced by known ones."""
     parts = key if key.__class__ is tuple else (key,)
-    return tuple([place_of(part) if isinstance(part, Tensor) else part for part in parts])
+    places = [place_of(part) if isinstance(part, Tensor) else part for part in parts]
+    return tuple([at_first_place(part) if isinstance(part, slice) else part for part in places])
 
 
 def _diagonal_of(array: np.ndarray, flat: Shape, name: str, params: tuple[Any, ...]) -> np.ndarray | None:

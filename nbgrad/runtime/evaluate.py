@@ -218,14 +218,15 @@ def refuse(node: Node, source: Node) -> None:
         if trace.mapping and source in trace.mapping:
             message = (
                 f"The value of a Tensor of shape {node.shape} is needed while vmap records the function, but there it "
-                "stands for many values at once. Use np.where instead of a branch, or take it out of the function."
+                "stands for many values at once. Use np.where instead of a branch, "
+                "nbgrad.numpy.asarray(table)[k:k + 3] instead of a slice of an ndarray, or take it out of the function."
             )
             raise TracedValueError(message)
         if trace.turn_checks is not None and source in trace.arguments:
             message = (
                 f"The value of a Tensor of shape {node.shape} is needed while one turn of a loop is recorded, but "
-                "there it stands for the values of all turns. Use np.where instead of a branch, or take it out of the "
-                "loop."
+                "there it stands for the values of all turns. Use np.where instead of a branch, "
+                "nbgrad.numpy.asarray(table)[k:k + 3] instead of a slice of an ndarray, or take it out of the loop."
             )
             raise TracedValueError(message)
         trace = trace.parent

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import abc
 import builtins
-import dis
 import enum
 import functools
 import inspect
@@ -152,11 +151,25 @@ class _Globals(dict[str, Any]):
     __slots__ = ("module", "source")
 
     def __init__(self, source: _Source, module: dict[str, Any]) -> None:
-        super().__init__(__builtins__=source.builtins(module))
+        super().__init__(__builtins__=_Builtins(self, source.builtins(module)))
         self.source, self.module = source, module
 
     def __missing__(self, name: str) -> Any:
         return self.source.convert(self.module[name])
+
+
+class _Builtins(dict[str, Any]):
+    """Python's builtins behind the globals of a module, for the bodies of classes: these look for a name among the
+    items of the globals alone, without `__missing__`, and then here."""
+
+    __slots__ = ("globals",)
+
+    def __init__(self, names: _Globals, items: dict[str, Any]) -> None:
+        super().__init__(items)
+        self.globals = names
+
+    def __getitem__(self, name: str) -> Any:
+        return self.globals[name] if name in self.globals.module else super().__getitem__(name)
 
 
 def _staged(fn: FunctionType, plain: FunctionType) -> FunctionType:
@@ -214,7 +227,6 @@ class _Source:
         self.globals: dict[int, _Globals] = {}
         self.waiting: list[tuple[CellType, Any]] = []
         """Cells of closures that are filled at the end, because they may refer to objects that are being converted."""
-        self.names: list[tuple[_Globals, str]] = []
         """Names that bodies of classes read, filled as cells are."""
         self.depth = 0
 
@@ -286,13 +298,9 @@ class _Source:
         return converted
 
     def _fill_cells(self) -> None:
-        while self.waiting or self.names:
-            if self.waiting:
-                cell, content = self.waiting.pop()
-                cell.cell_contents = self.convert(content)
-            else:
-                namespace, name = self.names.pop()
-                namespace[name] = self.convert(namespace.module[name])
+        while self.waiting:
+            cell, content = self.waiting.pop()
+            cell.cell_contents = self.convert(content)
 
     def _converted(self, value: Any) -> Any:
         kind = type(value)
@@ -355,7 +363,6 @@ class _Source:
             return fn
         if self.takes_part(fn.__globals__):
             namespace: dict[str, Any] = self._globals(fn.__globals__)
-            self._class_bodies(fn.__code__, self._globals(fn.__globals__))
         elif isinstance(inner := getattr(fn, "__wrapped__", None), FunctionType) and self.takes_part(inner.__globals__):
             namespace = fn.__globals__  # a decorator from elsewhere
         else:
@@ -400,16 +407,6 @@ class _Source:
         if found is None:
             found = self.globals[id(module)] = _Globals(self, module)
         return found
-
-    def _class_bodies(self, code: CodeType, namespace: _Globals) -> None:
-        """The bodies of classes inside a function read globals without asking `__missing__`: they get them, when the
-        function, which may be among them, is converted."""
-        for constant in code.co_consts:
-            if isinstance(constant, CodeType):
-                if not constant.co_flags & inspect.CO_OPTIMIZED:
-                    read = [one.argval for one in dis.get_instructions(constant) if one.opname in _READING]
-                    self.names += [(namespace, name) for name in read if name in namespace.module]
-                self._class_bodies(constant, namespace)
 
     def builtins(self, module: dict[str, Any]) -> dict[str, Any]:
         """Python's builtins as converted code of a module finds them."""
@@ -477,8 +474,6 @@ class _Source:
 
 _DATA = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic, Tensor, np.dtype)
 _CONTAINERS = (dict, list, tuple)
-_READING = frozenset(["LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"])
-"""Instructions by which the body of a class reads a name that may be global."""
 _COMPILED = (BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType)
 _WRAPPERS: list[tuple[Any, Callable[[Any], list[Any]]]] = [
     (functools.partial, lambda p: [p.func, *p.args, *p.keywords.values()]),

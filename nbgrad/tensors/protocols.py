@@ -69,8 +69,9 @@ class Protocols(Tensor):
             message = (
                 f"The value of a Tensor of shape {self._node.shape} is needed as an ndarray while a function is "
                 "recorded, but it differs from call to call. A plain ndarray that it indexes, table[i], shows nobody "
-                "its index: make the table an argument, or write nbgrad.numpy.asarray(table)[i]. For np.take and "
-                "np.searchsorted, `import nbgrad.numpy as np`."
+                "its index: make the table an argument, or write nbgrad.numpy.asarray(table)[i]. For np.take, "
+                "np.searchsorted and np.arange(i, i + 3), `import nbgrad.numpy as np`. Lengths must be known: in place "
+                "of np.arange(i), take a mask, np.arange(n) < i."
             )
             raise TracedValueError(message) from None
         value.flags.writeable = False

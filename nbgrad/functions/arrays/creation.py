@@ -19,6 +19,7 @@ from ...graph.formulas import unslice
 from ...graph.ir import INT64, PART_OF, Node, broadcast, elementwise, extent, make
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import axis_of, filled, inexact, integer, only, positions, real_dtype, scalar, shape_of
+from ...record.moving_slices import distance
 from ...record.numbers import FLOAT64
 from ...record.placement import made_on
 from ...record.promotion import common_dtype, convert, promote
@@ -260,10 +261,16 @@ def arange(
 ) -> Tensor:
     """Numbers from start up to, but not including, stop, differentiable in start and step.
 
-    The number of elements must be known when the function is recorded. With one argument, the numbers from 0 up to it.
+    The number of elements must be known when the function is recorded, which it is for integers k in `arange(k, k + 3)`
+    of the turns of a loop or in vmap, too. With one argument, the numbers from 0 up to it.
     """
     start, stop = (0, start) if stop is None else (start, stop)
     nodes = [as_node(v) for v in (start, stop, step)]
+    wanted = np.result_type(INT64, *[n.dtype for n in nodes]) if dtype is None else real_dtype(dtype)
+    ends_move = nodes[0].traced and not nodes[2].traced and nodes[2].dtype.kind in "iu"
+    if ends_move and (gap := distance(start, stop)) is not None:
+        places = elementwise("add", arange(0, gap, step)._node, cast(nodes[0], INT64))
+        return wrap(made_on(cast(places, wanted), device))
     numbers = [concrete(n, "int" if n.dtype.kind in "iub" else "float").item() for n in nodes]
     first, last, width = numbers
     if width == 0:
@@ -271,7 +278,6 @@ def arange(
         raise ArgumentError(message)
     length = int(np.ceil((last - first) / width))
     length = max(0, length)
-    wanted = np.result_type(INT64, *[n.dtype for n in nodes]) if dtype is None else real_dtype(dtype)
     work = INT64 if all(isinstance(n, int) for n in numbers) else FLOAT64
     place = cast(iota(length), work)
     # The step that NumPy takes is the difference of the first two elements, after rounding.

@@ -459,12 +459,15 @@ class Follower:
     def _ends(self, first: int, end: int, results: Sequence[int]) -> list[int] | None:
         """The last places of the parts of a call; None if its nodes are not the same in all turns.
 
-        All other nodes of a part are read in this part only.
+        All other nodes of a part are read in this part and turn only: those that the next turn reads are carried.
         """
         ways = {at: self._turn.steady_inputs(at) for at in range(first, end)}
         if None in ways.values():
             return None
         shown = {*results, end - 1, *[at for at, way in ways.items() if None in (way or ())]}
+        period = self._turn.period
+        reads = [(at, at + step) for at, way in ways.items() for step in way or () if step]
+        shown |= {read for at, read in reads if read >= first and read // period != at // period}
         while True:
             ends = sorted(shown)
             inside: Counter[int] = Counter()

@@ -84,41 +84,43 @@ def part_of(whole: Node, turn: int) -> Node:
     return Node(RESHAPE, (slice_axes(whole, axes),), (whole.shape[1:],), whole.shape[1:], whole.dtype)
 
 
-def stacked(parts: Sequence[Node]) -> tuple[Node | None, int]:
-    """The first of some nodes along a new axis in front, as far as they are evenly spaced slices of one array.
+def stacked(parts: Sequence[Node], begin: int = 0) -> tuple[Node | None, int]:
+    """Some nodes, from one on, along a new axis in front, as far as they are evenly spaced slices of one array.
 
-    Returns the array, None if the first is no slice, and the number of the nodes that it holds.
+    Returns the array, None if the first two are no such slices, and the number of the nodes that it holds.
     """
-    first = slice_under(parts[0])
-    if first is None or len(parts) < 2:
+    shape, first = parts[begin].shape, slice_under(parts[begin])
+    if first is None:
         return None, 0
     source, ranges = first.inputs[0], first.params[0]
     steps: list[int] | None = None
-    count = 1
+    axis, count = 0, 1
     before = [start for start, _, _ in ranges]
-    for part in parts[1:]:
+    for at in range(begin + 1, len(parts)):
+        part = parts[at]
         one = slice_under(part)
-        if one is None or one.inputs[0] is not source or part.shape != parts[0].shape:
+        if one is None or one.inputs[0] is not source or part.shape != shape:
             break
         if [r[1:] for r in one.params[0]] != [r[1:] for r in ranges]:
             break
         now = [start for start, _, _ in one.params[0]]
         moved = [b - a for a, b in zip(before, now, strict=True)]
         if steps is None:
-            steps = moved
+            axes = [axis for axis, step in enumerate(moved) if step]
+            if len(axes) != 1 or ranges[axes[0]][1] != 1:
+                return None, 0  # at once: equal slices may be as many as a loop has turns
+            (axis,), steps = axes, moved
         if moved != steps:
             break
         before = now
         count += 1
-    axes = [axis for axis, step in enumerate(steps or []) if step]
-    if steps is None or len(axes) != 1 or ranges[axes[0]][1] != 1:
+    if steps is None:
         return None, 0
-    (axis,) = axes
     wider = list(ranges)
     wider[axis] = (ranges[axis][0], count, steps[axis])
     whole = slice_axes(source, wider)
     whole = transpose(whole, (axis, *[a for a in range(whole.ndim) if a != axis]))
-    return reshape(whole, (count, *parts[0].shape)), count
+    return reshape(whole, (count, *shape)), count
 
 
 def joined(pieces: Sequence[Node], axis: int) -> list[Node]:
@@ -126,7 +128,7 @@ def joined(pieces: Sequence[Node], axis: int) -> list[Node]:
     found: list[Node] = []
     start = 0
     while start < len(pieces):
-        whole, count = stacked(pieces[start:])
+        whole, count = stacked(pieces, start)
         if whole is None or count < FEW_PIECES:
             found.append(pieces[start])
             start += 1
