@@ -262,6 +262,7 @@ gennorm: 1.6
 johnsonsu: 0.4 1.3
 gompertz: 0.7
 burr12: 1.6 2.1
+nct: 3.3 0.6
 """
 STATS["density"] = """
 vonmises: 1.4
@@ -273,6 +274,7 @@ poisson: 2.3
 bernoulli geom: 0.3
 nbinom: 3.0 0.4
 binom: 5.0 0.4
+zipf: 2.3
 """
 STATS["source"] = """
 multivariate_normal: f.logpdf(A[:, :3], V3, S + np.eye(3)); f(V3, S + np.eye(3)).pdf(A[:, :3])
@@ -281,7 +283,8 @@ gaussian_kde: f(L)(U); f(A)(A[:, :2] + 0.1); f(L, 0.4).logpdf(U)
 multivariate_t: f.logpdf(V3, np.zeros(3), np.eye(3), df=4)
 multinomial: f.logpmf([1, 2, 1], 4, W[:3] / np.sum(W[:3]))
 wishart: f.logpdf(S + np.eye(3), 4, np.eye(3))
-ncx2: f.logpdf(W, 3.0, 1.0)
+ncx2: f.logpdf(W, 3.0, 1.0); f.cdf(W, 3.0, 1.0)
+ncf: f.logpdf(W, 3.0, 4.0, 1.0); f.cdf(W, 3.0, 4.0, R); f.ppf(U, 3.0, 4.0, R)
 alpha: f.pdf(W, 2.0)
 cosine: f.logpdf(V)
 dgamma: f.logpdf(V, 1.3)
@@ -324,10 +327,10 @@ Binomial Covariance Logistic Mixture Normal Uniform abs exp log make_distributio
 anglit argus betanbinom betaprime boltzmann bradford burr crystalball dlaplace dpareto_lognorm dweibull exponpow
   exponweib fatiguelife foldcauchy gausshyper genexpon gengamma genhalflogistic genhyperbolic geninvgauss
   genlogistic gibrat halfgennorm hypergeom invweibull irwinhall jf_skew_t johnsonsb kappa3 kappa4 ksone kstwo
-  kstwobign landau levy_l levy_stable loglaplace logser nchypergeom_fisher nchypergeom_wallenius ncf nct nhypergeom
+  kstwobign landau levy_l levy_stable loglaplace logser nchypergeom_fisher nchypergeom_wallenius nhypergeom
   norminvgauss pearson3 planck poisson_binom powerlognorm powernorm randint rdist recipinvgauss rel_breitwigner
   semicircular skellam skewcauchy studentized_range trapezoid truncpareto truncweibull_min tukeylambda vonmises_line
-  wrapcauchy yulesimon zipf zipfian: run as SciPy's Python code where that knows no compiled function, and not
+  wrapcauchy yulesimon zipfian: run as SciPy's Python code where that knows no compiled function, and not
   checked here
 dirichlet_multinomial invwishart matrix_normal matrix_t multivariate_hypergeom normal_inverse_gamma vonmises_fisher:
   run as SciPy's Python code where that knows no compiled function, and not checked here
