@@ -49,7 +49,7 @@ smirnov: f(5, U)
 smirnovi: f(5, U)
 nctdtr: f(R, V, W)
 nctdtrit: f(R + 1.0, V, U)
-nctdtridf: f(U * 0.2 + 0.2, 0.5, 0.3)
+nctdtridf: f(U * 0.15 + 0.8, 0.5, 3.0)
 nctdtrinc: f(2.5, U, W)
 ncfdtr: f(2.5, 3.5, R, W) | second derivatives by degrees of freedom NaN
 ncfdtri: f(2.5, 3.5, R, U) | second derivatives by degrees of freedom NaN
@@ -66,7 +66,7 @@ pro_rad2_cv: f(1, 3, 1.3, 12.79201144749117, W + 2.0) | by the argument; below 2
 obl_rad2_cv: f(1, 3, 1.3, 11.21581901550181, W + 2.0) | by the argument; below 2, SciPy itself has few digits
 kelvin: np.real(f(W)[0] + f(W)[3]); np.imag(f(W)[1] + f(W)[2])
 modfresnelp modfresnelm: np.real(f(V)[0]); np.imag(f(V)[1])
-chndtridf: f(W + 2.0, U * 0.5 + 0.1, 0.7)
+chndtridf: f(3.0, U * 0.5 + 0.1, 0.7) | mixed second derivatives by the argument NaN
 jv jn jve yv yve iv ive kv kve struve modstruve: f(1.5, W) | by the argument; by the order NaN
 yn kn: f(K, W)
 hankel1 hankel2: np.abs(f(1.5, W))
@@ -94,7 +94,7 @@ pbdv pbvv pbwa: f(0.7, W) | by the argument; by the order NaN
 mathieu_a mathieu_b: f(2, W)
 mathieu_cem mathieu_sem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2: f(2, 1.5, W) | by the
   argument; by the parameter NaN
-chndtr: f(W, 1.5, R)
+chndtr: f(W, 1.5, R); f(2.0, W, R)
 chndtrix: f(U, 1.5, R)
 chndtrinc: f(W + 5.0, 1.5, U * 0.8)
 tklmbda: f(V * 0.3, W)

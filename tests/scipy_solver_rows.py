@@ -176,10 +176,16 @@ LaplacianNd LinearOperator SuperLU aslinearoperator is_sptriangular spbandwidth 
 SPARSE_LINALG["source"] = """
 cg: f(S @ S + np.eye(3), V3, rtol=1e-13)[0] | by `nb.solvers.linear_solve`
 minres: f(S + S.T, V3, rtol=1e-15)[0] | by `nb.solvers.linear_solve`
-gmres bicgstab cgs tfqmr lgmres gcrotmk: f(np.array([[4.0, 1.0, 0.0], [0.5, 3.0, 1.0], [0.0, 0.2, 5.0]]), V3,
+gmres bicgstab cgs tfqmr lgmres gcrotmk bicg qmr: f(np.array([[4.0, 1.0, 0.0], [0.5, 3.0, 1.0], [0.0, 0.2, 5.0]]), V3,
   rtol=1e-13)[0] | by
   `nb.solvers.linear_solve`
 spsolve: f(M, V3); f(M, N) | by SuperLU, whose factors the derivative uses again
+lsqr lsmr: f(A, W[:3], atol=1e-14, btol=1e-14)[0]; f(A.T, W[:4], atol=1e-14, btol=1e-14)[0]; f(A.T, W[:4], W[4],
+  atol=1e-14, btol=1e-14)[0] | the shortest fit, where there are fewer equations than unknowns
+inv: f(sparse.csc_array(M)).toarray() | a matrix of all elements
+expm: f(sparse.csc_array(M)).toarray() | of the full matrix
+expm_multiply: f(sparse.csc_array(M), V3); f(sparse.eye_array(3, format="csc") * 0.7, V3); f(M, N, 0.1, 0.9, 3) | of the
+  full matrix, if that is recorded
 splu: f(M).solve(V3); f(M).solve(N, "T")
 factorized: f(M)(V3)
 eigsh: f(S + S.T, 2)[0]; f(S + S.T, 1, which="SA")[1] ** 2 | of simple eigenvalues; values alone need no system
@@ -187,11 +193,9 @@ norm: f(sparse.csr_array(M)); f(sparse.csr_array(A), 1); f(sparse.csr_array(A), 
 spsolve_triangular: f(np.tril(M), V3); f(np.triu(M), V3, lower=False)
 """
 SPARSE_LINALG["no"] = """
-bicg qmr inv: linear systems; take `gmres`, `bicgstab` or `spsolve`
-lsmr lsqr: fits; take `spsolve` of the normal equations
 eigs lobpcg svds: ARPACK and LOBPCG, compiled
-expm expm_multiply funm_multiply_krylov matrix_power onenormest: functions of sparse matrices; a product of a
-  sparse matrix with a Tensor works
+funm_multiply_krylov matrix_power onenormest: functions of sparse matrices; a product of a sparse matrix with a Tensor
+  works
 """
 
 SPATIAL: dict[str, str] = {}

@@ -292,5 +292,7 @@ DISCRETE: dict[str, Form] = {
     "nbinom": Form(lambda k, n, p: gammaln(n + k) - gammaln(k + 1) - gammaln(n) + n * np.log(p) + xlog1py(k, -p),
                    lambda k, n, p: betainc(n, k + 1, p), lambda k, n, p: betaincc(n, k + 1, p), 0.0,
                    needs=lambda n, p: (n > 0) & (p > 0) & (p <= 1)),
+    "zipf": Form(lambda k, a: -a * np.log(k) - np.log(zeta(a, 1.0)), lambda k, a: 1 - zeta(a, k + 1) / zeta(a, 1.0),
+                 lambda k, a: zeta(a, k + 1) / zeta(a, 1.0), 1.0, inside=1.0, needs=lambda a: a > 1),
 }  # fmt: skip
 """By SciPy's name: logarithms of probabilities in place of densities."""

@@ -100,7 +100,8 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
     },
     "scipy.sparse.linalg": {
         **_all("scipy.sparse_systems", "spsolve spsolve_triangular"),
-        **_all("scipy.sparse_systems", "splu factorized", "A"),
+        **_all("scipy.sparse_systems", "splu factorized inv", "A"),
+        **_all("scipy.sparse_exponentials", "expm expm_multiply"),
         **_all("scipy.sparse_spectra", "eigsh norm"),
     },
 }
