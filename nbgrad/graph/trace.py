@@ -157,7 +157,7 @@ class Trace:
         self.cells: dict[Any, Any] = {}
         self.written: dict[Any, Node] = {}
         self.outside: dict[int, tuple[Any, Node]] = {}
-        self.fresh: dict[int, Any] = {}
+        self.fresh: dict[int, weakref.ref[Any]] = {}
         self.start = self.began = next_serial()
         self.collects = jit or turn or mapping is not None
         self.frozen = jit
@@ -294,7 +294,10 @@ class Trace:
             self.chosen.check_write(tensor)
         if self.journal is not None:
             self.journal.setdefault(id(tensor), (tensor, node, type(tensor)))
-        if not self.collects or node.value is None or node.serial >= self.start or id(tensor) in self.fresh:
+        if not self.collects or node.value is None or node.serial >= self.start:
+            return
+        known = self.fresh.get(id(tensor))
+        if known is not None and known() is tensor:
             return
         trace = self
         while trace is not None:
@@ -306,7 +309,7 @@ class Trace:
     def note_made(self, tensor: Any, node: Node) -> None:
         """A Tensor has been made of a node with a value, or has become one: it is no Tensor from outside."""
         if self.collects and node.serial < self.start and id(tensor) not in self.outside:
-            self.fresh[id(tensor)] = tensor
+            self.fresh[id(tensor)] = weakref.ref(tensor)
 
     def note_order(self) -> None:
         """Note that the recording depends on how arguments lie in memory."""
