@@ -401,6 +401,22 @@ def limited(x):
     return total + 1.0 if all(v < 1.0 for v in values) else total + x
 
 
+def defined_in_the_loop(x):
+    """Each turn defines the function that it calls, which may call itself."""
+    y, turns = x, 0.0
+    while y > 0.3:
+
+        def slope(v, times=2):
+            return -v * x if times == 0 else slope(v, times - 1) * 0.9
+
+        following = y + 0.2 / (1 + x) * slope(y)
+        if following < 0.35:
+            turns += 3.0
+            break
+        y, turns = following, turns + 1.0
+    return y + turns * x
+
+
 def halved_until_small(x):
     """A loop that ends when all numbers of a list are small."""
     a, b, turns = x, 2.0 * x, 0.0
