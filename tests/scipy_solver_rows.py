@@ -43,9 +43,12 @@ RBFInterpolator: f(L.reshape(8, 2), np.append(V, W[:3]))(D2 * 0.3); f(L.reshape(
   "linear" and "thin_plate_spline", which are infinite there, are given as 0
 LinearNDInterpolator: f(L.reshape(8, 2), np.append(V, W[:3]), 0.0)(D2 * 0.1); f(L.reshape(8, 2), np.append(V, W[:3]),
   0.0, True)(U * 0.1, V * 0.1)
+CloughTocher2DInterpolator: f(np.cos(np.arange(16.0) ** 2).reshape(8, 2), np.append(V, W[:3]), 0.0, 1e-13)(D2 * 0.1);
+  f(np.cos(np.arange(16.0) ** 2).reshape(8, 2), A[[0, 1, 2, 0, 1, 2, 1, 0]], 0.0, 1e-13, rescale=True)(U * 0.1, V * 0.1)
+  | by values and places; the points are constants
 NearestNDInterpolator: f(L.reshape(8, 2), np.append(V, W[:3]))(D2)
 griddata: f(np.arange(5.0), V, np.array([0.3, 2.4])); f(L.reshape(8, 2), np.append(V, W[:3]), D2 * 0.1, "linear", 0.0);
-  f(L.reshape(8, 2), np.append(V, W[:3]), (U, V), "nearest") | "cubic" in one dimension
+  f(L.reshape(8, 2), np.append(V, W[:3]), (U, V), "nearest") | "cubic" by values and places
 """
 INTERPOLATE["constant"] = """
 generate_knots insert approximate_taylor_polynomial
@@ -53,7 +56,6 @@ generate_knots insert approximate_taylor_polynomial
 INTERPOLATE["no"] = """
 AAA FloaterHormannInterpolator NdBSpline NdPPoly Rbf make_smoothing_spline
   make_splprep make_splrep: compiled code, or the choice of knots
-CloughTocher2DInterpolator: slopes by an iteration in compiled code; take RBFInterpolator
 BivariateSpline LSQBivariateSpline LSQSphereBivariateSpline LSQUnivariateSpline
   RectSphereBivariateSpline SmoothBivariateSpline SmoothSphereBivariateSpline bisplev bisplrep spalde
   splprep sproot: FITPACK, compiled; make_interp_spline and splrep

@@ -89,7 +89,7 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
     "scipy.interpolate": {
         **_all("scipy.interpolation.spline_bases", "make_interp_spline make_lsq_spline splev splint splrep"),
         **_all("scipy.interpolation.grids", "interpn"),
-        **_all("scipy.interpolation.scattered_points", "griddata"),
+        **_all("scipy.interpolation.clough_tocher", "griddata"),
     },
     "scipy.stats": _all("scipy.power_transforms", "yeojohnson yeojohnson_llf boxcox_llf"),
     "scipy.spatial.distance": _all("scipy.distances", "cdist pdist squareform"),
@@ -122,6 +122,7 @@ CLASSES: dict[str, dict[str, Entry]] = {
         ),
         **_all("scipy.interpolation.grids", "RegularGridInterpolator"),
         **_all("scipy.interpolation.radial_bases", "RBFInterpolator"),
+        **_all("scipy.interpolation.clough_tocher", "CloughTocher2DInterpolator"),
         **_all("scipy.interpolation.scattered_points", "LinearNDInterpolator NearestNDInterpolator"),
     },
     "scipy.sparse": {
