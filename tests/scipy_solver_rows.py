@@ -70,6 +70,8 @@ romb: f(V, dx=0.3)
 fixed_quad: f(lambda t: np.sin(W * t[:, None]).sum(1), 0.0, U[0])[0]
 solve_ivp: f(lambda t, y: -W[0] * y, (0.0, 0.5), [1.0], rtol=1e-9, atol=1e-9).y[:, -1] | as `nb.solvers.solve_ivp`
 odeint: f(lambda y, t: -W[0] * y, np.ones(1), np.array([0.0, 0.5]), rtol=1e-10, atol=1e-10)[-1] | as `nb.solvers.odeint`
+solve_bvp: f(lambda x, y: np.vstack([y[1], -W[0] * np.sin(y[0])]), lambda a, b: np.array([a[0], b[0] - W[1]]),
+  np.linspace(0.0, 1.0, 5), np.ones((2, 5)), tol=1e-8).sol(U)[0] | as SciPy's mesh has it; not in `jit` and `vmap`
 quad: np.asarray(f(lambda t: np.sin(W[0] * t), 0.0, 1.0)[0]) | as `nb.solvers.quad`
 quad_vec: f(lambda t: np.sin(W * t), 0.0, U[0])[0]; f(lambda t: np.exp(-W[0] * t) * M, 0.0, np.inf, norm="max")[0] | as
   `nb.solvers.quad_vec`
@@ -86,7 +88,6 @@ cubature tanhsinh nsum qmc_quad: adaptive rules in compiled code, or with a
   choice of points by values
 ode complex_ode LSODA: compiled solvers
 BDF DOP853 RK23 RK45 Radau OdeSolver DenseOutput OdeSolution: solvers' classes, which solve_ivp uses
-solve_bvp: sparse compiled factorisations
 """
 
 OPTIMIZE: dict[str, str] = {}

@@ -20,6 +20,7 @@ from ..errors import ArgumentError
 from ..graph.trace import current_trace
 from ..record.tensor import Tensor
 from ..solvers import iterated_integrals
+from ..solvers.boundary_values import solve_bvp
 from ..solvers.linear_fits import linear_fit
 from .scipy_doors import plain, recorded
 from .scipy_minimisers import MINIMISERS
@@ -148,6 +149,7 @@ TABLE: dict[str, dict[str, Function]] = {
     "scipy.integrate": {
         "solve_ivp": solvers.solve_ivp,
         "odeint": solvers.odeint,
+        "solve_bvp": solve_bvp,
         "quad": solvers.quad,
         "quad_vec": solvers.quad_vec,
         "dblquad": iterated_integrals.dblquad,
@@ -221,7 +223,7 @@ def _dispatching(name: str, original: Function, ours: Function) -> Function:
 
 
 _NEUTRAL = frozenset(
-    "fprime Dfun col_deriv jac_options disp restart callback_type mxstep full_output maxfev show".split()
+    "fprime Dfun col_deriv jac_options disp restart callback_type mxstep full_output maxfev show fun_jac bc_jac".split()
 )
 """Parameters that change SciPy's method or what it prints, but not its result."""
 
