@@ -66,7 +66,7 @@ pro_rad2_cv: f(1, 3, 1.3, 12.79201144749117, W + 2.0) | by the argument; below 2
 obl_rad2_cv: f(1, 3, 1.3, 11.21581901550181, W + 2.0) | by the argument; below 2, SciPy itself has few digits
 kelvin: np.real(f(W)[0] + f(W)[3]); np.imag(f(W)[1] + f(W)[2])
 modfresnelp modfresnelm: np.real(f(V)[0]); np.imag(f(V)[1])
-chndtridf: f(3.0, U * 0.5 + 0.1, 0.7) | mixed second derivatives by the argument NaN
+chndtridf: f(W + 2.0, U * 0.5 + 0.1, 0.7)
 jv jn jve yv yve iv ive kv kve struve modstruve: f(1.5, W) | by the argument; by the order NaN
 yn kn: f(K, W)
 hankel1 hankel2: np.abs(f(1.5, W))

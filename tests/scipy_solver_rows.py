@@ -270,6 +270,7 @@ johnsonsu: 0.4 1.3
 gompertz: 0.7
 burr12: 1.6 2.1
 nct: 3.3 0.6
+ncx2: 3.3 0.8
 """
 STATS["density"] = """
 vonmises: 1.4
@@ -290,7 +291,6 @@ gaussian_kde: f(L)(U); f(A)(A[:, :2] + 0.1); f(L, 0.4).logpdf(U)
 multivariate_t: f.logpdf(V3, np.zeros(3), np.eye(3), df=4)
 multinomial: f.logpmf([1, 2, 1], 4, W[:3] / np.sum(W[:3]))
 wishart: f.logpdf(S + np.eye(3), 4, np.eye(3))
-ncx2: f.logpdf(W, 3.0, 1.0); f.cdf(W, 3.0, 1.0)
 ncf: f.logpdf(W, 3.0, 4.0, 1.0); f.cdf(W, 3.0, 4.0, R); f.ppf(U, 3.0, 4.0, R)
 alpha: f.pdf(W, 2.0)
 cosine: f.logpdf(V)

@@ -14,7 +14,11 @@ from typing import Any, NamedTuple
 
 from .. import numpy as np
 from ..functions.elementwise.scipy_functions import apply
-from ..functions.elementwise.scipy_series import noncentral_fisher_density, noncentral_student_density
+from ..functions.elementwise.scipy_series import (
+    noncentral_chi_density,
+    noncentral_fisher_density,
+    noncentral_student_density,
+)
 from ..functions.elementwise.ufuncs import call
 from ..record.as_node import as_node, wrap
 
@@ -54,11 +58,11 @@ def _ufunc(name: str) -> Formula:
 
 (
     gammaln, betaln, ndtr, log_ndtr, betainc, betaincc, gammainc, gammaincc, stdtr, xlogy, xlog1py, i0e, owens_t, fdtr,
-    fdtrc, pdtr, pdtrc, nctdtr, ncfdtr,
+    fdtrc, pdtr, pdtrc, nctdtr, ncfdtr, chndtr,
 ) = map(
     _ufunc,
     "gammaln betaln ndtr log_ndtr betainc betaincc gammainc gammaincc stdtr xlogy xlog1py i0e owens_t fdtr fdtrc pdtr "
-    "pdtrc nctdtr ncfdtr".split(),
+    "pdtrc nctdtr ncfdtr chndtr".split(),
 )  # fmt: skip
 
 
@@ -133,6 +137,7 @@ def _of_nodes(function: Formula) -> Formula:
 
 
 nct_pdf, ncf_pdf = _of_nodes(noncentral_student_density), _of_nodes(noncentral_fisher_density)
+ncx2_pdf = _of_nodes(noncentral_chi_density)
 zeta = _of_nodes(partial(apply, "zeta"))
 
 
@@ -242,6 +247,8 @@ CONTINUOUS: dict[str, Form] = {
     "burr12": Form(lambda x, c, d: np.log(c * d) + xlogy(c - 1, x) - (d + 1) * np.log1p(x**c),
                    lambda x, c, d: -np.expm1(-d * np.log1p(x**c)), lambda x, c, d: np.exp(-d * np.log1p(x**c)), 0.0,
                    inside=1.0),
+    "ncx2": Form(lambda x, n, c: np.log(ncx2_pdf(x, n, c)), lambda x, n, c: chndtr(x, n, c),
+                 lambda x, n, c: 1 - chndtr(x, n, c), 0.0, inside=1.0, needs=lambda n, c: (n > 0) & (c >= 0)),
     "nct": Form(lambda x, n, c: np.log(nct_pdf(x, n, c)), lambda x, n, c: nctdtr(n, c, x),
                 lambda x, n, c: nctdtr(n, -c, -x), needs=lambda n, c: (n > 0) & np.isfinite(c)),
     "ncf": Form(lambda x, n, d, c: np.log(ncf_pdf(x, n, d, c)), lambda x, n, d, c: ncfdtr(n, d, c, x),

@@ -31,7 +31,6 @@ from .scipy_functions import (
     last_dtype,
     log1p,
     number,
-    power,
     sin,
     unknown_by,
     zero,
@@ -253,16 +252,53 @@ def noncentral_student_density(t: Node, n: Node, c: Node) -> Node:
 # ----- Noncentral chi-squared -----
 
 
-def _chi_density(value: Node | None, x: Node, n: Node, c: Node) -> Node:
-    """By a Bessel function; without noncentrality it is that of chi-squared (Johnson, Kotz and Balakrishnan 1995)."""
-    central = elementwise("equal", c, 0)
-    safe = choose(central, 1, c, c)
-    root = elementwise("sqrt", x * safe)
-    apart = elementwise("sqrt", x) - elementwise("sqrt", safe)
-    order = n * 0.5 - 1
-    bent = exp(apart * apart * -0.5) * power(x / safe, order * 0.5) * apply("ive", order, root) * 0.5
-    plain = exp(elementwise("xlogy", order, x) - x * 0.5 - n * (0.5 * math.log(2)) - elementwise("gammaln", n * 0.5))
-    return elementwise("select", central, plain, bent)
+def _chi_density_run(x: np.ndarray, n: np.ndarray, c: np.ndarray, order: int) -> np.ndarray:
+    """The sum of Poisson's probabilities of k times the density of chi-squared for n + 2 k, differentiated by n."""
+    from scipy import special
+
+    x, n, c = (np.asarray(v, np.float64) for v in np.broadcast_arrays(x, n, c))
+    result = np.full(x.shape, math.nan)
+    for at in np.ndindex(x.shape):
+        if n[at] > 0 and 0 <= c[at] < math.inf and 0 <= x[at] < math.inf:
+            k, weights = _poisson(c[at] / 2)
+            half, a = x[at] / 2, n[at] / 2 + k
+            terms = weights * np.exp(special.xlogy(a - 1, half) - half - special.gammaln(a))
+
+            def part(m: int, half: float = half, a: Any = a) -> Any:
+                return np.log(half) - special.digamma(a) if m == 1 else -special.polygamma(m - 1, a)
+
+            result[at] = np.sum(terms * bell(order, part)) / 2 ** (order + 1)
+    return result.astype(c.dtype)
+
+
+CHI_DENSITY = HostFunction("noncentral chi-squared's density by its degrees of freedom", last_dtype, _chi_density_run)
+
+
+def _chi_density(order: int) -> Partial:
+    """x f' = (n/2 - 1 - x/2) f + c/2 g, where g has two more degrees of freedom; by c, it is (g - f) / 2."""
+
+    def slope(value: Node | None, x: Node, n: Node, c: Node) -> Node:
+        return _summed(CHI_DENSITY, (by_x, _chi_density(order + 1), by_noncentrality), (x, n, c), order)
+
+    def by_noncentrality(value: Node, x: Node, n: Node, c: Node) -> Node:
+        return (slope(None, x, n + 2, c) - value) * 0.5
+
+    def by_x(value: Node, x: Node, n: Node, c: Node) -> Node:
+        found = (n * 0.5 - 1 - x * 0.5) * value + c * 0.5 * slope(None, x, n + 2, c)
+        if order:
+            less = _chi_density(order - 1)(None, x, n, c)
+            assert less is not None
+            found = found + less * (order * 0.5)
+        return found / x
+
+    return slope
+
+
+def noncentral_chi_density(x: Node, n: Node, c: Node) -> Node:
+    """The density at x for n degrees of freedom and the noncentrality c."""
+    found = _chi_density(0)(None, x, n, c)
+    assert found is not None
+    return found
 
 
 def _chi_run(x: np.ndarray, n: np.ndarray, c: np.ndarray, order: int) -> np.ndarray:
@@ -282,7 +318,7 @@ CHI = HostFunction("noncentral chi-squared by its degrees of freedom", last_dtyp
 
 def _chi_by_degrees(order: int) -> Partial:
     def slope(value: Node | None, x: Node, n: Node, c: Node) -> Node:
-        rule = (unknown_by(0), _chi_by_degrees(order + 1), by_noncentrality)
+        rule = (_chi_density(order), _chi_by_degrees(order + 1), by_noncentrality)
         return _summed(CHI, rule, (x, n, c), order)
 
     def by_noncentrality(value: Node, x: Node, n: Node, c: Node) -> Node:
@@ -293,7 +329,7 @@ def _chi_by_degrees(order: int) -> Partial:
 
 
 _CHI: tuple[Partial, ...] = (
-    _chi_density,
+    _chi_density(0),
     _chi_by_degrees(1),
     lambda v, x, n, c: (apply("chndtr", x, n + 2, c) - apply("chndtr", x, n, c)) * 0.5,
 )
