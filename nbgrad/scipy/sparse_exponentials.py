@@ -90,12 +90,12 @@ def expm_multiply(
     if isinstance(A, SparseValues) and not A.values.traced:
         A = A.as_scipys()
     known = not isinstance(A, SparseValues | Tensor)
-    matrix = A.toarray() if is_sparse(A) and not known else A
+    matrix: Any = A.toarray() if isinstance(A, SparseValues) else A
 
     def acted(time: Any, b: Any) -> Any:
         if known and not isinstance(time, Tensor):
             return _times(matrix * time, b)
-        full = matrix.toarray() if hasattr(matrix, "toarray") else matrix
+        full = matrix.toarray() if is_sparse(matrix) else matrix
         return np.expm(full * time) @ b
 
     if all(one is None for one in (start, stop, num, endpoint)):

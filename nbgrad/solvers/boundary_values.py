@@ -111,8 +111,9 @@ def solve_bvp(
     def run() -> Any:
         from scipy.integrate import solve_bvp as of_scipy
 
+        routine: Any = of_scipy
         options = {"tol": tol, "max_nodes": max_nodes, "verbose": verbose, "bc_tol": bc_tol}
-        return of_scipy(inside, ends, *guesses, parameters, **options)
+        return routine(inside, ends, *guesses, parameters, **options)
 
     found = as_scipy(TITLE, "", run)
     if not found.success:

@@ -183,9 +183,9 @@ def _quotient(function: Callable[[Node], Node], derivative: float) -> Partial:
     return slope
 
 
-def bell(order: int, parts: Callable[[int], Node]) -> Node | float:
+def bell(order: int, parts: Callable[[int], Any]) -> Any:
     """The derivative of exp(h), divided by exp(h), from those of h: complete Bell polynomials (Comtet 1974, 3.3)."""
-    known: list[Node | float] = [1.0]
+    known: list[Any] = [1.0]
     for n in range(order):
         total: Any = 0.0
         for k in range(n + 1):

@@ -131,7 +131,7 @@ def _characteristic_run(m: np.ndarray, q: np.ndarray, odd: bool, order: int) -> 
         elif not odd:
             bent[0, 1] = bent[1, 0] = math.sqrt(2)
         squares = (start + 2.0 * np.arange(size)) ** 2
-        result[at] = _eigenvalue_slope(squares, bent, q[at], (found - start) // 2, order)
+        result[at] = _eigenvalue_slope(squares, bent, float(q[at]), (found - start) // 2, order)
     return result.astype(q.dtype)
 
 
@@ -204,7 +204,7 @@ def _spheroidal_run(m: np.ndarray, n: np.ndarray, q: np.ndarray, order: int) -> 
         times_x = np.diag(steps, 1) + np.diag(steps, -1)
         kept = np.arange(odd, 2 * size, 2)
         bent = (times_x @ times_x)[np.ix_(kept, kept)]
-        result[at] = _eigenvalue_slope(every[kept] * (every[kept] + 1), bent, q[at], (degree - low) // 2, order)
+        result[at] = _eigenvalue_slope(every[kept] * (every[kept] + 1), bent, float(q[at]), (degree - low) // 2, order)
     return result.astype(q.dtype)
 
 

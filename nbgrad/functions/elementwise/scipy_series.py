@@ -260,8 +260,8 @@ def _chi_density_run(x: np.ndarray, n: np.ndarray, c: np.ndarray, order: int) ->
     result = np.full(x.shape, math.nan)
     for at in np.ndindex(x.shape):
         if n[at] > 0 and 0 <= c[at] < math.inf and 0 <= x[at] < math.inf:
-            k, weights = _poisson(c[at] / 2)
-            half, a = x[at] / 2, n[at] / 2 + k
+            k, weights = _poisson(float(c[at]) / 2)
+            half, a = float(x[at]) / 2, n[at] / 2 + k
             terms = weights * np.exp(special.xlogy(a - 1, half) - half - special.gammaln(a))
 
             def part(m: int, half: float = half, a: Any = a) -> Any:
@@ -307,7 +307,7 @@ def _chi_run(x: np.ndarray, n: np.ndarray, c: np.ndarray, order: int) -> np.ndar
     result = np.full(x.shape, math.nan)
     for at in np.ndindex(x.shape):
         if n[at] > 0 and 0 <= c[at] < math.inf and 0 <= x[at] < math.inf:
-            k, weights = _poisson(c[at] / 2)
+            k, weights = _poisson(float(c[at]) / 2)
             found = gammainc_run(n[at] / 2 + k, np.full(k.shape, x[at] / 2), order, False)
             result[at] = np.sum(weights * found) / 2**order
     return result.astype(c.dtype)
@@ -346,7 +346,7 @@ def _fisher_run(n: np.ndarray, d: np.ndarray, c: np.ndarray, x: np.ndarray, i: i
     for at in np.ndindex(x.shape):
         if not (n[at] > 0 and d[at] > 0 and 0 <= c[at] < math.inf and 0 <= x[at] < math.inf):
             continue
-        k, weights = _poisson(c[at] / 2)
+        k, weights = _poisson(float(c[at]) / 2)
         found = betainc_run(n[at] / 2 + k, np.full(k.shape, d[at] / 2), np.full(k.shape, _share(n, d, x, at)), i, j)
         result[at] = np.sum(weights * found) / 2 ** (i + j)
     return result.astype(x.dtype)
