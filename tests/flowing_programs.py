@@ -389,6 +389,42 @@ def tried_again(x):
     return x
 
 
+def limited(x):
+    """Python's extremes, an ordered list, and questions about all numbers."""
+    values = [max(0.0, min(1.0, x * k - 0.4)) for k in (0.3, 0.5, 0.7)] + [x * x]
+    ordered = sorted(values, key=lambda v: (v - 0.6) ** 2, reverse=True)
+    total = max(values) + 2 * min(values, key=lambda v: abs(v - 1.2))
+    for k, v in enumerate(ordered):
+        total += k * v
+    if any(v > 4.0 for v in values):
+        return total * x
+    return total + 1.0 if all(v < 1.0 for v in values) else total + x
+
+
+def defined_in_the_loop(x):
+    """Each turn defines the function that it calls, which may call itself."""
+    y, turns = x, 0.0
+    while y > 0.3:
+
+        def slope(v, times=2):
+            return -v * x if times == 0 else slope(v, times - 1) * 0.9
+
+        following = y + 0.2 / (1 + x) * slope(y)
+        if following < 0.35:
+            turns += 3.0
+            break
+        y, turns = following, turns + 1.0
+    return y + turns * x
+
+
+def halved_until_small(x):
+    """A loop that ends when all numbers of a list are small."""
+    a, b, turns = x, 2.0 * x, 0.0
+    while not all(v < 0.5 for v in (a, b)):
+        a, b, turns = a / 2, max(b / 3, 0.1), turns + 1.0
+    return a * b + turns * x
+
+
 def attempt(k, x):
     if k < 2:
         raise ValueError

@@ -43,7 +43,30 @@ hyp1f1: f(0.7, 1.5, V)
 hyp2f1: f(0.7, 0.4, 1.5, U)
 hyperu: f(0.7, 0.4, W)
 expn: f(2, W)
-zeta: f(2.5, W)
+zeta: f(2.5, W); f(W + 1.3, W); f(V) | of one argument, by the functional equation below 0
+zetac: f(V)
+smirnov: f(5, U)
+smirnovi: f(5, U)
+nctdtr: f(R, V, W)
+nctdtrit: f(R + 1.0, V, U)
+nctdtridf: f(U * 0.15 + 0.8, 0.5, 3.0)
+nctdtrinc: f(2.5, U, W)
+ncfdtr: f(2.5, 3.5, R, W) | second derivatives by degrees of freedom NaN
+ncfdtri: f(2.5, 3.5, R, U) | second derivatives by degrees of freedom NaN
+pro_cv obl_cv: f(1, 3, W)
+pro_ang1 obl_ang1: f(1, 3, 1.3, U) | by the argument; by the parameter NaN
+pro_ang1_cv: f(1, 3, 1.3, 12.79201144749117, U) | by the argument; by the parameters NaN
+obl_ang1_cv: f(1, 3, 1.3, 11.21581901550181, U) | by the argument; by the parameters NaN
+pro_rad1: f(1, 3, 1.3, W + 1.0) | by the argument; by the parameter NaN
+obl_rad1: f(1, 3, 1.3, W) | by the argument; by the parameter NaN
+pro_rad1_cv: f(1, 3, 1.3, 12.79201144749117, W + 1.0) | by the argument; by the parameters NaN
+obl_rad1_cv: f(1, 3, 1.3, 11.21581901550181, W) | by the argument; by the parameters NaN
+pro_rad2 obl_rad2: f(1, 3, 1.3, W + 2.0) | by the argument; below 2, SciPy itself has few digits
+pro_rad2_cv: f(1, 3, 1.3, 12.79201144749117, W + 2.0) | by the argument; below 2, SciPy itself has few digits
+obl_rad2_cv: f(1, 3, 1.3, 11.21581901550181, W + 2.0) | by the argument; below 2, SciPy itself has few digits
+kelvin: np.real(f(W)[0] + f(W)[3]); np.imag(f(W)[1] + f(W)[2])
+modfresnelp modfresnelm: np.real(f(V)[0]); np.imag(f(V)[1])
+chndtridf: f(W + 2.0, U * 0.5 + 0.1, 0.7)
 jv jn jve yv yve iv ive kv kve struve modstruve: f(1.5, W) | by the argument; by the order NaN
 yn kn: f(K, W)
 hankel1 hankel2: np.abs(f(1.5, W))
@@ -71,9 +94,9 @@ pbdv pbvv pbwa: f(0.7, W) | by the argument; by the order NaN
 mathieu_a mathieu_b: f(2, W)
 mathieu_cem mathieu_sem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2: f(2, 1.5, W) | by the
   argument; by the parameter NaN
-chndtr: f(W, 1.5, R) | by the degrees of freedom NaN
-chndtrix: f(U, 1.5, R) | by the degrees of freedom NaN
-chndtrinc: f(W + 5.0, 1.5, U * 0.8) | by the degrees of freedom NaN
+chndtr: f(W, 1.5, R); f(2.0, W, R)
+chndtrix: f(U, 1.5, R)
+chndtrinc: f(W + 5.0, 1.5, U * 0.8)
 tklmbda: f(V * 0.3, W)
 bdtri nbdtri: f(K, 5, U)
 bdtrik nbdtrik: f(U, 7.0, 0.4)
@@ -119,11 +142,8 @@ roots_sh_legendre chebyc chebys chebyt chebyu gegenbauer genlaguerre hermite her
 sh_chebyt sh_chebyu sh_jacobi sh_legendre
 """
 SPECIAL["no"] = """
-kelvin modfresnelm modfresnelp: complex results of real arguments; ber, bei, ker, kei and fresnel are real
+ncfdtrinc ncfdtridfn ncfdtridfd: SciPy finds them to four digits; take `nb.solvers.root_scalar` of ncfdtr
 mathieu_even_coef mathieu_odd_coef: coefficients of series
-ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit smirnov smirnovi zetac
-  chndtridf obl_ang1 obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pro_ang1 pro_ang1_cv pro_cv pro_rad1
-  pro_rad1_cv pro_rad2 pro_rad2_cv: a ufunc without a rule of differentiation here
 assoc_legendre_p_all legendre_p_all sph_harm_y_all sph_legendre_p_all: all degrees and orders at once; the functions of
   single ones take arrays of them
 assoc_laguerre ellip_harm ellip_harm_2 ellip_normal lmbda lqmn lqn obl_cv_seq

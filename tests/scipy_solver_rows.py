@@ -50,9 +50,12 @@ RBFInterpolator: f(L.reshape(8, 2), np.append(V, W[:3]))(D2 * 0.3); f(L.reshape(
   "linear" and "thin_plate_spline", which are infinite there, are given as 0
 LinearNDInterpolator: f(L.reshape(8, 2), np.append(V, W[:3]), 0.0)(D2 * 0.1); f(L.reshape(8, 2), np.append(V, W[:3]),
   0.0, True)(U * 0.1, V * 0.1)
+CloughTocher2DInterpolator: f(np.cos(np.arange(16.0) ** 2).reshape(8, 2), np.append(V, W[:3]), 0.0, 1e-13)(D2 * 0.1);
+  f(np.cos(np.arange(16.0) ** 2).reshape(8, 2), A[[0, 1, 2, 0, 1, 2, 1, 0]], 0.0, 1e-13, rescale=True)(U * 0.1, V * 0.1)
+  | by values and places; the points are constants
 NearestNDInterpolator: f(L.reshape(8, 2), np.append(V, W[:3]))(D2)
 griddata: f(np.arange(5.0), V, np.array([0.3, 2.4])); f(L.reshape(8, 2), np.append(V, W[:3]), D2 * 0.1, "linear", 0.0);
-  f(L.reshape(8, 2), np.append(V, W[:3]), (U, V), "nearest") | "cubic" in one dimension
+  f(L.reshape(8, 2), np.append(V, W[:3]), (U, V), "nearest") | "cubic" by values and places
 """
 INTERPOLATE["constant"] = """
 generate_knots insert approximate_taylor_polynomial
@@ -60,7 +63,6 @@ generate_knots insert approximate_taylor_polynomial
 INTERPOLATE["no"] = """
 AAA FloaterHormannInterpolator NdBSpline NdPPoly Rbf make_smoothing_spline
   make_splprep make_splrep: compiled code, or the choice of knots
-CloughTocher2DInterpolator: slopes by an iteration in compiled code; take RBFInterpolator
 BivariateSpline LSQSphereBivariateSpline LSQUnivariateSpline RectSphereBivariateSpline SmoothSphereBivariateSpline
   bisplrep spalde
   splprep sproot: FITPACK, compiled; make_interp_spline and splrep
@@ -75,6 +77,8 @@ romb: f(V, dx=0.3)
 fixed_quad: f(lambda t: np.sin(W * t[:, None]).sum(1), 0.0, U[0])[0]
 solve_ivp: f(lambda t, y: -W[0] * y, (0.0, 0.5), [1.0], rtol=1e-9, atol=1e-9).y[:, -1] | as `nb.solvers.solve_ivp`
 odeint: f(lambda y, t: -W[0] * y, np.ones(1), np.array([0.0, 0.5]), rtol=1e-10, atol=1e-10)[-1] | as `nb.solvers.odeint`
+solve_bvp: f(lambda x, y: np.vstack([y[1], -W[0] * np.sin(y[0])]), lambda a, b: np.array([a[0], b[0] - W[1]]),
+  np.linspace(0.0, 1.0, 5), np.ones((2, 5)), tol=1e-8).sol(U)[0] | as SciPy's mesh has it; not in `jit` and `vmap`
 quad: np.asarray(f(lambda t: np.sin(W[0] * t), 0.0, 1.0)[0]) | as `nb.solvers.quad`
 quad_vec: f(lambda t: np.sin(W * t), 0.0, U[0])[0]; f(lambda t: np.exp(-W[0] * t) * M, 0.0, np.inf, norm="max")[0] | as
   `nb.solvers.quad_vec`
@@ -91,7 +95,6 @@ cubature tanhsinh nsum qmc_quad: adaptive rules in compiled code, or with a
   choice of points by values
 ode complex_ode LSODA: compiled solvers
 BDF DOP853 RK23 RK45 Radau OdeSolver DenseOutput OdeSolution: solvers' classes, which solve_ivp uses
-solve_bvp: sparse compiled factorisations
 """
 
 OPTIMIZE: dict[str, str] = {}
@@ -183,10 +186,16 @@ LaplacianNd LinearOperator SuperLU aslinearoperator is_sptriangular spbandwidth 
 SPARSE_LINALG["source"] = """
 cg: f(S @ S + np.eye(3), V3, rtol=1e-13)[0] | by `nb.solvers.linear_solve`
 minres: f(S + S.T, V3, rtol=1e-15)[0] | by `nb.solvers.linear_solve`
-gmres bicgstab cgs tfqmr lgmres gcrotmk: f(np.array([[4.0, 1.0, 0.0], [0.5, 3.0, 1.0], [0.0, 0.2, 5.0]]), V3,
+gmres bicgstab cgs tfqmr lgmres gcrotmk bicg qmr: f(np.array([[4.0, 1.0, 0.0], [0.5, 3.0, 1.0], [0.0, 0.2, 5.0]]), V3,
   rtol=1e-13)[0] | by
   `nb.solvers.linear_solve`
 spsolve: f(M, V3); f(M, N) | by SuperLU, whose factors the derivative uses again
+lsqr lsmr: f(A, W[:3], atol=1e-14, btol=1e-14)[0]; f(A.T, W[:4], atol=1e-14, btol=1e-14)[0]; f(A.T, W[:4], W[4],
+  atol=1e-14, btol=1e-14)[0] | the shortest fit, where there are fewer equations than unknowns
+inv: f(sparse.csc_array(M)).toarray() | a matrix of all elements
+expm: f(sparse.csc_array(M)).toarray() | of the full matrix
+expm_multiply: f(sparse.csc_array(M), V3); f(sparse.eye_array(3, format="csc") * 0.7, V3); f(M, N, 0.1, 0.9, 3) | of the
+  full matrix, if that is recorded
 splu: f(M).solve(V3); f(M).solve(N, "T")
 factorized: f(M)(V3)
 eigsh: f(S + S.T, 2)[0]; f(S + S.T, 1, which="SA")[1] ** 2 | of simple eigenvalues; values alone need no system
@@ -194,11 +203,9 @@ norm: f(sparse.csr_array(M)); f(sparse.csr_array(A), 1); f(sparse.csr_array(A), 
 spsolve_triangular: f(np.tril(M), V3); f(np.triu(M), V3, lower=False)
 """
 SPARSE_LINALG["no"] = """
-bicg qmr inv: linear systems; take `gmres`, `bicgstab` or `spsolve`
-lsmr lsqr: fits; take `spsolve` of the normal equations
 eigs lobpcg svds: ARPACK and LOBPCG, compiled
-expm expm_multiply funm_multiply_krylov matrix_power onenormest: functions of sparse matrices; a product of a
-  sparse matrix with a Tensor works
+funm_multiply_krylov matrix_power onenormest: functions of sparse matrices; a product of a sparse matrix with a Tensor
+  works
 """
 
 SPATIAL: dict[str, str] = {}
@@ -269,6 +276,8 @@ gennorm: 1.6
 johnsonsu: 0.4 1.3
 gompertz: 0.7
 burr12: 1.6 2.1
+nct: 3.3 0.6
+ncx2: 3.3 0.8
 """
 STATS["density"] = """
 vonmises: 1.4
@@ -280,6 +289,7 @@ poisson: 2.3
 bernoulli geom: 0.3
 nbinom: 3.0 0.4
 binom: 5.0 0.4
+zipf: 2.3
 """
 STATS["source"] = """
 multivariate_normal: f.logpdf(A[:, :3], V3, S + np.eye(3)); f(V3, S + np.eye(3)).pdf(A[:, :3])
@@ -288,7 +298,7 @@ gaussian_kde: f(L)(U); f(A)(A[:, :2] + 0.1); f(L, 0.4).logpdf(U)
 multivariate_t: f.logpdf(V3, np.zeros(3), np.eye(3), df=4)
 multinomial: f.logpmf([1, 2, 1], 4, W[:3] / np.sum(W[:3]))
 wishart: f.logpdf(S + np.eye(3), 4, np.eye(3))
-ncx2: f.logpdf(W, 3.0, 1.0)
+ncf: f.logpdf(W, 3.0, 4.0, 1.0); f.cdf(W, 3.0, 4.0, R); f.ppf(U, 3.0, 4.0, R)
 alpha: f.pdf(W, 2.0)
 cosine: f.logpdf(V)
 dgamma: f.logpdf(V, 1.3)
@@ -331,10 +341,10 @@ Binomial Covariance Logistic Mixture Normal Uniform abs exp log make_distributio
 anglit argus betanbinom betaprime boltzmann bradford burr crystalball dlaplace dpareto_lognorm dweibull exponpow
   exponweib fatiguelife foldcauchy gausshyper genexpon gengamma genhalflogistic genhyperbolic geninvgauss
   genlogistic gibrat halfgennorm hypergeom invweibull irwinhall jf_skew_t johnsonsb kappa3 kappa4 ksone kstwo
-  kstwobign landau levy_l levy_stable loglaplace logser nchypergeom_fisher nchypergeom_wallenius ncf nct nhypergeom
+  kstwobign landau levy_l levy_stable loglaplace logser nchypergeom_fisher nchypergeom_wallenius nhypergeom
   norminvgauss pearson3 planck poisson_binom powerlognorm powernorm randint rdist recipinvgauss rel_breitwigner
   semicircular skellam skewcauchy studentized_range trapezoid truncpareto truncweibull_min tukeylambda vonmises_line
-  wrapcauchy yulesimon zipf zipfian: run as SciPy's Python code where that knows no compiled function, and not
+  wrapcauchy yulesimon zipfian: run as SciPy's Python code where that knows no compiled function, and not
   checked here
 dirichlet_multinomial invwishart matrix_normal matrix_t multivariate_hypergeom normal_inverse_gamma vonmises_fisher:
   run as SciPy's Python code where that knows no compiled function, and not checked here

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 
 import numpy as np
@@ -181,3 +182,69 @@ def test_from_numpy_refuses_what_a_tensor_cannot_hold():
     for bad in ([1.0], np.array(["a"]), np.array([1j], np.clongdouble)):
         with pytest.raises(TypeError):
             nb.from_numpy(bad)
+
+
+# ----- Copies of Tensors that were there before the recording -----
+
+COPIES = {
+    "copy": lambda x: x.copy(),
+    "array": lambda x: nb.numpy.array(x),
+    "np.copy": np.copy,
+    "flatten": lambda x: x.flatten(),
+    "astype": lambda x: x.astype(np.float64),
+    "positive": lambda x: +x,
+    "conjugate": np.conjugate,
+    "deepcopy": copy.deepcopy,
+    "copy.copy": copy.copy,
+    "concatenate": lambda x: nb.numpy.concatenate([x]),
+    "tile": lambda x: nb.numpy.tile(x, 1),
+    "assigned": lambda x: assigned(nb.numpy.empty(3), x),
+    "view of a copy": lambda x: np.moveaxis(x.copy(), 0, 0).ravel()[:],
+}
+
+
+def assigned(target, x):
+    target[...] = x
+    return target
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_recorded_functions_write_to_copies(name):
+    outside = nb.numpy.array([1.0, 2.0, 3.0])
+
+    def written(x):
+        made = COPIES[name](outside)
+        made *= 2
+        made[0] = x[0]
+        return np.sum(made * x)
+
+    x = np.array([0.3, 1.0, 2.0])
+    want = 0.3**2 + 4.0 * 1.0 + 6.0 * 2.0
+    assert nb.jit(written)(x) == pytest.approx(want)
+    assert nb.vmap(written)(x[None])[0] == pytest.approx(want)
+    np.testing.assert_allclose(nb.jit(nb.grad(written))(x), [0.6, 4.0, 6.0])
+    assert nb.jit(lambda x: nb.jit(written)(x) + nb.vmap(written)(x[None])[0])(x) == pytest.approx(2 * want)
+    assert outside.tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("name", ["itself", "asarray", "slice", "ravel", "reshape", "moveaxis"])
+def test_recorded_functions_do_not_write_to_what_was_there(name):
+    outside = nb.numpy.array([1.0, 2.0, 3.0])
+    views = {
+        "itself": lambda: outside,
+        "asarray": lambda: nb.numpy.asarray(outside),
+        "slice": lambda: outside[:],
+        "ravel": lambda: outside.ravel(),
+        "reshape": lambda: outside.reshape(3, 1),
+        "moveaxis": lambda: np.moveaxis(outside, 0, 0),
+    }
+
+    def written(x):
+        part = views[name]()
+        part *= x[0]
+        return np.sum(part)
+
+    for transformed in (nb.jit(written), lambda x: nb.vmap(written)(x[None])):
+        with pytest.raises(nb.errors.TracedValueError, match="writes to a Tensor"):
+            transformed(np.array([0.3, 1.0, 2.0]))
+    assert outside.tolist() == [1.0, 2.0, 3.0]

@@ -40,6 +40,9 @@ PROGRAMS: list[tuple[Callable[[Any], Any], str, int, tuple[float, ...]]] = [
     (code.written, "differences", 1, (1.0, 3.0, -1.0)),
     (code.skipping, "differences", 3, (0.31, 1.7, 3.3)),
     (code.set_in_the_loop, "differences", 1, (0.4, 1.3)),
+    (code.limited, "differences", 1, (0.31, 1.7, 3.3, -0.4)),
+    (code.defined_in_the_loop, "differences", 4, (0.2, 1.3, 3.0)),
+    (code.halved_until_small, "differences", 4, (0.2, 1.3, 9.0)),
     (code.rows_set_in_the_loop, "differences", 4, (0.4, 1.3, 4.0)),
 ]
 """A function, how its slope is known, at most how many recordings serve all arguments, and these."""

@@ -185,6 +185,77 @@ def test_iterations_take_matrices_of_constants() -> None:
     np.testing.assert_allclose(nb.differentiable_source(solved)(nb.numpy.array(k)), solved(k), rtol=1e-10)
 
 
+RNG = np.random.default_rng(5)
+TALL, WIDE, RIGHT = RNG.normal(size=(9, N)), RNG.normal(size=(4, N)), RNG.normal(size=9)
+
+
+@pytest.mark.parametrize("method", ["lsqr", "lsmr"])
+@pytest.mark.parametrize(("rows", "damp", "start"), [(9, 0.0, False), (9, 0.7, True), (4, 0.0, True), (4, 0.3, False)])
+def test_fits_have_the_derivatives_of_their_formulas(method: str, rows: int, damp: float, start: bool) -> None:
+    """The normal equations, or the shortest solution, as NumPy solves them."""
+    constant, right = (TALL, RIGHT) if rows == 9 else (WIDE, RIGHT[:4])
+    x0 = VECTOR if start else None
+    options = {"atol": 1e-15, "btol": 1e-15, "conlim": 0.0}
+
+    def fitted(v: Any, damp: Any) -> Any:
+        a = sparse.csr_array(constant * v)
+        operator = sparse_linalg.LinearOperator(a.shape, matvec=lambda x: a @ x, rmatvec=lambda y: a.T @ y)
+        fit = getattr(sparse_linalg, method)
+        by_rows, by_products = (fit(one, right * v[0], damp, x0=x0, **options) for one in (a, operator))
+        norm = by_rows[3] if damp == 0 and method == "lsqr" else 0.0
+        size = by_rows[7] if method == "lsmr" else by_rows[8]
+        return np.sum(np.sin(by_rows[0])) + np.sum(by_products[0] ** 2) + norm + size
+
+    def formula(v: Any, damp: Any) -> Any:
+        a, first = constant * v, np.zeros(N) if x0 is None else x0
+        rest = right * v[0] - a @ first
+        if damp == 0:
+            moved = np.linalg.lstsq(a, rest)[0] if rows == 9 else a.T @ np.linalg.solve(a @ a.T, rest)
+        else:
+            moved = np.linalg.solve(a.T @ a + damp**2 * np.eye(N), a.T @ rest)
+        x = first + moved
+        norm = np.sqrt(np.sum((a @ x - right * v[0]) ** 2)) if damp == 0 and method == "lsqr" else 0.0
+        # SciPy's lsqr gives the length of the step, lsmr that of the fit.
+        size = np.sqrt(np.sum((x if method == "lsmr" else moved) ** 2))
+        return np.sum(np.sin(x)) + np.sum(x**2) + norm + size
+
+    v = np.linspace(0.6, 1.4, N)
+    ours = nb.differentiable_source(lambda v: fitted(v, damp))
+    np.testing.assert_allclose(ours(v), formula(v, damp), rtol=1e-8)
+    if rows == 4 and method == "lsqr" and damp == 0:
+        return  # the residual's norm is zero, where it has no derivative
+    direction = np.cos(np.arange(N))
+    want = (formula(v + 1e-6 * direction, damp) - formula(v - 1e-6 * direction, damp)) / 2e-6
+    for gradient in (nb.grad(ours), nb.jit(nb.grad(ours))):
+        np.testing.assert_allclose(gradient(v) @ direction, want, rtol=1e-6)
+    if damp:
+        by_damping = nb.grad(nb.differentiable_source(fitted), 1)(v, damp)
+        want = (formula(v, damp + 1e-6) - formula(v, damp - 1e-6)) / 2e-6
+        np.testing.assert_allclose(by_damping, want, rtol=1e-6)
+
+
+def test_fits_that_have_not_converged_have_no_derivative() -> None:
+    ours = nb.differentiable_source(lambda v: sparse_linalg.lsqr(TALL * v, RIGHT, iter_lim=1)[0])
+    np.testing.assert_allclose(ours(VECTOR), sparse_linalg.lsqr(TALL * VECTOR, RIGHT, iter_lim=1)[0])
+    with pytest.raises(RuntimeError, match="status 7"):
+        nb.jacrev(ours)(VECTOR)
+
+
+def test_a_state_moves_by_a_constant_matrix() -> None:
+    """A step of the Schroedinger equation keeps the norm, and its gradient is that of the full exponential."""
+    hamiltonian = CONSTANT + CONSTANT.T
+
+    def density(state: Any, expm: Any = sparse_linalg.expm_multiply) -> Any:
+        return np.abs(expm(-0.7j * hamiltonian, state)) ** 2
+
+    ours = nb.differentiable_source(density)
+    assert float(np.sum(nb.jit(ours)(VECTOR))) == pytest.approx(VECTOR @ VECTOR, rel=1e-12)
+    full = sparse_linalg.expm((-0.7j * hamiltonian).tocsc()).toarray()
+    want = 2 * np.real(np.conj(full @ VECTOR)[:, None] * full)
+    np.testing.assert_allclose(nb.jacrev(ours)(VECTOR), want, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(nb.jacfwd(ours)(VECTOR), want, rtol=1e-10, atol=1e-12)
+
+
 def test_questions_about_matrices() -> None:
     def answers(values: Any) -> Any:
         a = matrix(values)
@@ -251,6 +322,7 @@ def test_a_factorisation_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
         (lambda v: coo_array((v[:2], ((v[:2] > 0) * 1, [0, 1]))), nb.errors.TracedValueError, "must not be recorded"),
         (lambda v: set_rows(matrix(v), VECTOR), TypeError, "format coo has no elements to set"),
         (lambda v: sparse.csr_array((2.0 * CONSTANT).multiply(v[0])), TypeError, r"A \* t"),
+        (lambda v: CONSTANT.multiply(matrix(v)), nb.errors.TracedValueError, r"Write A \* B for A.multiply\(B\)"),
         (lambda v: matrix(v).tocsr().max(), AttributeError, "has no 'max'"),
         (lambda v: sparse_linalg.splu(matrix(v)[:2].tocsc()), ValueError, "needs a square matrix"),
         (lambda v: matrix(v).tocsr() + matrix(v).tocsr()[:2], ValueError, "cannot be added"),

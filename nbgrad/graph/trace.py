@@ -68,7 +68,8 @@ class Trace:
     `met` is a list where somebody wants to know which arrays from outside became constants, with the values that they
     had. `chosen` has the arrays that statements have chosen by a value (record/chosen_arrays.py). `journal` is a dict
     where a side of a branch or a turn of a loop is recorded: by `id`, each Tensor that it has written to, with the
-    node and the class that it had before.
+    node and the class that it had before. `fresh` has, by `id`, Tensors that the function has made of arrays from
+    outside, as copies are: their nodes are older than the recording, and it may write to them.
     """
 
     __slots__ = (
@@ -93,6 +94,7 @@ class Trace:
         "elements",
         "examples",
         "fn",
+        "fresh",
         "frozen",
         "guards",
         "journal",
@@ -155,6 +157,7 @@ class Trace:
         self.cells: dict[Any, Any] = {}
         self.written: dict[Any, Node] = {}
         self.outside: dict[int, tuple[Any, Node]] = {}
+        self.fresh: dict[int, weakref.ref[Any]] = {}
         self.start = self.began = next_serial()
         self.collects = jit or turn or mapping is not None
         self.frozen = jit
@@ -181,9 +184,12 @@ class Trace:
             self._known, self.varying = parent.known, parent.varying
             if not self.collects:
                 self.collects, self.written = parent.collects, parent.written
-                self.outside, self.start = parent.outside, parent.start
+                self.outside, self.start, self.fresh = parent.outside, parent.start, parent.fresh
             elif turn and parent.collects:
-                self.start = parent.start  # a journal has the writes to what the function around has made
+                self.start, self.fresh = (
+                    parent.start,
+                    parent.fresh,
+                )  # a journal has the writes to what the function around has made
 
     def __enter__(self) -> Trace:
         self._token = _current.set(self)
@@ -292,12 +298,20 @@ class Trace:
             self.journal.setdefault(id(tensor), (tensor, node, type(tensor)))
         if not self.collects or node.value is None or node.serial >= self.start:
             return
+        known = self.fresh.get(id(tensor))
+        if known is not None and known() is tensor:
+            return
         trace = self
         while trace is not None:
             if node in trace.arguments:
                 return
             trace = trace.parent
         self.outside.setdefault(id(tensor), (tensor, node))
+
+    def note_made(self, tensor: Any, node: Node) -> None:
+        """A Tensor has been made of a node with a value, or has become one: it is no Tensor from outside."""
+        if self.collects and node.serial < self.start and id(tensor) not in self.outside:
+            self.fresh[id(tensor)] = weakref.ref(tensor)
 
     def note_order(self) -> None:
         """Note that the recording depends on how arguments lie in memory."""

@@ -170,6 +170,8 @@ def wrap(node: Node) -> Tensor:
         node = settle(node)
     tensor = _new(Tensor)
     tensor._node = node
+    if node.value is not None and (trace := current_trace()) is not None:
+        trace.note_made(tensor, node)
     return tensor
 
 

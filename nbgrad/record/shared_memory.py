@@ -95,7 +95,7 @@ def moved(base: Tensor, result: Tensor, in_order: bool = False) -> Tensor:
     if key is None:
         return result
     if result._node is base._node:
-        result = Tensor._of(base._node)
+        result = wrap(base._node)
     if not result._node.shape:
         result.__class__ = ZeroDimensional
     result._base = (base, _link(key, in_order))

@@ -14,6 +14,7 @@ import numpy as np
 from ..dtype import dtype_of
 from ..graph.ir import HOST, Node
 from ..graph.primitives import PRIMITIVES
+from ..graph.trace import current_trace
 
 _CONSTANT = PRIMITIVES["constant"]
 
@@ -108,7 +109,11 @@ class Tensor:
     __hash__ = object.__hash__
 
     def __copy__(self) -> Tensor:
-        return Tensor._of(self._node)
+        made = Tensor._of(self._node)
+        trace = current_trace()
+        if trace is not None and made._node.value is not None:
+            trace.note_made(made, made._node)
+        return made
 
 
 node_slot = Tensor.__dict__["_node"].__get__

@@ -9,10 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from .. import numpy as np
+from ..functions.elementwise.scipy_functions import apply
+from ..functions.elementwise.scipy_series import (
+    noncentral_chi_density,
+    noncentral_fisher_density,
+    noncentral_student_density,
+)
 from ..functions.elementwise.ufuncs import call
+from ..record.as_node import as_node, wrap
 
 Formula = Callable[..., Any]
 _NEAR, _TERMS = 0.01, 12
@@ -50,11 +58,11 @@ def _ufunc(name: str) -> Formula:
 
 (
     gammaln, betaln, ndtr, log_ndtr, betainc, betaincc, gammainc, gammaincc, stdtr, xlogy, xlog1py, i0e, owens_t, fdtr,
-    fdtrc, pdtr, pdtrc,
+    fdtrc, pdtr, pdtrc, nctdtr, ncfdtr, chndtr,
 ) = map(
     _ufunc,
     "gammaln betaln ndtr log_ndtr betainc betaincc gammainc gammaincc stdtr xlogy xlog1py i0e owens_t fdtr fdtrc pdtr "
-    "pdtrc".split(),
+    "pdtrc nctdtr ncfdtr chndtr".split(),
 )  # fmt: skip
 
 
@@ -121,6 +129,16 @@ def _triangular_cdf(x: Any, c: Any) -> Any:
     left = np.where(c > 0, c, 1.0)
     right = np.where(c < 1, 1 - c, 1.0)
     return np.where((x < c) | (c == 1), x * x / left, 1 - (1 - x) ** 2 / right)
+
+
+def _of_nodes(function: Formula) -> Formula:
+    """A function of nodes, of Tensors and numbers."""
+    return lambda *operands: wrap(function(*[as_node(np.asarray(v) * 1.0) for v in operands]))
+
+
+nct_pdf, ncf_pdf = _of_nodes(noncentral_student_density), _of_nodes(noncentral_fisher_density)
+ncx2_pdf = _of_nodes(noncentral_chi_density)
+zeta = _of_nodes(partial(apply, "zeta"))
 
 
 _HALF = math.log(2 / math.pi) / 2
@@ -229,6 +247,13 @@ CONTINUOUS: dict[str, Form] = {
     "burr12": Form(lambda x, c, d: np.log(c * d) + xlogy(c - 1, x) - (d + 1) * np.log1p(x**c),
                    lambda x, c, d: -np.expm1(-d * np.log1p(x**c)), lambda x, c, d: np.exp(-d * np.log1p(x**c)), 0.0,
                    inside=1.0),
+    "ncx2": Form(lambda x, n, c: np.log(ncx2_pdf(x, n, c)), lambda x, n, c: chndtr(x, n, c),
+                 lambda x, n, c: 1 - chndtr(x, n, c), 0.0, inside=1.0, needs=lambda n, c: (n > 0) & (c >= 0)),
+    "nct": Form(lambda x, n, c: np.log(nct_pdf(x, n, c)), lambda x, n, c: nctdtr(n, c, x),
+                lambda x, n, c: nctdtr(n, -c, -x), needs=lambda n, c: (n > 0) & np.isfinite(c)),
+    "ncf": Form(lambda x, n, d, c: np.log(ncf_pdf(x, n, d, c)), lambda x, n, d, c: ncfdtr(n, d, c, x),
+                lambda x, n, d, c: 1 - ncfdtr(n, d, c, x), 0.0, inside=1.0,
+                needs=lambda n, d, c: (n > 0) & (d > 0) & (c >= 0)),
 }  # fmt: skip
 """By SciPy's name."""
 LOGARITHMS: dict[str, dict[str, Formula]] = {
@@ -274,5 +299,7 @@ DISCRETE: dict[str, Form] = {
     "nbinom": Form(lambda k, n, p: gammaln(n + k) - gammaln(k + 1) - gammaln(n) + n * np.log(p) + xlog1py(k, -p),
                    lambda k, n, p: betainc(n, k + 1, p), lambda k, n, p: betaincc(n, k + 1, p), 0.0,
                    needs=lambda n, p: (n > 0) & (p > 0) & (p <= 1)),
+    "zipf": Form(lambda k, a: -a * np.log(k) - np.log(zeta(a, 1.0)), lambda k, a: 1 - zeta(a, k + 1) / zeta(a, 1.0),
+                 lambda k, a: zeta(a, k + 1) / zeta(a, 1.0), 1.0, inside=1.0, needs=lambda a: a > 1),
 }  # fmt: skip
 """By SciPy's name: logarithms of probabilities in place of densities."""

@@ -90,7 +90,7 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
         **_all("scipy.interpolation.spline_bases", "make_interp_spline make_lsq_spline splev splint splrep"),
         **_all("scipy.interpolation.fitpack_splines", "bisplev"),
         **_all("scipy.interpolation.grids", "interpn"),
-        **_all("scipy.interpolation.scattered_points", "griddata"),
+        **_all("scipy.interpolation.clough_tocher", "griddata"),
     },
     "scipy.stats": _all("scipy.power_transforms", "yeojohnson yeojohnson_llf boxcox_llf"),
     "scipy.spatial.distance": _all("scipy.distances", "cdist pdist squareform"),
@@ -101,7 +101,8 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
     },
     "scipy.sparse.linalg": {
         **_all("scipy.sparse_systems", "spsolve spsolve_triangular"),
-        **_all("scipy.sparse_systems", "splu factorized", "A"),
+        **_all("scipy.sparse_systems", "splu factorized inv", "A"),
+        **_all("scipy.sparse_exponentials", "expm expm_multiply"),
         **_all("scipy.sparse_spectra", "eigsh norm"),
     },
 }
@@ -124,6 +125,7 @@ CLASSES: dict[str, dict[str, Entry]] = {
         ),
         **_all("scipy.interpolation.grids", "RegularGridInterpolator"),
         **_all("scipy.interpolation.radial_bases", "RBFInterpolator"),
+        **_all("scipy.interpolation.clough_tocher", "CloughTocher2DInterpolator"),
         **_all("scipy.interpolation.scattered_points", "LinearNDInterpolator NearestNDInterpolator"),
     },
     "scipy.sparse": {

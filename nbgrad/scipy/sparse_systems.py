@@ -219,3 +219,8 @@ def spsolve_triangular(A: Any, b: Any, lower: bool = True, unit_diagonal: bool =
     line: Any = np.ones(n) if unit_diagonal else known.diagonal()
     places = np.arange(n)
     return Factors(kept + CscArray((line, (places, places)), shape=known.shape)).solve(b)
+
+
+def inv(A: Any) -> Any:
+    """The inverse, as a sparse matrix of all elements."""
+    return CscArray(Factors(A).solve(np.eye(A.shape[0])))

@@ -17,7 +17,7 @@ import numpy
 
 from .. import numpy as np
 from ..errors import ArgumentError, DtypeError, ShapeError
-from ..functions.linalg.sparse_products import added_up
+from ..functions.linalg.sparse_products import added_up, of_operators
 from ..graph.builders import gather, scatter_add, transpose
 from ..graph.ir import Node, constant
 from ..record.as_node import as_node, wrap
@@ -312,6 +312,10 @@ class SparseValues(RecordedMatrix):
         """Other values of another type."""
         del casting, copy
         return self.like_this(self.data.astype(dtype))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> numpy.ndarray:
+        del dtype, copy
+        return of_operators(self)
 
     def __repr__(self) -> str:
         return f"<{self.format} matrix of recorded values, shape {self.shape}, {self.nnz} entries>"

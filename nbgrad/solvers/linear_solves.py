@@ -25,7 +25,9 @@ from .host_solves import ConvergenceError, HostSolve, check_converged
 from .krylov import gmres
 
 EPS = float(np.finfo(np.float64).eps)
-METHODS = ("cg", "bicgstab", "gmres", "dense", "minres", "cgs", "tfqmr", "lgmres", "gcrotmk")
+METHODS = ("cg", "bicgstab", "gmres", "dense", "minres", "cgs", "tfqmr", "lgmres", "gcrotmk", "bicg", "qmr")
+TWO_SIDED = ("bicg", "qmr")
+"""Iterations that multiply by the transposed matrix, too."""
 Product = Callable[[np.ndarray], np.ndarray]
 
 
@@ -163,9 +165,16 @@ class Iteration:
             raise ArgumentError(message)
 
     def run(
-        self, title: str, product: Product, b: np.ndarray, start: Any, inverse: Product | None = None
+        self,
+        title: str,
+        product: Product,
+        b: np.ndarray,
+        start: Any,
+        inverse: Product | None = None,
+        turned: Sequence[Product | None] = (None, None),
     ) -> tuple[np.ndarray, int]:
-        """The solution, and SciPy's `info`, which is 0 for success; `inverse` multiplies by about the inverse."""
+        """The solution, and SciPy's `info`, which is 0 for success; `inverse` multiplies by about the inverse, and
+        `turned` are the transposed products of both, for methods that need them."""
         if self.method == "dense":
             matrix = np.stack([product(unit) for unit in np.eye(b.size)], axis=1)
             return _solve_matrix(title, matrix, b), 0
@@ -176,10 +185,16 @@ class Iteration:
         from scipy.sparse import linalg
 
         routines: Any = linalg
-        operator = routines.LinearOperator((b.size, b.size), matvec=product, dtype=b.dtype)
+
+        def as_operator(one: Product, transposed: Product | None) -> Any:
+            return routines.LinearOperator((b.size, b.size), matvec=one, rmatvec=transposed, dtype=b.dtype)
+
+        operator = as_operator(product, turned[0])
         more: dict[str, Any] = {}
         if inverse is not None:
-            more["M"] = routines.LinearOperator((b.size, b.size), matvec=inverse, dtype=b.dtype)
+            more["M1" if self.method == "qmr" else "M"] = as_operator(inverse, turned[1])
+            if self.method == "qmr":
+                more["M2"] = as_operator(np.array, np.array)
         rtol = self.rtol
         if self.method == "minres":
             # It has a relative tolerance alone.
@@ -252,6 +267,10 @@ def solve_operator(
             product = function.program()
             return lambda v: product(as_float(v).reshape(shape), *given)[0].reshape(-1)
 
+        def by_adjoint(function: ClosedFunction) -> Product:
+            program, anywhere = function.cotangent().program(), np.zeros(shape)
+            return lambda v: program(as_float(v).reshape(shape), anywhere, *given)[0].reshape(-1)
+
         multiplied = by(operator)
         if multiplied(np.zeros(b.shape)).any():
             message = f"The function of {title}() gives other numbers than zeros for zeros: it is not linear."
@@ -263,7 +282,11 @@ def solve_operator(
             good, found = conjugate_gradients(operator, b.reshape(shape), start_at, given, limit, most, inverse)
             info = 0 if good else most
         else:
-            found, info = iteration.run(title, multiplied, b, first, None if inverse is None else by(inverse))
+            turned = [None, None]
+            if iteration.method in TWO_SIDED:
+                turned = [None if one is None else by_adjoint(one) for one in (operator, inverse)]
+            about = None if inverse is None else by(inverse)
+            found, info = iteration.run(title, multiplied, b, first, about, turned)
         if info:
             message = (
                 f"{iteration.method} has not converged in {title}() (SciPy's info {info}): the residual is above "

@@ -47,7 +47,7 @@ def linear_solve(
         The right-hand side, of any shape; complex for a complex matrix.
     args : tuple
         Further arguments of `matvec`.
-    method : {"gmres", "bicgstab", "cg", "minres", "cgs", "tfqmr", "lgmres", "gcrotmk", "dense"}
+    method : {"gmres", "bicgstab", "cg", "minres", "cgs", "tfqmr", "lgmres", "gcrotmk", "bicg", "qmr", "dense"}
         SciPy's iteration: "cg" is for Hermitian positive definite matrices, "minres" for symmetric ones. "dense" makes
         the matrix and factors it.
     x0 : array_like, optional

@@ -154,6 +154,11 @@ def _before(statement: ast.stmt, after: Names, at_break: Names, at_continue: Nam
         return parts[0] | parts[1] | read([statement.test])
     if isinstance(statement, ast.While | ast.For):
         return _before_loop(statement, after, at_break, at_continue)
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+        # What its body reads is read when it is called, its own name then being known.
+        arguments = statement.args
+        first = [*statement.decorator_list, *arguments.defaults, *[one for one in arguments.kw_defaults if one]]
+        return ((after | read([statement])) - {statement.name}) | read(first)
     if isinstance(statement, ast.Try | ast.With | ast.Match) or not isinstance(statement, ast.Assign | ast.AnnAssign):
         inner = [part for part in ast.walk(statement) if isinstance(part, ast.stmt) and part is not statement]
         everything = after | at_break | at_continue | read([statement])

@@ -308,6 +308,8 @@ class _Source:
             return door(value, _scipys)
         if not self.inside_scipy and has_methods(value):
             return ObjectDoor(value, _scipys)
+        if not self.takes_part("numpy.polynomial") and (series := replacements.of_series(value)) is not value:
+            return series
         if kind is FunctionType:
             return self._function(value)
         if kind is MethodType:

@@ -17,10 +17,10 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import polyutils
+from numpy.polynomial import chebyshev, polynomial, polyutils
 
 from .. import numpy as ours
-from ..functions.analysis.polynomials import trimseq
+from ..functions.analysis.polynomials import divided, divided_by_products, trimseq
 from ..numpy.drop_in import equivalent
 from ..numpy.scalar_types import PYTHON_NUMBERS, is_scalar, scalar_type
 from ..record.tensor import Tensor
@@ -30,6 +30,7 @@ from ..scipy.scipy_objects import is_factorisation
 from . import statements
 from .control_flow import CALLS
 from .math_functions import functions
+from .orders import BUILTINS
 from .scipy_solvers import replaced_solver
 
 _NUMPY_MODULES = ("linalg", "fft", "random")
@@ -73,7 +74,22 @@ def _of_module(module: ModuleType) -> ModuleType:
     for name in ("polynomial", "emath"):
         if module is getattr(np, name):
             return getattr(ours, name)
+    if module.__name__.startswith(_SERIES):
+        return getattr(ours.polynomial, module.__name__.removeprefix(_SERIES))
     return _Internal(module)
+
+
+_SERIES = "numpy.polynomial."
+
+
+def of_series(value: Any) -> Any:
+    """The form of a function, class or series of `numpy.polynomial` that knows Tensors; other objects as they are."""
+    module = str(getattr(value, "__module__", ""))
+    if not module.startswith(_SERIES):
+        return value
+    if hasattr(value, "coef"):
+        return of_series(type(value))(value.coef, value.domain, value.window, value.symbol)
+    return getattr(getattr(ours.polynomial, module.removeprefix(_SERIES)), value.__name__, value)
 
 
 @cache
@@ -89,8 +105,13 @@ def _objects() -> dict[int, tuple[Any, Any]]:
             original = getattr(getattr(np, module), name)
             if not name.startswith("_") and callable(original):
                 found.setdefault(id(original), (original, (module, name)))
-    trimmed = polyutils.trimseq
-    for original, replacement in ((trimmed, trimseq), *functions().items(), *PYTHON_NUMBERS.items()):
+    divisions = {
+        polyutils.trimseq: trimseq,
+        polyutils._div: divided_by_products,  # type: ignore[attr-defined]
+        polynomial.polydiv: divided,
+        chebyshev.chebdiv: lambda c1, c2: divided(c1, c2, ours.polynomial.chebyshev.chebmul),
+    }
+    for original, replacement in (*divisions.items(), *functions().items(), *PYTHON_NUMBERS.items(), *BUILTINS.items()):
         found[id(original)] = original, replacement
     return found
 
@@ -177,12 +198,13 @@ def type_of(value: Any) -> Any:
 
 
 def builtins_with(importer: Any) -> dict[str, Any]:
-    """Python's builtins, with `float`, `complex` and `type` that know Tensors, and another `__import__`."""
+    """Python's builtins, with `float`, `type`, `max` and others that know Tensors, and another `__import__`."""
     return {
         **vars(builtins),
         "float": PYTHON_NUMBERS[float],
         "complex": PYTHON_NUMBERS[complex],
         "type": type_,
+        **{original.__name__: other for original, other in BUILTINS.items()},
         "__import__": importer,
         CALLS: statements,
     }

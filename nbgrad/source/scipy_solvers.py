@@ -20,6 +20,8 @@ from ..errors import ArgumentError
 from ..graph.trace import current_trace
 from ..record.tensor import Tensor
 from ..solvers import iterated_integrals
+from ..solvers.boundary_values import solve_bvp
+from ..solvers.linear_fits import linear_fit
 from .scipy_doors import plain, recorded
 from .scipy_minimisers import MINIMISERS
 
@@ -71,6 +73,62 @@ def _product(matrix: Any) -> Function:
     return lambda v: matrix @ v
 
 
+def _turned_product(matrix: Any) -> Function:
+    """The product with the transposed of what `_product` takes."""
+    if hasattr(matrix, "_rmatvec"):
+        return lambda v: matrix._rmatvec(v)
+    return lambda v: matrix.T @ v
+
+
+def _fitted(method: str, A: Any, b: Any, damp: Any, x0: Any, options: dict[str, Any]) -> tuple[Any, ...]:
+    """The fit, SciPy's numbers of its end and of its turns, and the norms of residual, gradient and solution."""
+    product, turned = _product(A), _turned_product(A)
+    found = linear_fit(method, product, turned, b, A.shape[1], damp, x0, options)
+    x = found.x
+    rest = b.reshape(-1) - product(x)
+    pull = x if x0 is None else x - x0
+    slope = turned(rest) - damp * damp * pull
+    norms = [np.sqrt(np.sum(one * one)) for one in (rest, pull, slope, x)]
+    return x, found.status, found.nit, *norms
+
+
+def _lsqr(
+    A: Any,
+    b: Any,
+    damp: Any = 0.0,
+    atol: float = 1e-6,
+    btol: float = 1e-6,
+    conlim: float = 1e8,
+    iter_lim: int | None = None,
+    x0: Any = None,
+) -> tuple[Any, ...]:
+    options = {"atol": atol, "btol": btol, "conlim": conlim, "iter_lim": iter_lim}
+    x, stop, turns, rest, pull, slope, _ = _fitted("lsqr", A, b, damp, x0, options)
+    damped = rest if _is_zero(damp) else np.sqrt(rest * rest + damp * damp * pull * pull)
+    # SciPy's last norm is that of the step from x0; the norm and the condition of A are not computed.
+    return x, stop, turns, rest, damped, np.nan, np.nan, slope, pull, np.zeros(A.shape[1])
+
+
+def _lsmr(
+    A: Any,
+    b: Any,
+    damp: Any = 0.0,
+    atol: float = 1e-6,
+    btol: float = 1e-6,
+    conlim: float = 1e8,
+    maxiter: int | None = None,
+    x0: Any = None,
+) -> tuple[Any, ...]:
+    options = {"atol": atol, "btol": btol, "conlim": conlim, "maxiter": maxiter}
+    x, stop, turns, rest, pull, slope, size = _fitted("lsmr", A, b, damp, x0, options)
+    damped = rest if _is_zero(damp) else np.sqrt(rest * rest + damp * damp * pull * pull)
+    return x, stop, turns, damped, slope, np.nan, np.nan, size
+
+
+def _is_zero(damp: Any) -> bool:
+    return not isinstance(damp, Tensor) and damp == 0
+
+
 TABLE: dict[str, dict[str, Function]] = {
     "scipy.optimize": {
         "root": solvers.root,
@@ -91,6 +149,7 @@ TABLE: dict[str, dict[str, Function]] = {
     "scipy.integrate": {
         "solve_ivp": solvers.solve_ivp,
         "odeint": solvers.odeint,
+        "solve_bvp": solve_bvp,
         "quad": solvers.quad,
         "quad_vec": solvers.quad_vec,
         "dblquad": iterated_integrals.dblquad,
@@ -98,7 +157,9 @@ TABLE: dict[str, dict[str, Function]] = {
         "nquad": iterated_integrals.nquad,
     },
     "scipy.sparse.linalg": {
-        name: _iterative(name) for name in "cg gmres bicgstab minres cgs tfqmr lgmres gcrotmk".split()
+        **{name: _iterative(name) for name in "cg gmres bicgstab minres cgs tfqmr lgmres gcrotmk bicg qmr".split()},
+        "lsqr": _lsqr,
+        "lsmr": _lsmr,
     },
 }
 """By module and name: the function that does the same with derivatives."""
@@ -161,7 +222,9 @@ def _dispatching(name: str, original: Function, ours: Function) -> Function:
     return dispatch
 
 
-_NEUTRAL = frozenset("fprime Dfun col_deriv jac_options disp restart callback_type mxstep full_output maxfev".split())
+_NEUTRAL = frozenset(
+    "fprime Dfun col_deriv jac_options disp restart callback_type mxstep full_output maxfev show fun_jac bc_jac".split()
+)
 """Parameters that change SciPy's method or what it prints, but not its result."""
 
 

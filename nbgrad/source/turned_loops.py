@@ -197,7 +197,7 @@ class _Staged:
                 if stays_pythons() and np.ndim(before) > 1 and not same_order(as_node(before), as_node(ends[k])):
                     cannot("an array lies in memory in another order after a turn")
             elif before is not later and k not in self.plan.kept:
-                cannot(f"a turn changes {shown(before)}, which is no array or number")
+                cannot(f"a turn changes {self.loop.places[k]}, which is {shown(before)} and no array or number")
 
     def kept_instead(self, given: Sequence[Any], found: Sequence[Any], moved: set[int]) -> frozenset[int]:
         """The leaves that stay the arrays that they are, by a recorded turn; it has written to `moved` carried ones."""

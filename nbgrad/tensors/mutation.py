@@ -59,6 +59,8 @@ class Mutation(Tensor):
         trace = current_trace()
         if trace is not None:
             trace.note_write(self, self._node)
+            if node.value is not None:
+                trace.note_made(self, node)
         self._node = node
         if trace is None:
             CELLS.token = object()  # a Cell may hold this Tensor

@@ -235,7 +235,7 @@ class Remembering(Tensor):
         return HookHandle(memory_of(self).after, hook)
 
     def __deepcopy__(self, memo: Any) -> Tensor:
-        made = Tensor._of(self._node)
+        made = self.__copy__()
         if is_leaf(self._node):
             made._node = leaf_of(made, detached(self._node))
             if self.grad is not None:

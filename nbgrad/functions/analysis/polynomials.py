@@ -40,6 +40,35 @@ def trimseq(seq: Any) -> Any:
     return seq[:count]
 
 
+def divided(c1: Any, c2: Any, multiply: Any = None) -> tuple[Any, Any]:
+    """Quotient and remainder of coefficients, the lowest power first, of polynomials of any kind.
+
+    `multiply` gives the product of two of them; None for powers. Where values differ, as `vmap` records them, whether
+    the divisor is zero is not asked.
+    """
+    first, second = (trimseq(np.atleast_1d(_tensor(one)) * 1.0) for one in (c1, c2))
+    try:
+        is_zero = bool(second[-1] == 0)
+    except TracedValueError:
+        is_zero = False
+    if is_zero:
+        raise ZeroDivisionError
+    parts: list[Any] = []
+    rest, count = first, len(second)
+    if len(first) < count:
+        return first[:1] * 0, first
+    for k in range(len(first) - count, -1, -1):
+        shifted: Any = np.concatenate([np.zeros(k), second]) if multiply is None else multiply([0] * k + [1], second)
+        parts.insert(0, rest[-1] / shifted[-1])
+        rest = rest[:-1] - parts[0] * shifted[:-1]
+    return np.stack(parts), trimseq(rest) if len(rest) else first[:1] * 0
+
+
+def divided_by_products(multiply: Any, c1: Any, c2: Any) -> tuple[Any, Any]:
+    """NumPy's `polyutils._div`."""
+    return divided(c1, c2, multiply)
+
+
 def _coefficients(p: Any, name: str) -> Any:
     """The coefficients of a polynomial as a Tensor with one axis."""
     line = np.atleast_1d(_tensor(p.coeffs if isinstance(p, np.poly1d) else p))

@@ -55,7 +55,7 @@ def _of_exponential(i: int, j: int, parts: Callable[[int, int], Any]) -> Any:
     return known[i, j]
 
 
-def _betainc_run(a: np.ndarray, b: np.ndarray, x: np.ndarray, i: int, j: int) -> np.ndarray:
+def betainc_run(a: np.ndarray, b: np.ndarray, x: np.ndarray, i: int, j: int) -> np.ndarray:
     """The derivative of betainc(a, b, x) by `a` to order i and by `b` to order j.
 
     The terms of betainc = sum of x**(a+n) (1-x)**b gamma(a+b+n) / (gamma(a+n+1) gamma(b)) [8.17.8] are all positive;
@@ -100,7 +100,7 @@ def _betainc_series(a: np.ndarray, b: np.ndarray, x: np.ndarray, i: int, j: int)
     return total
 
 
-BETAINC_BY_ITS_PARAMETERS = HostFunction("betainc by its parameters", last_dtype, _betainc_run)
+BETAINC_BY_ITS_PARAMETERS = HostFunction("betainc by its parameters", last_dtype, betainc_run)
 
 
 def _by_parameters(i: int, j: int) -> Partial:

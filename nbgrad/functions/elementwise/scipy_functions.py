@@ -41,14 +41,18 @@ FAR = 15.0
 def _run(name: str, output: int | None) -> Callable[..., np.ndarray]:
     """SciPy's ufunc, imported when it is first called; `output` picks one of several results.
 
-    Of some, the public name is that of a function around the ufunc, whose own name begins with a line.
+    Of some, the public name is that of a function around the ufunc, whose own name begins with a line. A name with
+    "real" or "imag" behind it is that part of a complex result.
     """
+    ufunc, _, part = name.partition(" ")
+    public = {"_riemann_zeta": "zeta"}.get(ufunc, ufunc.removeprefix("_"))
 
     def run(*arrays: np.ndarray) -> np.ndarray:
         import scipy.special
 
-        result = getattr(scipy.special, name.removeprefix("_"))(*arrays)
-        return result if output is None else result[output]
+        result = getattr(scipy.special, public)(*arrays)
+        result = result if output is None else result[output]
+        return getattr(result, part) if part else result
 
     return run
 
@@ -179,9 +183,9 @@ def _quotient(function: Callable[[Node], Node], derivative: float) -> Partial:
     return slope
 
 
-def _bell(order: int, parts: Callable[[int], Node]) -> Node | float:
+def bell(order: int, parts: Callable[[int], Any]) -> Any:
     """The derivative of exp(h), divided by exp(h), from those of h: complete Bell polynomials (Comtet 1974, 3.3)."""
-    known: list[Node | float] = [1.0]
+    known: list[Any] = [1.0]
     for n in range(order):
         total: Any = 0.0
         for k in range(n + 1):
@@ -193,7 +197,7 @@ def _bell(order: int, parts: Callable[[int], Node]) -> Node | float:
 # ----- The incomplete gamma function, differentiated by its parameter -----
 
 
-def _gammainc_run(a: np.ndarray, x: np.ndarray, order: int, upper: bool) -> np.ndarray:
+def gammainc_run(a: np.ndarray, x: np.ndarray, order: int, upper: bool) -> np.ndarray:
     """Derivatives of gammainc(a, x) by `a` to some order.
 
     The terms of gammainc(a, x) = sum of x**(a+k) exp(-x) / gamma(a+k+1) [8.11.4] are all positive; each is
@@ -215,12 +219,12 @@ def _gammainc_run(a: np.ndarray, x: np.ndarray, order: int, upper: bool) -> np.n
         terms = np.exp((at - 1) * size - flat_x[inside[:count], None] - scipy.special.gammaln(at))
         slopes = [size - scipy.special.digamma(at)]
         slopes += [-scipy.special.polygamma(k, at) for k in range(1, order)]
-        result[inside[:count]] = np.sum(terms * _bell(order, lambda k, s=slopes: s[k - 1]), axis=1)
+        result[inside[:count]] = np.sum(terms * bell(order, lambda k, s=slopes: s[k - 1]), axis=1)
         inside, needed = inside[count:], needed[count:]
     return (-result if upper else result).reshape(np.shape(x)).astype(np.asarray(x).dtype)
 
 
-GAMMAINC_BY_ITS_PARAMETER = HostFunction("gammainc by its parameter", last_dtype, _gammainc_run)
+GAMMAINC_BY_ITS_PARAMETER = HostFunction("gammainc by its parameter", last_dtype, gammainc_run)
 POLYGAMMA_OF_COMPLEX_NUMBERS = HostFunction("polygamma of complex numbers", last_dtype, _polygamma_run)
 
 
@@ -241,7 +245,7 @@ def gammainc_density(order: int, upper: bool) -> Partial:
         density = exp(elementwise("xlogy", a - 1, x) - x - gammaln(a)) * (-1.0 if upper else 1.0)
         if order == 0:
             return density
-        return density * _bell(order, lambda k: log(x) - digamma(a) if k == 1 else -polygamma(k - 1, a))
+        return density * bell(order, lambda k: log(x) - digamma(a) if k == 1 else -polygamma(k - 1, a))
 
     return slope
 
@@ -313,7 +317,6 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     ),
     "gammainc": (gammainc_slope(1, False), gammainc_density(0, False)),
     "gammaincc": (gammainc_slope(1, True), gammainc_density(0, True)),
-    "zeta": (unknown, lambda v, s, q: -cast(s, q.dtype) * apply("zeta", cast(s, q.dtype) + 1, q)),  # [25.11.17]
     # ----- The error function and its relatives [7] -----
     "erf": (lambda v, x: exp(-x * x) * (2 / _ROOT_PI),),
     "erfc": (lambda v, x: exp(-x * x) * (-2 / _ROOT_PI),),
@@ -385,7 +388,6 @@ _PRIMITIVES = frozenset("psi erf erfc".split())
 """Functions that are primitives for real operands, known under these names already."""
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "_zeta": partial(apply, "zeta"),
     **{name: partial(apply, name) for name in PARTIALS if name not in _PRIMITIVES},
     **{name: partial(several, name) for name in SEVERAL},
 }

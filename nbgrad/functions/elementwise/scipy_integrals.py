@@ -16,7 +16,6 @@ from ...graph.formulas import choose
 from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, broadcast, elementwise, literal, make
 from ...graph.shapes import joint_shape
-from .scipy_cdfs import of_parameter
 from .scipy_functions import (
     Partial,
     PartialsRule,
@@ -28,6 +27,7 @@ from .scipy_functions import (
     log,
     number,
     power,
+    sin,
     unknown,
     unknown_by,
     zero,
@@ -130,13 +130,18 @@ def _characteristic_run(m: np.ndarray, q: np.ndarray, odd: bool, order: int) -> 
             bent[0, 0] = -1 if odd else 1
         elif not odd:
             bent[0, 1] = bent[1, 0] = math.sqrt(2)
-        values, vectors = np.linalg.eigh(np.diag((start + 2.0 * np.arange(size)) ** 2) + q[at] * bent)
-        index = (found - start) // 2
-        products = vectors.T @ bent @ vectors[:, index]
-        others = np.arange(size) != index
-        apart = (values[index] - values)[others]
-        result[at] = products[index] if order == 1 else 2 * np.sum(products[others] ** 2 / apart)
+        squares = (start + 2.0 * np.arange(size)) ** 2
+        result[at] = _eigenvalue_slope(squares, bent, float(q[at]), (found - start) // 2, order)
     return result.astype(q.dtype)
+
+
+def _eigenvalue_slope(line: np.ndarray, bent: np.ndarray, q: float, index: int, order: int) -> float:
+    """The first or second derivative by q of an eigenvalue of the diagonal matrix of a line, plus q times a matrix."""
+    values, vectors = np.linalg.eigh(np.diag(line) + q * bent)
+    products = vectors.T @ bent @ vectors[:, index]
+    others = np.arange(line.size) != index
+    apart = (values[index] - values)[others]
+    return products[index] if order == 1 else 2 * np.sum(products[others] ** 2 / apart)
 
 
 MATHIEU = HostFunction("a characteristic value of Mathieu's by its parameter", last_dtype, _characteristic_run)
@@ -178,19 +183,99 @@ def _cylinder(name: str, curved: Any) -> tuple[tuple[Partial, ...], ...]:
     )
 
 
-# ----- Noncentral chi-squared -----
+# ----- Spheroidal wave functions -----
 
 
-def _noncentral_density(value: Node | None, x: Node, n: Node, c: Node) -> Node:
-    """By a Bessel function; without noncentrality it is that of chi-squared (Johnson, Kotz and Balakrishnan 1995)."""
-    central = elementwise("equal", c, 0)
-    safe = choose(central, 1, c, c)
-    root = elementwise("sqrt", x * safe)
-    apart = elementwise("sqrt", x) - elementwise("sqrt", safe)
-    order = n * 0.5 - 1
-    bent = exp(apart * apart * -0.5) * power(x / safe, order * 0.5) * apply("ive", order, root) * 0.5
-    plain = exp(elementwise("xlogy", order, x) - x * 0.5 - n * (0.5 * math.log(2)) - elementwise("gammaln", n * 0.5))
-    return elementwise("select", central, plain, bent)
+def _spheroidal_run(m: np.ndarray, n: np.ndarray, q: np.ndarray, order: int) -> np.ndarray:
+    """The first or second derivative of a characteristic value by q, which is the square of the parameter.
+
+    It is an eigenvalue of the operator of Legendre's functions plus q x**2, in the basis of these [30.2.1, 14.10.3].
+    """
+    m, n, q = np.broadcast_arrays(m, n, q)
+    result = np.full(q.shape, math.nan)
+    for at in np.ndindex(q.shape):
+        low, degree = int(m[at]), int(n[at])
+        if low != m[at] or degree != n[at] or not 0 <= low <= degree or not np.isfinite(q[at]):
+            continue
+        odd = (degree - low) % 2
+        size = (degree - low) // 2 + 2 * int(abs(q[at]) ** 0.5) + 40
+        every = np.arange(low, low + 2 * size + 2, dtype=float)
+        steps = np.sqrt((every[1:] ** 2 - low**2) / (4 * every[1:] ** 2 - 1))
+        times_x = np.diag(steps, 1) + np.diag(steps, -1)
+        kept = np.arange(odd, 2 * size, 2)
+        bent = (times_x @ times_x)[np.ix_(kept, kept)]
+        result[at] = _eigenvalue_slope(every[kept] * (every[kept] + 1), bent, float(q[at]), (degree - low) // 2, order)
+    return result.astype(q.dtype)
+
+
+SPHEROIDAL = HostFunction("a spheroidal characteristic value by its parameter", last_dtype, _spheroidal_run)
+
+
+def _spheroidal_slope(sign: int) -> tuple[Partial, ...]:
+    """The derivative of a characteristic value by c, whose square with a sign is q."""
+
+    def by_q(k: int, m: Node, n: Node, q: Node) -> Node | None:
+        if k > 2:
+            return unknown(q, q)
+        shape = joint_shape(joint_shape(m.shape, n.shape), q.shape)
+        nodes = (broadcast(m, shape), broadcast(n, shape), broadcast(q, shape))
+        rule = PartialsRule((zero, zero, lambda value, m, n, q: by_q(k + 1, m, n, q)))
+        return make("custom", (host(SPHEROIDAL, nodes, k), *nodes), (rule, 0))
+
+    def slope(value: Node, m: Node, n: Node, c: Node) -> Node:
+        found = by_q(1, m, n, c * c * sign)
+        assert found is not None
+        return found * c * (2 * sign)
+
+    return (zero, zero, slope)
+
+
+def _spheroidal(name: str, sign: int) -> dict[str, tuple[tuple[Partial, ...], ...]]:
+    """w and w' for (1 - y**2) w'' = 2 y w' - (a - q y**2 - m**2 / (1 - y**2)) w [30.2.1], where y is x; for radial
+    oblate functions y is i x [30.11]."""
+    turned = sign < 0 and "rad" in name
+    letters = name.split("_")[0]
+
+    def curved(characteristic: Node, m: Node, c: Node, x: Node, first: Node, second: Node) -> Node:
+        square = x * x * (-1 if turned else 1)
+        bent = characteristic - c * c * square * sign - m * m / (1 - square)
+        found = (x * second * 2 - bent * first) / (1 - square)
+        return -found if turned else found
+
+    def second(value: Node, m: Node, n: Node, c: Node, x: Node) -> Node:
+        first = apply(name, m, n, c, x, output=0)
+        return curved(apply(f"{letters}_cv", m, n, c), m, c, x, first, value)
+
+    def known(value: Node, m: Node, n: Node, c: Node, a: Node, x: Node) -> Node:
+        return curved(a, m, c, x, apply(f"{name}_cv", m, n, c, a, x, output=0), value)
+
+    slope: Partial = lambda v, *operands: apply(name, *operands, output=1)  # noqa: E731
+    slope_known: Partial = lambda v, *operands: apply(f"{name}_cv", *operands, output=1)  # noqa: E731
+    orders = (zero, zero, unknown_by(2))
+    return {
+        name: ((*orders, slope), (*orders, second)),
+        f"{name}_cv": ((*orders, unknown_by(3), slope_known), (*orders, unknown_by(3), known)),
+    }
+
+
+# ----- Modified Fresnel integrals -----
+
+
+def _modified_fresnel(name: str, side: int) -> dict[str, tuple[tuple[Partial, ...], ...]]:
+    """Real and imaginary parts of F, the integral of exp(+-i t**2) from x on, and of K, a multiple of exp(-+i x**2) F:
+    K' = -+2i x K - exp(-+i pi/4) / sqrt(pi)."""
+    scale = math.sqrt(0.5 / math.pi)
+
+    def moved(other: str, sign: int, shift: float) -> Partial:
+        return lambda v, x: x * apply(f"{name} {other}", x, output=1) * (2 * sign) + shift
+
+    return {
+        f"{name} real": ((lambda v, x: -cos(x * x),), (moved("imag", side, -scale),)),
+        f"{name} imag": ((lambda v, x: sin(x * x) * -side,), (moved("real", -side, side * scale),)),
+    }
+
+
+# ----- Tukey's lambda distribution -----
 
 
 def _tukey(which: str) -> Partial:
@@ -214,12 +299,6 @@ def _by_exponent(logarithm: Node, m: Node) -> Node:
     return logarithm * logarithm * series * 0.5
 
 
-_NONCENTRAL: tuple[Partial, ...] = (
-    _noncentral_density,
-    unknown_by(1),
-    lambda v, x, n, c: (apply("chndtr", x, n + 2, c) - apply("chndtr", x, n, c)) * 0.5,
-)
-
 INTEGRALS: dict[str, tuple[Partial, ...]] = {
     "itstruve0": (lambda v, x: apply("struve", number(0, x), x),),
     "it2struve0": (lambda v, x: -apply("struve", number(0, x), x) / x,),
@@ -242,10 +321,9 @@ INTEGRALS: dict[str, tuple[Partial, ...]] = {
     "kolmogi": (lambda v, p: 1 / _kolmogorov(None, v),),
     "mathieu_a": _characteristic(False),
     "mathieu_b": _characteristic(True),
-    "chndtr": _NONCENTRAL,
-    "chndtrix": of_parameter(_NONCENTRAL, 0, None, 1, 2),
-    "chndtrinc": of_parameter(_NONCENTRAL, 2, 0, 1, None),
     "tklmbda": (_tukey("x"), _tukey("m")),
+    "pro_cv": _spheroidal_slope(1),
+    "obl_cv": _spheroidal_slope(-1),
 }
 """By the ufunc's name: its partial derivatives, from the value and the operands."""
 
@@ -259,6 +337,14 @@ SOLUTIONS: dict[str, tuple[tuple[Partial, ...], ...]] = {
     "pbdv": _cylinder("pbdv", lambda v, x: x * x * 0.25 - v - 0.5),
     "pbvv": _cylinder("pbvv", lambda v, x: x * x * 0.25 - v - 0.5),
     "pbwa": _cylinder("pbwa", lambda a, x: a - x * x * 0.25),
+    **_spheroidal("pro_ang1", 1),
+    **_spheroidal("pro_rad1", 1),
+    **_spheroidal("pro_rad2", 1),
+    **_spheroidal("obl_ang1", -1),
+    **_spheroidal("obl_rad1", -1),
+    **_spheroidal("obl_rad2", -1),
+    **_modified_fresnel("modfresnelp", 1),
+    **_modified_fresnel("modfresnelm", -1),
     "mathieu_cem": _mathieu("mathieu_cem", "mathieu_a", False),
     "mathieu_sem": _mathieu("mathieu_sem", "mathieu_b", False),
     "mathieu_modcem1": _mathieu("mathieu_modcem1", "mathieu_a", True),

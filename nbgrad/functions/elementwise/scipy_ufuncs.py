@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
+from ...graph.complex_numbers import pair
 from ...graph.formulas import choose
 from ...graph.ir import Node, elementwise, literal
 from .elliptic_functions import ELLIPTIC, JACOBI
@@ -17,8 +18,9 @@ from .scipy_cdfs import CDFS
 from .scipy_functions import COMPLEX_FUNCTIONS, FUNCTIONS, PARTIALS, SEVERAL, apply, several
 from .scipy_integrals import INTEGRALS, SOLUTIONS
 from .scipy_polynomials import MORE, lambert
+from .scipy_series import SERIES
 
-_ONE_RESULT = {**CDFS, **MORE, **ELLIPTIC, **INTEGRALS}
+_ONE_RESULT = {**CDFS, **MORE, **ELLIPTIC, **INTEGRALS, **SERIES}
 _SEVERAL_RESULTS = {**SOLUTIONS, "ellipj": JACOBI}
 PARTIALS.update(_ONE_RESULT)
 SEVERAL.update(_SEVERAL_RESULTS)
@@ -74,6 +76,17 @@ def _pseudo_huber(delta: Node, r: Node) -> Node:
     return choose(elementwise("less", delta, 0), math.inf, loss, delta)
 
 
+def _modified_fresnel(name: str, x: Node) -> tuple[Node, ...]:
+    real, imag = several(f"{name} real", x), several(f"{name} imag", x)
+    return tuple([pair(*both) for both in zip(real, imag, strict=True)])
+
+
+def _kelvin(x: Node) -> tuple[Node, ...]:
+    """Kelvin's functions of both kinds, and their derivatives, as complex numbers."""
+    names = (("ber", "bei"), ("ker", "kei"), ("berp", "beip"), ("kerp", "keip"))
+    return tuple([pair(apply(real, x), apply(imag, x)) for real, imag in names])
+
+
 SCIPY_RULES = {
     "psi": partial(elementwise, "digamma"),
     "xlog1py": _xlog1py,
@@ -89,6 +102,9 @@ SCIPY_RULES = {
     **FUNCTIONS,
     **{name: partial(apply, name) for name in _ONE_RESULT},
     **{name: partial(several, name) for name in _SEVERAL_RESULTS},
+    "_zeta": partial(apply, "zeta"),
+    "kelvin": _kelvin,
+    **{name: partial(_modified_fresnel, name) for name in ("modfresnelp", "modfresnelm")},
 }
 """By the ufunc's `__name__`."""
 

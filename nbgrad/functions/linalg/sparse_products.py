@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ from ...record.tensor import Tensor
 _BY_ELEMENTS = ("multiply", "_multiply_2d_with_broadcasting", "_divide")
 _INSTEAD = (
     "A scipy.sparse array is a constant here: write D A x as d * (A @ x), a multiple as t * (A @ x), and use "
-    "A.toarray() where a dense array is meant. In code that nb.differentiable_source runs, A * t and A / t are sparse "
-    "matrices of recorded values: see docs/sparse.md."
+    "A.toarray() where a dense array is meant. In code that nb.differentiable_source runs, A * t (in place of "
+    "A.multiply(t)) and A / t are sparse matrices of recorded values: see docs/sparse.md."
 )
 
 
@@ -89,10 +90,36 @@ def beside_sparse(ufunc: np.ufunc, left: Any, right: Any) -> Any:
 
 def _in_converted_code() -> bool:
     """Whether code that `differentiable_source` runs uses an operator."""
+    frame, called = _asking()
+    return frame is not None and called.startswith("__") and is_converted(frame)
+
+
+def _asking() -> tuple[FrameType | None, str]:
+    """The frame that has called scipy.sparse, and the name of the function there."""
     frame, called = users_frame(), "__mul__"
     while frame is not None and str(frame.f_globals.get("__name__")).startswith("scipy.sparse."):
         called, frame = frame.f_code.co_name, frame.f_back
-    return frame is not None and called.startswith("__") and is_converted(frame)
+    return frame, called
+
+
+def of_operators(matrix: Any) -> np.ndarray:
+    """The array as which scipy.sparse's operators see a sparse matrix of recorded values: it leaves them to that.
+
+    Raises
+    ------
+    TracedValueError
+        If anything but an operator asks for an array.
+    """
+    called = _asking()[1]
+    if not called.startswith("__"):
+        message = (
+            f"A sparse matrix of recorded values does not become an ndarray for {called}(). Write A * B for "
+            "A.multiply(B), or use its toarray(), which is a Tensor."
+        )
+        raise TracedValueError(message)
+    found = np.empty((), object)
+    found[()] = matrix
+    return found
 
 
 def _is_matrix(value: Any) -> bool:

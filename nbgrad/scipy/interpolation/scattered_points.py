@@ -1,4 +1,4 @@
-"""`scipy.interpolate.LinearNDInterpolator`, `NearestNDInterpolator` and `griddata` for recorded values.
+"""`scipy.interpolate.LinearNDInterpolator` and `NearestNDInterpolator` for recorded values.
 
 In: scattered points, values, places. Out: callable objects that give Tensors, with derivatives by values, points and
 places. Called by code that `differentiable_source` runs, by scipy_table.py. The triangles are Qhull's, found when the
@@ -17,16 +17,15 @@ from ...errors import ShapeError
 from ...graph.host_functions import HostFunction, host
 from ...graph.ir import INT64
 from ...record.as_node import as_node, wrap
-from ...record.axes_and_dtypes import only
 from ..scipy_objects import ScipyObject
-from .line_interpolation import interp1d
 
 KEPT = 8
 """Triangulations and trees that are kept, by the bytes of their points."""
 
 
 @lru_cache(KEPT)
-def _triangulation(points: bytes, shape: tuple[int, int]) -> Any:
+def triangulation(points: bytes, shape: tuple[int, int]) -> Any:
+    """Delaunay's triangulation."""
     import scipy.spatial
 
     return scipy.spatial.Delaunay(numpy.frombuffer(points).reshape(shape))
@@ -39,7 +38,7 @@ def _tree(points: bytes, shape: tuple[int, int]) -> Any:
     return scipy.spatial.KDTree(numpy.frombuffer(points).reshape(shape))
 
 
-def _each(points: numpy.ndarray, places: numpy.ndarray, find: Any, *tail: int) -> numpy.ndarray:
+def each(points: numpy.ndarray, places: numpy.ndarray, find: Any, *tail: int) -> numpy.ndarray:
     """The numbers of points that a search finds, for each pair of a batch of points (..., n, k) and places (..., m, k).
 
     `tail` has the numbers of each place.
@@ -55,7 +54,7 @@ def _each(points: numpy.ndarray, places: numpy.ndarray, find: Any, *tail: int) -
 
 
 def _corners(points: bytes, shape: tuple[int, int], places: numpy.ndarray) -> numpy.ndarray:
-    found = _triangulation(points, shape)
+    found = triangulation(points, shape)
     index = found.find_simplex(places)
     return numpy.where(index[:, None] < 0, -1, found.simplices[index])
 
@@ -70,18 +69,18 @@ def _nearest(points: bytes, shape: tuple[int, int], places: numpy.ndarray) -> nu
 CORNERS = HostFunction(
     "corners of simplices",
     lambda i, params: ((*i[1].shape[:-1], i[1].shape[-1] + 1), numpy.dtype(INT64)),
-    lambda points, places: _each(points, places, _corners, places.shape[-1] + 1),
+    lambda points, places: each(points, places, _corners, places.shape[-1] + 1),
 )
 """The points at the corners of the simplex around each place, by number; -1 outside of all."""
 NEAREST = HostFunction(
     "nearest points",
     lambda i, params: (i[1].shape[:-1], numpy.dtype(INT64)),
-    lambda points, places: _each(points, places, _nearest),
+    lambda points, places: each(points, places, _nearest),
 )
 """The nearest point of each place, by number; -1 for a place that is not finite."""
 
 
-def _points(given: Any, size: int | None = None) -> Any:
+def as_points(given: Any, size: int | None = None) -> Any:
     """An array (..., dimensions) of points, or of arrays of coordinates that broadcast."""
     if isinstance(given, tuple) and len(given) == 1:
         given = given[0]
@@ -91,11 +90,11 @@ def _points(given: Any, size: int | None = None) -> Any:
     return found[:, None] if found.ndim == 1 and size in (None, 1) else found
 
 
-class _Scattered(ScipyObject):
+class Scattered(ScipyObject):
     """Values at scattered points, which may be scaled to a unit box."""
 
     def __init__(self, points: Any, values: Any, fill_value: Any, rescale: bool) -> None:
-        self._given, self.values = _points(points), np.asarray(values)
+        self._given, self.values = as_points(points), np.asarray(values)
         if self._given.ndim != 2 or self.values.ndim < 1 or self._given.shape[0] != self.values.shape[0]:
             message = (
                 f"{type(self).__name__} needs points of shape (n, dimensions) and n values, but the shapes are "
@@ -111,7 +110,7 @@ class _Scattered(ScipyObject):
 
     def _places(self, args: tuple[Any, ...]) -> Any:
         size = self.points.shape[1]
-        found = _points(args, size)
+        found = as_points(args, size)
         if found.shape[-1] != size:
             message = f"{type(self).__name__} takes places with {size} coordinates, but got shape {found.shape}."
             raise ShapeError(message)
@@ -129,7 +128,7 @@ class _Scattered(ScipyObject):
         return cls(points, values, *more, rescale=rescale)
 
 
-class LinearNDInterpolator(_Scattered):
+class LinearNDInterpolator(Scattered):
     """Linear in each simplex of Delaunay's triangulation."""
 
     def __init__(self, points: Any, values: Any, fill_value: Any = numpy.nan, rescale: bool = False) -> None:
@@ -160,7 +159,7 @@ class LinearNDInterpolator(_Scattered):
         return np.reshape(found, (*places.shape[:-1], *self.values.shape[1:]))
 
 
-class NearestNDInterpolator(_Scattered):
+class NearestNDInterpolator(Scattered):
     """The value of the nearest point."""
 
     def __init__(self, x: Any, y: Any, rescale: bool = False, tree_options: Any = None) -> None:
@@ -181,23 +180,3 @@ class NearestNDInterpolator(_Scattered):
         found = self.values[np.where(lost, 0, nearest)] * 1.0
         found = np.where(np.reshape(lost, lost.shape + (1,) * (found.ndim - 1)), numpy.nan, found)
         return np.reshape(found, (*places.shape[:-1], *self.values.shape[1:]))
-
-
-def griddata(
-    points: Any, values: Any, xi: Any, method: str = "linear", fill_value: Any = numpy.nan, rescale: bool = False
-) -> Any:
-    """Values at places, between scattered points."""
-    at = _points(points)
-    if at.shape[-1] == 1:
-        only("method", method, "nearest", "linear", "cubic")
-        x = np.reshape(at, (-1,))
-        order = np.argsort(x)
-        fill_value = "extrapolate" if method == "nearest" else fill_value
-        found = interp1d(
-            x[order], np.asarray(values)[order], kind=method, axis=0, bounds_error=False, fill_value=fill_value
-        )
-        return found(xi[0] if isinstance(xi, tuple) else xi)
-    only("method", method, "nearest", "linear")
-    if method == "nearest":
-        return NearestNDInterpolator(at, values, rescale)(_points(xi))
-    return LinearNDInterpolator(at, values, fill_value, rescale)(_points(xi))
