@@ -463,3 +463,79 @@ def test_scipy_in_a_function_with_a_forward_rule() -> None:
     for make in (lambda f: f, nb.jit):
         np.testing.assert_allclose(make(nb.value_and_grad(root))(3.0), (ROOT, SLOPE), rtol=1e-10)
         np.testing.assert_allclose(make(nb.grad(nb.grad(root)))(3.0), -6 * ROOT * SLOPE**3, rtol=1e-9)
+
+
+def test_arguments_by_name_that_leave_others_out() -> None:
+    @nb.custom_jvp
+    def picked(x: Any, index: Any, option: Any = None, scale: float = 1.0) -> Any:
+        assert option is None
+        return np.sin(x)[index] * scale
+
+    @picked.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        x, index, _, scale = primals
+        return picked(*primals), 10 * (np.cos(x) * tangents[0])[index] * scale + np.sin(x)[index] * tangents[3]
+
+    index = np.array([0, 2])
+    want = 20 * np.cos(X) * [1, 0, 1]
+    np.testing.assert_allclose(nb.jit(nb.grad(lambda x, i: np.sum(picked(x, i, scale=2.0))))(X, index), want)
+    np.testing.assert_allclose(nb.jacfwd(lambda s: picked(X, index, scale=s))(2.0), np.sin(X)[index])
+
+
+def test_rules_in_backward_passes_and_on_tapes() -> None:
+    """PyTorch's and TensorFlow's words go through forward rules, too: f' = 6 cos x, and f'' = -6 sin x."""
+    x = nb.tensor(X, requires_grad=True)
+    np.sum(steep(x)).backward()
+    np.testing.assert_allclose(x.grad, 6 * np.cos(X))
+    (slope,) = nb.autograd.grad(np.sum(steep(x)), x, create_graph=True)
+    (curvature,) = nb.autograd.grad(np.sum(slope), x)
+    np.testing.assert_allclose(curvature, -6 * np.sin(X))
+    watched = nb.Tensor(X)
+    with nb.GradientTape() as tape:
+        tape.watch(watched)
+        total = np.sum(steep(watched))
+    np.testing.assert_allclose(tape.gradient(total, watched), 6 * np.cos(X))
+    with nb.autograd.forward_ad.dual_level():
+        dual = nb.autograd.forward_ad.make_dual(nb.Tensor(X), nb.Tensor(np.ones(3)))
+        np.testing.assert_allclose(nb.autograd.forward_ad.unpack_dual(steep(dual)).tangent, 6 * np.cos(X))
+
+
+@pytest.mark.parametrize("kind", [nb.custom_vjp, nb.custom_jvp])
+def test_arguments_that_are_parts_of_other_values_are_not_read_from_outside(kind: Any) -> None:
+    """What is made of an argument may be a node from before the call: parts that were taken already, the array behind a
+    transposed one, the parts of a complex one."""
+    turned = kind(lambda a: np.sum(a.T.reshape(4)[:2] * a[0, 0]))
+    square = kind(lambda z: z * np.conj(z))
+    if kind is nb.custom_vjp:
+        turned.defvjp(lambda a: (turned(a), a), lambda a, g: (g * np.ones((2, 2)),))
+        square.defvjp(lambda z: (square(z), z), lambda z, g: (3 * g * z,))
+    else:
+        turned.defjvp(lambda p, t: (turned(*p), np.sum(t[0])))
+        square.defjvp(lambda p, t: (square(*p), 3 * np.real(np.conj(p[0]) * t[0])))
+
+    def function(x: Any) -> Any:
+        a = x.reshape(2, 2).T
+        return a[0, 0] + turned(a)
+
+    x = np.arange(4.0)
+    for make in (lambda f: f, nb.jit):
+        np.testing.assert_allclose(make(nb.grad(function))(x), [2.0, 1.0, 1.0, 1.0])
+        np.testing.assert_allclose(make(nb.jacfwd(function))(x), [2.0, 1.0, 1.0, 1.0])
+        found = make(nb.grad(lambda x: np.real(square(x + 1j * x * x))))(2.0)  # |z|^2, three times half its slope
+        np.testing.assert_allclose(found, 3 * (2.0 + 4.0 * 4.0))
+
+
+def test_a_function_with_a_rule_may_write_to_its_argument() -> None:
+    doubled = nb.custom_vjp(lambda x: x * 1.0)
+
+    def forward(x: Any) -> Any:
+        x[0] = 5.0
+        return x * 2.0, None
+
+    doubled.defvjp(forward, lambda _, g: (g * 2.0,))
+
+    def function(x: Any) -> Any:
+        y = x * 3.0
+        return np.sum(doubled(y)) + y[0]
+
+    assert nb.value_and_grad(function)(np.ones(2))[0] == 10.0 + 6.0 + 5.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from ..tensors.remembering_methods import RECORDED_HOOKS
 from .arguments import flatten, lift, name_of, node_of
 from .lent_arrays import kind_of, lends
 from .ruled_calls import (
+    Arguments,
     Names,
     Numbers,
     checked_numbers,
@@ -139,6 +141,10 @@ class Part:
         self.function, self.title = function, title
         self.on_host: Any = None
 
+    def changed(self, change: Callable[[Any], Any]) -> Part:
+        """A copy with a changed function."""
+        return Part(change(self.function), self.title)
+
     def __call__(self, *args: Any) -> Any:
         if self.on_host is not None:
             return self.on_host(*args)
@@ -246,6 +252,14 @@ class custom_vjp(NamedObject):  # noqa: N801  (used as a decorator, like a funct
         self.forward = Part(forward, f"The forward rule of {name}()")
         self.backward = Part(backward, f"The reverse rule of {name}()")
 
+    def with_functions(self, change: Callable[[Any], Any]) -> custom_vjp:
+        """A copy with a changed function and rule."""
+        new = copy(self)
+        new.fn = change(self.fn)
+        if self.forward is not None and self.backward is not None:
+            new.forward, new.backward = self.forward.changed(change), self.backward.changed(change)
+        return new
+
     @lends
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; the recorded nodes carry the rule."""
@@ -260,7 +274,9 @@ class custom_vjp(NamedObject):  # noqa: N801  (used as a decorator, like a funct
             name = name_of(self.fn)
             message = f"{name}() has no reverse rule yet: call {name}.defvjp(forward, backward)."
             raise ArgumentError(message)
-        lifted: list[Any] = [one if k in nondiff else map_leaves(as_tensor, lift(one)) for k, one in enumerate(args)]
+        own = Arguments()
+        take = as_tensor if self._reads_parameters else lambda leaf: own.one(as_tensor(leaf))
+        lifted: list[Any] = [one if k in nondiff else map_leaves(take, lift(one)) for k, one in enumerate(args)]
         differentiated = [one for k, one in enumerate(lifted) if k not in nondiff]
         lifted_leaves = flatten(tuple(differentiated))[0]
         arguments = [leaf._node for leaf in lifted_leaves if isinstance(leaf, Tensor)]
@@ -270,6 +286,7 @@ class custom_vjp(NamedObject):  # noqa: N801  (used as a decorator, like a funct
             returned = self.forward(*lifted)
         finally:
             _forward_of.reset(token)
+        own.write_back()
         if not isinstance(returned, tuple) or len(returned) != 2:
             message = f"The forward rule of {name_of(self.fn)}() must return a pair (output, residuals)."
             raise ArgumentError(message)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
+import numpy as np
 import optree
 
 from ..errors import ArgumentError, ShapeError, TracedValueError
@@ -18,6 +20,7 @@ from ..graph.builders import cast
 from ..graph.cotangents.shared_rules import SharedRule
 from ..graph.differentiate import vjp
 from ..graph.ir import Earlier, Node, make, next_serial, placeholder, topological, zeros
+from ..graph.trace import current_trace, recording
 from ..process.named_objects import NamedObject
 from ..record.container_leaves import map_leaves
 from ..record.tensor import Tensor
@@ -25,6 +28,7 @@ from .arguments import flatten, lift, name_of, node_of
 from .custom import ARRAY, Part, as_tensor
 from .lent_arrays import kind_of, lends
 from .ruled_calls import (
+    Arguments,
     Names,
     Numbers,
     checked_numbers,
@@ -48,26 +52,30 @@ class _TangentRule(SharedRule):
         self.argument_leaves: list[Any] = []
         """The leaves of the arguments; `ARRAY` for those that are inputs of the node."""
         self.output_tree: Any = None
-        self.outputs: list[tuple[int, ...] | None] = []
-        """The shapes of the leaves of the output; None for those that are no arrays."""
+        self.outputs: list[tuple[tuple[int, ...], np.dtype[Any]] | None] = []
+        """The shapes and dtypes of the leaves of the output; None for those that are no arrays."""
 
     def tangent(self, node: Node, tangents: Sequence[Node | None]) -> Node:
         """The tangent of one output."""
         found = self._tangents(node, tangents[1 : 1 + self.arguments])[node.params[1]]
-        return zeros(node.shape, node.dtype) if found is None else cast(found, node.dtype)
+        return zeros(node.shape, node.dtype) if found is None else found
 
     def cotangents_together(self, given: Mapping[int, Node], node: Node) -> list[Node | None]:
         """The cotangents of the arguments: the transpose of the rule."""
         start = next_serial()
         arguments = node.inputs[1 : 1 + self.arguments]
         stand_ins = [placeholder(one.shape, one.dtype) if one.dtype.kind in "fc" else None for one in arguments]
+        moving = [one for one in stand_ins if one is not None]
+        outer = current_trace()
         try:
-            tangents = self._tangents(node, stand_ins)
+            with recording(moving) as trace:  # so that what is recorded is differentiated, also in a backward pass
+                if outer is not None:
+                    trace.tokens = outer.tokens
+                tangents = self._tangents(node, stand_ins)
         except TracedValueError as error:
             raise TracedValueError(self._not_linear("asks for the value of a tangent")) from error
         pairs = [(tangents[k], g) for k, g in given.items()]
-        moving = [one for one in stand_ins if one is not None]
-        outputs, seeds = [t for t, _ in pairs if t is not None], [cast(g, t.dtype) for t, g in pairs if t is not None]
+        outputs, seeds = [t for t, _ in pairs if t is not None], [g for t, g in pairs if t is not None]
         found = dict(zip(moving, vjp(outputs, seeds, moving), strict=True))
         sent = [one for one in found.values() if one is not None]
         if not set(moving).isdisjoint(topological(sent, Earlier(start))):
@@ -110,19 +118,19 @@ class _TangentRule(SharedRule):
                 f"{self.output_tree}, but has returned {tree}."
             )
             raise ArgumentError(message)
-        return [self._checked(leaf, shape) for leaf, shape in zip(leaves, self.outputs, strict=True)]
+        return [self._checked(leaf, output) for leaf, output in zip(leaves, self.outputs, strict=True)]
 
-    def _checked(self, leaf: Any, shape: tuple[int, ...] | None) -> Node | None:
-        if leaf is None or shape is None or kind_of(leaf) == "other":
+    def _checked(self, leaf: Any, output: tuple[tuple[int, ...], np.dtype[Any]] | None) -> Node | None:
+        if leaf is None or output is None or output[1].kind not in "fc" or kind_of(leaf) == "other":
             return None
-        node = node_of(leaf)
+        node, (shape, dtype) = node_of(leaf), output
         if node.shape != shape:
             message = (
                 f"The forward rule of {self.name}() has returned a tangent of shape {node.shape} for an output of "
                 f"shape {shape}."
             )
             raise ShapeError(message)
-        return node if node.dtype.kind in "fc" else None
+        return cast(node, dtype)
 
 
 class custom_jvp(NamedObject):  # noqa: N801  (used as a decorator, like a function)
@@ -227,6 +235,13 @@ class custom_jvp(NamedObject):  # noqa: N801  (used as a decorator, like a funct
 
         self.defjvp(summed)
 
+    def with_functions(self, change: Callable[[Any], Any]) -> custom_jvp:
+        """A copy with a changed function and rule."""
+        new = copy(self)
+        new.fn, new._body = change(self.fn), self._body.changed(change)
+        new.jvp = None if self.jvp is None else self.jvp.changed(change)
+        return new
+
     @lends
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; the recorded nodes carry the rule."""
@@ -238,18 +253,23 @@ class custom_jvp(NamedObject):  # noqa: N801  (used as a decorator, like a funct
         if self.jvp is None:
             message = f"{name}() has no forward rule yet: call {name}.defjvp(rule)."
             raise ArgumentError(message)
-        lifted: list[Any] = [one if k in nondiff else map_leaves(as_tensor, lift(one)) for k, one in enumerate(args)]
+        own = Arguments()
+        lifted: list[Any] = [
+            one if k in nondiff else map_leaves(lambda leaf: own.one(as_tensor(leaf)), lift(one))
+            for k, one in enumerate(args)
+        ]
         leaves, tree = flatten(tuple([one for k, one in enumerate(lifted) if k not in nondiff]))
         arguments = [leaf._node for leaf in leaves if isinstance(leaf, Tensor)]
         start = next_serial()
         output = self._body(*lifted)
+        own.write_back()
         rule = _TangentRule(functools.partial(self.jvp, *[args[k] for k in nondiff]) if nondiff else self.jvp, name)
         rule.argument_tree = tree
         rule.argument_leaves = [ARRAY if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         output_leaves, rule.output_tree = flatten(output)
         output_leaves = [leaf if kind_of(leaf) == "other" else as_tensor(leaf) for leaf in output_leaves]
         nodes = [leaf._node if isinstance(leaf, Tensor) else None for leaf in output_leaves]
-        rule.outputs = [None if node is None else node.shape for node in nodes]
+        rule.outputs = [None if node is None else (node.shape, node.dtype) for node in nodes]
         besides = read_from_outside([node for node in nodes if node is not None], arguments, start, name)
         rule.arguments, rule.argument_count = len(arguments), len(arguments) + len(besides)
         inputs = (*arguments, *besides)

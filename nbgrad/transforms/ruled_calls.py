@@ -15,6 +15,8 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError
 from ..graph.ir import Earlier, Node, make, topological, zeros
+from ..record.tensor import Tensor
+from ..record.zero_dimensional import as_array, is_array
 
 Numbers = int | Sequence[int]
 Names = str | Sequence[str]
@@ -58,15 +60,15 @@ def in_order(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str,
             message = f"{fn!r} says no names of its parameters, so its arguments must be given by position."
             raise DtypeError(message)
         return args
-    if bound.kwargs:
+    given, by_name = bound.args, bound.kwargs
+    bound.apply_defaults()
+    if kwargs.keys() & bound.kwargs.keys():
         message = (
             f"{getattr(fn, '__name__', 'The function')}() takes {', '.join(bound.kwargs)} by name alone, but a rule "
             "gets arguments by position. Let it be a parameter that has a position."
         )
         raise DtypeError(message)
-    given = bound.args
-    bound.apply_defaults()
-    return bound.args if takers < 0 or takers >= len(bound.args) > len(given) else given
+    return bound.args if by_name or takers < 0 or takers >= len(bound.args) > len(given) else given
 
 
 def parameter_count(rule: Callable[..., Any] | None) -> int:
@@ -149,6 +151,31 @@ def read_from_outside(made: Sequence[Node], arguments: Collection[Node], since: 
     found.update(dict.fromkeys([node for node in made if node in earlier]))
     read = [node for node in found if node not in known and node.traced and node.dtype.kind in "fc"]
     return [make("custom", (node, node), (_Outside(name), 0)) for node in read]
+
+
+class Arguments:
+    """Arguments as a function gets them: each array is a Tensor of a node of its own, so that what the function makes
+    of it can be told from what it reads from outside."""
+
+    def __init__(self) -> None:
+        self._given: list[tuple[Tensor, Tensor, Node]] = []
+
+    def one(self, leaf: Any) -> Any:
+        """A leaf as the function gets it."""
+        if not isinstance(leaf, Tensor):
+            return leaf
+        node = leaf._node
+        fresh = make("alias", (node,))
+        fresh.weak, fresh.tensor = node.weak, node.tensor
+        tensor = as_array(Tensor._of(fresh)) if is_array(leaf) else Tensor._of(fresh)
+        self._given.append((leaf, tensor, fresh))
+        return tensor
+
+    def write_back(self) -> None:
+        """Let the caller's Tensors have what the function has written to its own."""
+        for leaf, tensor, fresh in self._given:
+            if tensor._node is not fresh:
+                leaf._replace(tensor._node)
 
 
 def zeros_of(nodes: Sequence[Node]) -> list[Node | None]:
