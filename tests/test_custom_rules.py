@@ -484,20 +484,22 @@ def test_arguments_by_name_that_leave_others_out() -> None:
 
 def test_rules_in_backward_passes_and_on_tapes() -> None:
     """PyTorch's and TensorFlow's words go through forward rules, too: f' = 6 cos x, and f'' = -6 sin x."""
-    x = nb.tensor(X, requires_grad=True)
+    words: Any = nb.autograd
+    x: Any = nb.tensor(X, requires_grad=True)
     np.sum(steep(x)).backward()
     np.testing.assert_allclose(x.grad, 6 * np.cos(X))
-    (slope,) = nb.autograd.grad(np.sum(steep(x)), x, create_graph=True)
-    (curvature,) = nb.autograd.grad(np.sum(slope), x)
+    (slope,) = words.grad(np.sum(steep(x)), x, create_graph=True)
+    (curvature,) = words.grad(np.sum(slope), x)
     np.testing.assert_allclose(curvature, -6 * np.sin(X))
-    watched = nb.Tensor(X)
-    with nb.GradientTape() as tape:
+    watched: Any = nb.Tensor(X)
+    tape: Any = nb.GradientTape()
+    with tape:
         tape.watch(watched)
         total = np.sum(steep(watched))
     np.testing.assert_allclose(tape.gradient(total, watched), 6 * np.cos(X))
-    with nb.autograd.forward_ad.dual_level():
-        dual = nb.autograd.forward_ad.make_dual(nb.Tensor(X), nb.Tensor(np.ones(3)))
-        np.testing.assert_allclose(nb.autograd.forward_ad.unpack_dual(steep(dual)).tangent, 6 * np.cos(X))
+    with words.forward_ad.dual_level():
+        dual = words.forward_ad.make_dual(nb.Tensor(X), nb.Tensor(np.ones(3)))
+        np.testing.assert_allclose(words.forward_ad.unpack_dual(steep(dual)).tangent, 6 * np.cos(X))
 
 
 @pytest.mark.parametrize("kind", [nb.custom_vjp, nb.custom_jvp])
