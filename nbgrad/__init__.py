@@ -182,12 +182,15 @@ if _TYPE_CHECKING:
     from .train.summaries import SummaryCollector as SummaryCollector
     from .train.summaries import SummaryRecord as SummaryRecord
     from .transforms.check import check_grads as check_grads
+    from .transforms.custom_jvp import custom_jvp as custom_jvp
     from .transforms.jacobians import hessian as hessian
     from .transforms.jacobians import hvp as hvp
     from .transforms.jacobians import jacfwd as jacfwd
     from .transforms.jacobians import jacrev as jacrev
     from .transforms.jacobians import jvp as jvp
     from .transforms.jacobians import vjp as vjp
+    from .transforms.linear_maps import linear_transpose as linear_transpose
+    from .transforms.linear_maps import linearize as linearize
     from .transforms.ravel import ravel as ravel
 
 _LATER = {
@@ -219,6 +222,8 @@ _LATER = {
     "train.sinks": "DatasetHelper connect_network_with_dataset data_sink",
     "nn.checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
     "transforms.jacobians": "hessian hvp jacfwd jacrev jvp vjp",
+    "transforms.custom_jvp": "custom_jvp",
+    "transforms.linear_maps": "linear_transpose linearize",
     "transforms.ravel": "ravel",
     "tensors.data": "frombuffer",
     "tensors.generator": "Generator get_rng_state get_seed initial_seed manual_seed seed set_rng_state set_seed",

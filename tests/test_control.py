@@ -320,3 +320,35 @@ def test_truth_values_of_a_turn_are_put_together() -> None:
     last, every = nb.scan(turn, np.array([1.5, 0.2, 0.7]), shifts)
     np.testing.assert_allclose(last, v, rtol=1e-15)
     np.testing.assert_allclose(every, found, rtol=1e-15)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, nb.jit])
+def test_bounds_of_fori_loop_that_differ_from_value_to_value(transform: Callable[..., Any]) -> None:
+    """Factorials, and x^n with its slope; a loop inside of a loop whose turns begin where the other's stand."""
+    counts = np.array([5, 2, 0, 1])
+    factorial = nb.vmap(lambda n: nb.fori_loop(1, n + 1, lambda i, c: c * i, 1.0))
+    np.testing.assert_allclose(transform(factorial)(counts), [120, 2, 1, 1])
+    x = np.array([0.5, 1.5, 2.0, 3.0])
+    power = nb.vmap(lambda n, x: nb.fori_loop(0, n, lambda _, c: {"c": c["c"] * x}, {"c": 1.0})["c"])
+    np.testing.assert_allclose(transform(power)(counts, x), x**counts)
+    slopes = transform(nb.grad(lambda x: np.sum(power(counts, x))))
+    np.testing.assert_allclose(slopes(x), counts * x ** np.maximum(counts - 1, 0))
+    np.testing.assert_allclose(nb.jvp(lambda x: power(counts, x), x, np.ones(4))[1], slopes(x))
+
+    def pairs(x: Any) -> Any:
+        """The sum of all x_i x_j with i < j: ((sum x)^2 - sum x^2) / 2."""
+        x = nb.numpy.asarray(x)
+        inner = lambda j, c: nb.fori_loop(j + 1, 4, lambda i, c: c + x[i] * x[j], c)  # noqa: E731
+        return nb.fori_loop(0, 4, inner, 0.0)
+
+    np.testing.assert_allclose(transform(pairs)(x), (np.sum(x) ** 2 - np.sum(x**2)) / 2)
+    np.testing.assert_allclose(transform(nb.grad(pairs))(x), np.sum(x) - x)
+    scanned = transform(lambda x: nb.scan(lambda c, n: (nb.fori_loop(0, n, lambda i, c: c * x, c), c), 1.0, counts)[0])
+    np.testing.assert_allclose(scanned(1.1), 1.1**8)
+    with pytest.raises(TypeError, match="counts turns by integers"):
+        nb.vmap(lambda n: nb.fori_loop(0, n, lambda i, c: c, 1.0))(x)
+
+
+def test_jaxs_older_form_of_cond() -> None:
+    assert nb.cond(True, lambda x: 2 * x, lambda x: x, operand=3.0) == 6.0
+    assert nb.grad(lambda x: nb.cond(x > 1, lambda _: 0.0 * x, lambda _: 5.0 * x, operand=None))(0.5) == 5.0

@@ -350,3 +350,42 @@ def test_math_knows_its_domain_of_single_numbers() -> None:
         differentiable_source(lambda x: math.sqrt(-1.0) * x[0])(X)
     assert nb.grad(differentiable_source(lambda x: math.sin(x)))(0.0) == 1.0
     assert nb.grad(differentiable_source(lambda x: float(x) ** 2))(3.0) == 6.0
+
+
+# ----- Objects of nbgrad's own -----
+
+
+@nb.custom_vjp
+def _steep(x: Any) -> Any:
+    return np.array([math.sin(x[0]), math.cos(x[1])])
+
+
+_steep.defvjp(lambda x: (_steep(x), x), lambda x, g: (np.array([10 * g[0] * math.cos(x[0]), 0.0]),))
+
+
+@nb.custom_jvp
+def _tangled(x: Any) -> Any:
+    return np.array([math.sin(x[0]), _steep(x)[1]])
+
+
+_tangled.defjvp(lambda p, t: (_tangled(*p), np.array([7 * math.cos(p[0][0]) * t[0][0], _steep(p[0])[1] * t[0][1]])))
+_sampled = nb.callback(np.sin, vjp=lambda x, out, g: (5.0 * g * np.cos(x),))
+_squares = nb.sparse_jacobian(lambda x: np.array([x[0] * x[0], x[0] * x[1]]))
+
+
+def test_rules_stay_with_their_functions() -> None:
+    """Each slope is that of the rule, not of the text; rules and functions get nbgrad's NumPy, too."""
+    x, y = X
+    steep = nb.grad(differentiable_source(lambda x: np.sum(_steep(x) * np.array([x[0], 1.0]))))
+    np.testing.assert_allclose(steep(X), [10 * x * math.cos(x) + math.sin(x), 0.0])
+    tangled = differentiable_source(lambda x: np.sum(_tangled(x)))
+    np.testing.assert_allclose(nb.grad(tangled)(X), [7 * math.cos(x), math.cos(y)])
+    np.testing.assert_allclose(nb.jvp(tangled, X, np.array([1.0, 2.0]))[1], 7 * math.cos(x) + 2 * math.cos(y))
+    np.testing.assert_allclose(nb.grad(differentiable_source(lambda x: np.sum(_sampled(x))))(X), 5 * np.cos(X))
+
+
+def test_a_sparse_jacobian_is_not_taken_for_its_function() -> None:
+    found = differentiable_source(lambda x: _squares(x).toarray())(X)
+    np.testing.assert_allclose(found, [[2 * X[0], 0.0], [X[1], X[0]]])
+    compiled = nb.jit(lambda x: np.array([x[0], x[1] ** 2]))
+    np.testing.assert_allclose(nb.jacfwd(differentiable_source(lambda x: compiled(x)))(X), np.diag([1.0, 2 * X[1]]))

@@ -8,8 +8,8 @@ GROUPS = {
     "Derivatives": (
         "Functions that make functions: of a function of arrays, its gradient, Jacobian, or products with it.",
         (
-            "grad value_and_grad vjp jvp jacrev jacfwd hessian hvp vmap stop_gradient custom_vjp custom_root "
-            "check_grads sparse_jacobian sparse_hessian GradOperation get_grad"
+            "grad value_and_grad vjp jvp jacrev jacfwd hessian hvp linearize linear_transpose vmap stop_gradient "
+            "custom_vjp custom_jvp custom_root check_grads sparse_jacobian sparse_hessian GradOperation get_grad"
         ),
     ),
     "Compilation": (

@@ -91,6 +91,10 @@ class Jitted(NamedObject):
         """Bind methods, so that `jit` decorates them too."""
         return self if instance is None else functools.partial(self, instance)
 
+    def with_functions(self, change: Callable[[Any], Any]) -> Any:
+        """The changed function alone: it runs as a part of another one."""
+        return change(self.fn)
+
     def __repr__(self) -> str:
         return f"<jit of {name_of(self.fn)}>"
 

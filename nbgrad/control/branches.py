@@ -24,9 +24,13 @@ from ..transforms.arguments import Results, kind_as, name_of
 from ..transforms.lent_arrays import lends, results_as
 from .recorded_turn import Arrays
 
+_ABSENT = object()
+
 
 @lends
-def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = _ABSENT
+) -> Any:
     """Call one of two functions, by a truth value.
 
     Parameters
@@ -36,6 +40,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
         Functions of the operands that give the same structure of arrays, of the same shapes and dtypes.
     *operands
         The arguments of both.
+    operand
+        Their only argument, in place of `operands`: JAX's older form.
 
     Returns
     -------
@@ -54,6 +60,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     >>> nb.vmap(f)(np.array([4.0, -4.0])), nb.grad(nb.jit(f))(-4.0)
     (array([2., 4.]), np.float64(-1.0))
     """
+    if operand is not _ABSENT:
+        operands = (*operands, operand)
     check_function(true_fun, "cond")
     check_function(false_fun, "cond")
     chosen = _chooser(pred, "cond", "pred")

@@ -6,6 +6,7 @@ being recorded, as recorded values. The function is recorded once, whatever the 
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -14,10 +15,12 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.loops.loop_body import LoopNodes
+from ..record.tensor import Tensor
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
 from .recorded_turn import Arrays, Body, Turn, record_turn
 from .turn_bounds import with_room
+from .while_loops import while_loop
 
 
 def scan(
@@ -80,8 +83,9 @@ def fori_loop(lower: int, upper: int, body_fun: Callable[[Any, Any], Any], init_
 
     Parameters
     ----------
-    lower, upper : int
-        The first index, and the one after the last.
+    lower, upper : int, or array of one integer
+        The first index, and the one after the last. They may differ for each value under `vmap`, and for each turn of a
+        loop around.
     body_fun : callable
         `body_fun(i, value)` gives the value for the next turn, of the same shapes and dtypes.
     init_val : array, number, or containers of them
@@ -110,9 +114,33 @@ def fori_loop(lower: int, upper: int, body_fun: Callable[[Any, Any], Any], init_
     np.float64(12.0)
     """
     check_function(body_fun, "fori_loop")
-    first, after = (integer(bound, "fori_loop") for bound in (lower, upper))
+    try:
+        first, after = (integer(bound, "fori_loop") for bound in (lower, upper))
+    except DtypeError:
+        if not (_is_integer(lower) and _is_integer(upper)):
+            raise
+        return _counted(lower, upper, body_fun, init_val)  # the bounds stand for many integers
     indices = np.arange(first, max(first, after))
     return _run(lambda value, i: (body_fun(i, value), None), body_fun, "fori_loop", init_val, indices, None, False)[0]
+
+
+def _is_integer(bound: Any) -> bool:
+    """Whether a bound is an integer, or an array of one, whose value may not be known."""
+    if isinstance(bound, Tensor):
+        return bound.dtype.kind in "iu" and not bound.shape
+    return hasattr(bound, "__index__")
+
+
+def _counted(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
+    """A loop over integers whose number of turns is not known when it is recorded."""
+
+    @functools.wraps(body_fun, updated=())
+    def turn(state: Any) -> Any:
+        index, value = state
+        return index + 1, body_fun(index, value)
+
+    start = lower if isinstance(lower, Tensor) else integer(lower, "fori_loop")
+    return while_loop(lambda state: state[0] < upper, turn, (start, init_val))[1]
 
 
 def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:

@@ -7,8 +7,10 @@ that leading axis. Called by the Jacobians (jacobians.py), which push a whole ba
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
+from typing import Any
 
 from .builders import placed, spread, spread_all
 from .cotangents.shared_rules import Place, place_of
@@ -37,12 +39,12 @@ def batch_further(
         if all(operand is None for operand in operands):
             known[node] = None
             continue
-        made = _batched(node, operands, size)
+        made = _batched(node, operands, size, known, since)
         known[node] = made if made.place is not None or node.place is None else placed(made, node.place)
     return [spread(node, known.get(node), size) for node in outputs]
 
 
-def _batched(node: Node, operands: list[Node | None], size: int) -> Node:
+def _batched(node: Node, operands: list[Node | None], size: int, around: dict[Node, Node | None], since: float) -> Node:
     if node.primitive.batch is not None:
         return node.primitive.batch(node, operands, size)
     if node.primitive is LOOP:
@@ -50,16 +52,21 @@ def _batched(node: Node, operands: list[Node | None], size: int) -> Node:
     if node.primitive is ITEM:
         assert operands[0] is not None
         return batched_item(node, operands[0], size)
-    params = (BatchedRule(node, size),) if node.name == "custom" else node.params
+    params = (BatchedRule(node, size, around, since),) if node.name == "custom" else node.params
     return make(node.name, tuple(spread_all(node, operands, size)), params)
 
 
 class BatchedRule:
-    """A user's reverse rule, applied to every value of a batch."""
+    """A user's reverse rule, applied to every value of a batch.
 
-    def __init__(self, node: Node, size: int) -> None:
+    What the rule reads from outside, not from its node, is looked up in the batch `around` it, whose nodes are those
+    `since` a serial number.
+    """
+
+    def __init__(self, node: Node, size: int, around: dict[Node, Node | None], since: float) -> None:
         self.node = node
         self.size = size
+        self.around, self.since = around, since
         self.argument_count = getattr(node.params[0], "argument_count", len(node.inputs))
         self.tangent = None if getattr(node.params[0], "tangent", None) is None else self._tangent
         own = place_of(node)
@@ -83,8 +90,7 @@ class BatchedRule:
         found = rule(singles, single)
         known = dict(zip(stand_ins, node.inputs, strict=True))
         known.update({singles[output]: g for output, g in given.items()})
-        parts = batch([part for part in found if part is not None], known, self.size)
-        results = iter(parts)
+        results = iter(self._for_all([part for part in found if part is not None], known))
         return [None if part is None else next(results) for part in found]
 
     def _tangent(self, node: Node, tangents: Sequence[Node | None]) -> Node:
@@ -95,4 +101,9 @@ class BatchedRule:
         found = self.node.params[0].tangent(single, moves)
         known = dict(zip(stand_ins, node.inputs, strict=True))
         known.update({one: t for one, t in zip(moves, tangents, strict=True) if one is not None and t is not None})
-        return batch([found], known, self.size)[0]
+        return self._for_all([found], known)[0]
+
+    def _for_all(self, found: list[Node], known: Mapping[Node, Node | None]) -> list[Node]:
+        """The nodes that the rule built for one value, for all values."""
+        everything: Any = ChainMap(dict(known), self.around)
+        return batch_further(found, everything, self.size, self.since)

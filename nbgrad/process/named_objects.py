@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
@@ -25,6 +26,12 @@ class NamedObject:
     """An object that is pickled by its module and name, if it stands there; otherwise by its contents."""
 
     __slots__ = ()
+
+    def with_functions(self, change: Callable[[Any], Any]) -> Any:
+        """The object with changed functions in place of those that it holds; itself where none is to be changed, as
+        those that run on plain arrays."""
+        del change
+        return self
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """The name, or what to make a copy of."""

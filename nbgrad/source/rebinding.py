@@ -35,6 +35,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError
 from ..graph.loops.watch import runs_as_python
+from ..process.named_objects import NamedObject
 from ..record.tensor import Tensor
 from . import replacements, statements
 from .control_flow import has_flow, rewritten, with_checked_divisions
@@ -331,6 +332,8 @@ class _Source:
             # A multimethod, whose `__wrapped__` only takes the arrays out of its arguments.
             inner = replacements.implementation_of(value)
             return self.convert(inner) if isinstance(inner, FunctionType) else value
+        if isinstance(value, NamedObject):
+            return value.with_functions(self.convert)
         inner = getattr(value, "py_func", None) or getattr(value, "__wrapped__", None)
         if isinstance(inner, FunctionType) and not isinstance(value, type):
             # A function that Numba compiled, or lru_cache remembers.

@@ -83,6 +83,10 @@ class SparseMatrixOf(NamedObject):
             matrix = scipy.sparse.csr_array(parts, shape=pattern.shape)
         return (matrix, aux) if self._has_aux else matrix
 
+    def with_functions(self, change: Callable[[Any], Any]) -> SparseMatrixOf:
+        """A copy with a changed function."""
+        return SparseMatrixOf(change(self._fn), self._positions, self._has_aux, self._symmetric, self._block)
+
     def __reduce__(self) -> Any:
         """A copy, also in another process, records for itself."""
         return SparseMatrixOf, (self._fn, self._positions, self._has_aux, self._symmetric, self._block)

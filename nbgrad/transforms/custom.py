@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import optree
 from ..errors import ArgumentError, NbgradError, ShapeError, TracedValueError
 from ..graph.builders import cast
 from ..graph.cotangents.shared_rules import SharedRule
-from ..graph.ir import Node, make, zeros
+from ..graph.ir import Node, make, next_serial, zeros
 from ..process.modes import TRACED
 from ..process.named_objects import NamedObject
 from ..record.container_leaves import map_leaves
@@ -25,6 +26,17 @@ from ..record.tensor import Tensor
 from ..tensors.remembering_methods import RECORDED_HOOKS
 from .arguments import flatten, lift, name_of, node_of
 from .lent_arrays import kind_of, lends
+from .ruled_calls import (
+    Arguments,
+    Names,
+    Numbers,
+    checked_numbers,
+    in_order,
+    parameter_count,
+    positions_of,
+    read_from_outside,
+    zeros_of,
+)
 
 
 def stop_gradient(value: Any) -> Any:
@@ -59,12 +71,16 @@ def stop_gradient(value: Any) -> Any:
 class _Rule(SharedRule):
     """One call of a function with its own rule, with all that running the rule later needs."""
 
-    def __init__(self, backward: _Part, name: str) -> None:
+    def __init__(self, backward: Callable[..., Any], name: str) -> None:
         self.backward = backward
         self.name = name
         self.argument_count = 0
+        """The number of nodes that it gives cotangents of: those of the arguments, and what is read besides."""
+        self.arguments = 0
         self.arrays: list[bool] = []
         """Whether each leaf of the arguments is an array."""
+        self.leaf_counts: list[int] = []
+        """The number of leaves of each argument."""
         self.residual_tree: Any = None
         self.residual_leaves: list[Any] = []
         self.output_tree: Any = None
@@ -73,18 +89,23 @@ class _Rule(SharedRule):
     def cotangents_together(self, given: Mapping[int, Node], node: Node) -> list[Node | None]:
         """The cotangents of the arguments, and None for the residuals."""
         residual_nodes = iter(node.inputs[1 + self.argument_count :])
-        leaves = [Tensor._of(next(residual_nodes)) if leaf is _NODE else leaf for leaf in self.residual_leaves]
+        leaves = [Tensor._of(next(residual_nodes)) if leaf is ARRAY else leaf for leaf in self.residual_leaves]
         residuals = optree.tree_unflatten(self.residual_tree, leaves)
         sent = [
             None if kind is None else Tensor._of(given[k] if k in given else zeros(*kind))
             for k, kind in enumerate(self.outputs)
         ]
         found = self.backward(residuals, optree.tree_unflatten(self.output_tree, sent))
-        results = self._checked(found, node.inputs[1 : 1 + self.argument_count])
-        return [*results, *[None] * (len(node.inputs) - 1 - self.argument_count)]
+        results = self._checked(found, node.inputs[1 : 1 + self.arguments])
+        besides = zeros_of(node.inputs[1 + self.arguments : 1 + self.argument_count])
+        return [*results, *besides, *[None] * (len(node.inputs) - 1 - self.argument_count)]
 
     def _checked(self, found: Any, arguments: tuple[Node, ...]) -> list[Node | None]:
-        leaves = flatten(found if isinstance(found, tuple) else (found,))[0]
+        parts = found if isinstance(found, tuple) else (found,)
+        if len(parts) == len(self.leaf_counts):  # None says it of a whole container
+            pairs = zip(parts, self.leaf_counts, strict=True)
+            parts = tuple([[None] * count if part is None else part for part, count in pairs])
+        leaves = flatten(parts)[0]
         if len(leaves) == len(self.arrays):
             leaves = [leaf for leaf, is_one in zip(leaves, self.arrays, strict=True) if is_one]
         if len(leaves) != len(arguments):
@@ -109,15 +130,20 @@ class _Rule(SharedRule):
         return results
 
 
-_NODE = object()
+ARRAY = object()
+"""In place of a leaf of a rule's values: the next input of its node."""
 
 
-class _Part:
+class Part:
     """One part of a rule. It gets Tensors, or plain arrays if it fails on Tensors."""
 
     def __init__(self, function: Callable[..., Any], title: str) -> None:
         self.function, self.title = function, title
         self.on_host: Any = None
+
+    def changed(self, change: Callable[[Any], Any]) -> Part:
+        """A copy with a changed function."""
+        return Part(change(self.function), self.title)
 
     def __call__(self, *args: Any) -> Any:
         if self.on_host is not None:
@@ -152,6 +178,16 @@ class custom_vjp(NamedObject):  # noqa: N801  (used as a decorator, like a funct
     bprop : callable, optional
         MindSpore's form of a rule: `bprop(*inputs, out, dout)` gives one gradient per input. `defvjp` gives a rule
         in two parts instead.
+    nondiff_argnums : int or tuple of int
+        The positions of arguments that are not differentiated and may be anything, functions for instance. The
+        reverse rule gets them first: `backward(*nondiff, residuals, g)`.
+    nondiff_argnames : str or tuple of str
+        The same by the names of parameters.
+
+    Raises
+    ------
+    ArgumentError
+        When a derivative is asked for by a value that the function reads from outside: the rule is about its arguments.
 
     Notes
     -----
@@ -173,11 +209,22 @@ class custom_vjp(NamedObject):  # noqa: N801  (used as a decorator, like a funct
     np.float64(1.0)
     """
 
-    def __init__(self, fn: Callable[..., Any], bprop: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        bprop: Callable[..., Any] | None = None,
+        nondiff_argnums: Numbers = (),
+        nondiff_argnames: Names = (),
+    ) -> None:
         functools.update_wrapper(self, fn)
         self.fn = fn
-        self.forward: _Part | None = None
-        self.backward: _Part | None = None
+        self.nondiff = checked_numbers(nondiff_argnums), nondiff_argnames
+        self.forward: Part | None = None
+        self.backward: Part | None = None
+        self._takers = 0
+        """The number of parameters of the forward rule."""
+        self._reads_parameters = bprop is not None
+        """Whether it may read what is differentiated from outside: MindSpore's Cells do, and say nothing of it."""
         if bprop is not None:
 
             def forward(*args: Any) -> Any:
@@ -201,12 +248,24 @@ class custom_vjp(NamedObject):  # noqa: N801  (used as a decorator, like a funct
             `backward(residuals, g)` gives a tuple with one gradient per array argument, None where there is none.
         """
         name = name_of(self.fn)
-        self.forward = _Part(forward, f"The forward rule of {name}()")
-        self.backward = _Part(backward, f"The reverse rule of {name}()")
+        self._takers = 0 if self._reads_parameters else parameter_count(forward)
+        self.forward = Part(forward, f"The forward rule of {name}()")
+        self.backward = Part(backward, f"The reverse rule of {name}()")
+
+    def with_functions(self, change: Callable[[Any], Any]) -> custom_vjp:
+        """A copy with a changed function and rule."""
+        new = copy(self)
+        new.fn = change(self.fn)
+        if self.forward is not None and self.backward is not None:
+            new.forward, new.backward = self.forward.changed(change), self.backward.changed(change)
+        return new
 
     @lends
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; the recorded nodes carry the rule."""
+        if kwargs or not 0 <= self._takers <= len(args):
+            args = in_order(self.fn, args, kwargs, self._takers)
+        nondiff = positions_of(self.fn, *self.nondiff, len(args)) if any(self.nondiff) else ()
         leaves = flatten(args)[0]
         running = _forward_of.get()
         if self in running or not any(isinstance(leaf, Tensor) for leaf in leaves):
@@ -215,36 +274,48 @@ class custom_vjp(NamedObject):  # noqa: N801  (used as a decorator, like a funct
             name = name_of(self.fn)
             message = f"{name}() has no reverse rule yet: call {name}.defvjp(forward, backward)."
             raise ArgumentError(message)
-        lifted: Any = map_leaves(_as_tensor, lift(args))
-        lifted_leaves = flatten(lifted)[0]
+        own = Arguments()
+        take = as_tensor if self._reads_parameters else lambda leaf: own.one(as_tensor(leaf))
+        lifted: list[Any] = [one if k in nondiff else map_leaves(take, lift(one)) for k, one in enumerate(args)]
+        differentiated = [one for k, one in enumerate(lifted) if k not in nondiff]
+        lifted_leaves = flatten(tuple(differentiated))[0]
         arguments = [leaf._node for leaf in lifted_leaves if isinstance(leaf, Tensor)]
+        start = next_serial()
         token = _forward_of.set((*running, self))
         try:
             returned = self.forward(*lifted)
         finally:
             _forward_of.reset(token)
+        own.write_back()
         if not isinstance(returned, tuple) or len(returned) != 2:
             message = f"The forward rule of {name_of(self.fn)}() must return a pair (output, residuals)."
             raise ArgumentError(message)
         output, residuals = returned
-        rule = _Rule(self.backward, name_of(self.fn))
-        rule.argument_count = len(arguments)
+        backward = functools.partial(self.backward, *[args[k] for k in nondiff]) if nondiff else self.backward
+        rule = _Rule(backward, name_of(self.fn))
+        rule.arguments = rule.argument_count = len(arguments)
         rule.arrays = [isinstance(leaf, Tensor) for leaf in lifted_leaves]
+        rule.leaf_counts = [len(flatten(one)[0]) for one in differentiated]
         residual_leaves, rule.residual_tree = flatten(residuals)
         residual_nodes = [leaf._node for leaf in residual_leaves if isinstance(leaf, Tensor)]
-        rule.residual_leaves = [_NODE if isinstance(leaf, Tensor) else leaf for leaf in residual_leaves]
+        rule.residual_leaves = [ARRAY if isinstance(leaf, Tensor) else leaf for leaf in residual_leaves]
         output_leaves, rule.output_tree = flatten(output)
-        output_leaves = [leaf if kind_of(leaf) == "other" else _as_tensor(leaf) for leaf in output_leaves]
+        output_leaves = [leaf if kind_of(leaf) == "other" else as_tensor(leaf) for leaf in output_leaves]
         nodes = [leaf._node if isinstance(leaf, Tensor) else None for leaf in output_leaves]
         rule.outputs = [None if node is None else (node.shape, node.dtype) for node in nodes]
+        besides: list[Node] = []
+        if not self._reads_parameters:
+            besides = read_from_outside([*filter(None, nodes), *residual_nodes], arguments, start, rule.name)
+            rule.argument_count += len(besides)
+        inputs = (*arguments, *besides, *residual_nodes)
         wrapped = [
-            leaf if node is None else Tensor._of(make("custom", (node, *arguments, *residual_nodes), (rule, position)))
+            leaf if node is None else Tensor._of(make("custom", (node, *inputs), (rule, position)))
             for position, (leaf, node) in enumerate(zip(output_leaves, nodes, strict=True))
         ]
         return optree.tree_unflatten(rule.output_tree, wrapped)
 
 
-def _as_tensor(leaf: Any) -> Any:
+def as_tensor(leaf: Any) -> Any:
     """Floats and arrays become Tensors too, so that a rule sees one kind of value."""
     return Tensor._of(node_of(leaf)) if kind_of(leaf) in ("float", "array") else leaf
 

@@ -47,7 +47,7 @@ from .rolled import conditions_of, nodes_in, roll_up
 from .shared_terms import shared
 
 
-def _split(fn: Callable[..., Any], output: Any, has_aux: bool) -> tuple[Any, Any]:
+def split(fn: Callable[..., Any], output: Any, has_aux: bool) -> tuple[Any, Any]:
     """(output, aux): the aux is bare if there is one, a tuple if there are several."""
     if not has_aux:
         return output, None
@@ -55,7 +55,7 @@ def _split(fn: Callable[..., Any], output: Any, has_aux: bool) -> tuple[Any, Any
     return first, rest[0] if len(rest) == 1 else rest
 
 
-def _vector(value: Any, like: Node, what: str) -> Node:
+def vector(value: Any, like: Node, what: str) -> Node:
     """A tangent or cotangent that fits a node.
 
     Raises
@@ -80,9 +80,9 @@ def _vector(value: Any, like: Node, what: str) -> Node:
 def _cotangent(value: Any, output: Node, what: str) -> Node | None:
     """The cotangent of an output; None for integers or booleans, which do not change when inputs change a little."""
     if output.dtype.kind in "fc":
-        return _vector(value, output, what)
+        return vector(value, output, what)
     if value is not None:
-        _vector(value, output, what)
+        vector(value, output, what)
     return None
 
 
@@ -132,7 +132,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     weight_list = [] if weights is None else weight_nodes(weights)
     wrt = [*call.nodes, *weight_list]
     with recording(wrt, callers=call.callers, rolls=strides_of, of=fn) as trace:
-        output, aux = _split(fn, fn(*call.args), has_aux)
+        output, aux = split(fn, fn(*call.args), has_aux)
         outputs = numeric_nodes(fn, output)
         numeric = [kind_of(leaf) != "other" for leaf in flatten(output)[0]]
         roll_up(trace, [*outputs, *nodes_in(aux), *conditions_of(trace)], wrt)
@@ -213,11 +213,11 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
         except TypeError:
             _check_count(fn, points)
             raise
-        output, aux = _split(fn, returned, has_aux)
+        output, aux = split(fn, returned, has_aux)
         output_nodes(fn, output)
         roll_up(trace, [*nodes_in(output, aux), *conditions_of(trace)], call.nodes)
         tangents = [
-            _vector(value, node, f"Tangent {position}") for position, (value, node) in enumerate(_paired(vectors, call))
+            vector(value, node, f"Tangent {position}") for position, (value, node) in enumerate(paired(vectors, call))
         ]
         leaves, treespec = flatten(output)
         nodes = [node_of(leaf) if kind_of(leaf) != "other" else None for leaf in leaves]
@@ -249,7 +249,7 @@ def _check_count(fn: Callable[..., Any], points: Sequence[Any]) -> None:
         return  # a function without a signature
 
 
-def _paired(vectors: Sequence[Any], call: Call) -> list[tuple[Any, Node]]:
+def paired(vectors: Sequence[Any], call: Call) -> list[tuple[Any, Node]]:
     leaves, structure = flatten(vectors)
     nodes = call.nodes
     if any(wanted.fixed for wanted in call.wanted):
@@ -321,7 +321,7 @@ def _jacobian(
         call = prepare(fn, args, kwargs, positions)
         wrt = call.nodes
         with recording(wrt, callers=call.callers, rolls=strides_of, of=fn) as trace:
-            output, aux = _split(fn, fn(*call.args, **call.kwargs), has_aux)
+            output, aux = split(fn, fn(*call.args, **call.kwargs), has_aux)
             output_nodes(fn, output)
             leaves, treespec = flatten(output)
             nodes = [node_of(leaf) for leaf in leaves if kind_of(leaf) != "other"]
