@@ -33,6 +33,7 @@ from ..record.axes_and_dtypes import (
     take_last,
     to_last,
 )
+from ..record.pairs import ValuesAndIndices
 from ..record.tensor import Tensor
 from .declarations import as_numpy, spelled
 from .docstrings import documented
@@ -274,7 +275,7 @@ def median(input: Any, axis: Any = -1, keepdims: bool = False) -> tuple[Tensor, 
     node = as_node(input)
     if node.ndim == 0:
         axis_of(axis, 1)
-        return wrap(node), Tensor(0)
+        return ValuesAndIndices(wrap(node), Tensor(0))
     at = axis_of(axis, node.ndim)
     n = node.shape[at]
     if n == 0:
@@ -290,7 +291,7 @@ def median(input: Any, axis: Any = -1, keepdims: bool = False) -> tuple[Tensor, 
         middle = elementwise("select", elementwise("equal", count, extent(n, INT64)), middle, count)
     place = _take_kept(order, at, middle, True)
     value = _take_kept(node, at, place, keepdims)
-    return wrap(value), wrap(reshape(place, value.shape))
+    return ValuesAndIndices(wrap(value), wrap(reshape(place, value.shape)))
 
 
 # ----- Norms -----
@@ -395,7 +396,7 @@ def _running_extremum(name: str, input: Any, axis: Any) -> tuple[Tensor, Tensor]
     node = as_node(input)
     if node.ndim == 0:
         axis_of(axis, 1)
-        return wrap(node), Tensor(0)
+        return ValuesAndIndices(wrap(node), Tensor(0))
     at = axis_of(axis, node.ndim)
     rows = to_last(node, at)
     if node.size == 0:
@@ -405,7 +406,7 @@ def _running_extremum(name: str, input: Any, axis: Any) -> tuple[Tensor, Tensor]
         hit = elementwise("logical_or", hit, elementwise("isnan", rows))
     here = elementwise("select", hit, positions(rows.shape, rows.ndim - 1), broadcast(literal(0, INT64), rows.shape))
     last = accumulate("maximum", here)
-    return wrap(from_last(take_last(rows, last), at)), wrap(from_last(last, at))
+    return ValuesAndIndices(wrap(from_last(take_last(rows, last), at)), wrap(from_last(last, at)))
 
 
 @spelled

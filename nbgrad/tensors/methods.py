@@ -18,6 +18,7 @@ from ..functions.table import IMPLEMENTATIONS, METHODS, implementation
 from ..graph.ir import due
 from ..record import shared_memory
 from ..record.followed import expected
+from ..record.pairs import ValuesAndIndices
 from ..record.tensor import Tensor, part_of_tensor
 
 _SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "keep_dims": "keepdims"}
@@ -190,7 +191,7 @@ def _extremum(name: str) -> Callable[..., Any]:
         names = ("keepdim", "keepdims", "keep_dims")
         keep = args[1] if len(args) == 2 else any(kwargs.get(one, False) for one in names)
         found: Any = self
-        return getattr(found, f"arg{name}_with_value")(axis, keep)
+        return ValuesAndIndices(*getattr(found, f"arg{name}_with_value")(axis, keep))
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = (
