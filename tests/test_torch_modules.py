@@ -379,3 +379,42 @@ def test_other_names_of_dtypes_and_devices() -> None:
     assert torch.unique(torch.tensor([3, 1, 3])).tolist() == [1, 3]
     assert torch.unflatten(torch.arange(6), 0, (2, -1)).shape == (2, 3)
     assert torch.tensordot(torch.ones(2, 3), torch.ones(3, 2), dims=1).shape == (2, 2)
+
+
+def test_further_functions_beside_numpy() -> None:
+    x = np.random.default_rng(0).standard_normal((3, 4))
+    t = torch.tensor(x)
+    pairs = [
+        (torch.std(t, unbiased=False), x.std()),
+        (torch.var(t, 0), x.var(0, ddof=1)),
+        (t.std(dim=0, unbiased=True), x.std(0, ddof=1)),
+        (t.norm(p=1), np.abs(x).sum()),
+        (t.norm(p=2, dim=1), np.linalg.norm(x, axis=1)),
+        (torch.softmax(t, dim=0).sum(dim=0), np.ones(4)),
+        (t.softmax(dim=1).sum(dim=1), np.ones(3)),
+        (torch.aminmax(t, dim=1).max, x.max(1)),
+        (torch.corrcoef(t), np.corrcoef(x)),
+        (torch.cumulative_trapezoid(t, dim=1)[:, -1], np.trapezoid(x, axis=1)),
+        (torch.gradient(t, dim=1)[0], np.gradient(x, axis=1)),
+        (torch.squeeze(t, 0), x),
+        (torch.linalg.lstsq(t.T, t.T[:, :1]).solution, np.linalg.lstsq(x.T, x.T[:, :1], rcond=None)[0]),
+        (torch.special.ndtr(torch.zeros(1)), [0.5]),
+        (torch.rsub(t, 1.0, alpha=2), 1 - 2 * x),
+        (t.unflatten(1, (2, -1)), x.reshape(3, 2, 2)),
+        (t.new_tensor([1, 2]), [1.0, 2.0]),
+    ]
+    for found, expected in pairs:
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-10, atol=1e-14)
+    modes = torch.mode(torch.tensor([[1, 2, 2, 1], [3, 3, 0, 1]]))
+    assert (modes.values.tolist(), modes.indices.tolist()) == ([1, 3], [3, 1])
+
+
+def test_momentum_goes_against_the_rates_of_cycles() -> None:
+    optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1, momentum=0.9)
+    scheduler = torch.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 0.3, step_size_up=2)
+    found = []
+    for _ in range(3):
+        optimizer.step()
+        scheduler.step()
+        found.append([optimizer.param_groups[0][name] for name in ("lr", "momentum")])
+    np.testing.assert_allclose(found, [[0.2, 0.85], [0.3, 0.8], [0.2, 0.85]])

@@ -66,7 +66,7 @@ _ALIKE = frozenset(
         "is_floating_point kron lcm ldexp lgamma logcumsumexp logdet logit masked_fill matrix_exp matrix_power "
         "moveaxis movedim msort mvlgamma nanmean nanquantile nextafter numel polygamma positive quantile rad2deg "
         "scatter_reduce sgn signbit slogdet subtract swapdims tensor_split tril_indices triu_indices true_divide "
-        "vander vsplit addr bartlett_window blackman_window combinations complex diagflat diagonal_scatter dist "
+        "stft vander vsplit addr bartlett_window blackman_window combinations complex diagflat diagonal_scatter dist "
         "dsplit fix hamming_window hann_window isreal kaiser_window renorm select_scatter slice_scatter "
         "view_as_complex view_as_real"
     ).split()
@@ -225,6 +225,7 @@ _MODULES = {
     "amp": "mixed_precision",
     "distributions": "random_laws",
     "utils": "further_tools",
+    "special": "special_names",
 }
 """PyTorch's modules by the files of `mint/modules` that they are."""
 _DTYPES = {

@@ -298,7 +298,9 @@ def median(input: Any, axis: Any = -1, keepdims: bool = False) -> tuple[Tensor, 
 
 
 @spelled
-def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def norm(
+    A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, p: Any = None
+) -> Tensor:
     """Norm of vectors or matrices; its derivative where the norm is 0 is 0.
 
     ord : number, "fro" or None
@@ -308,12 +310,16 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
         One axis means vectors, two mean matrices; None the whole array.
     dtype : dtype, optional
         The dtype to compute in.
+    p : number or "fro", optional
+        PyTorch's order, which is one of vectors, also of all elements of a matrix.
     ArgumentError : If `ord` does not exist for vectors or matrices.
 
     >>> nb.ops.norm(nb.Tensor([[3.0, 4.0], [6.0, 8.0]]), dim=1).tolist()
     [5.0, 10.0]
     """
     values = _in_dtype(A, dtype)
+    if p is not None:
+        return norms.vector_norm(values, axis=_axes(dim), keepdims=keepdim, ord=2 if p == "fro" else p)
     if ord is None:
         return norms.vector_norm(values, axis=_axes(dim), keepdims=keepdim)
     return norms.norm(values, ord, _axes(dim), keepdim)

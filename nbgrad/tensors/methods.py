@@ -37,6 +37,9 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
             args, kwargs = args[:1], {"keepdims": args[1], **kwargs}
         elif len(args) in (2, 3) and isinstance(args[1], int) and function in _CORRECTED:
             args, kwargs = args[:1], {**dict(zip(("ddof", "keepdims"), args[1:], strict=False)), **kwargs}
+        if kwargs and function in _CORRECTED:
+            for name in kwargs.keys() & {"correction", "unbiased"}:
+                kwargs["ddof"] = int(kwargs.pop(name))
         if kwargs:
             kwargs = {_SPELLINGS.get(name, name): value for name, value in kwargs.items()}
         apply = IMPLEMENTATIONS.get(function) or implementation(function)

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import mint
+from ... import mint, ops
 from ... import numpy as numpy_names
 from ...compiled.jit import jit
+from ...dtype import dtype_of
+from ...record.pairs import ValuesAndIndices
 from ...record.tensor import Tensor
+from .default_dtype import get_default_dtype
 from .module import Module
 
 
@@ -144,6 +147,149 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor:
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """Turned `k` times by a quarter in the plane of two axes."""
     return numpy_names.rot90(input, k, tuple(dims))
+
+
+def _spread(function: Any, input: Any, dim: Any, unbiased: bool, correction: Any, keepdim: bool) -> Any:
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    number = int(unbiased) if correction is None else correction
+    return function(input, dim, correction=number, keepdim=keepdim)
+
+
+def std(
+    input: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None
+) -> Tensor:
+    """The standard deviation; with `unbiased`, sums are divided by one less than the number of elements."""
+    return _spread(mint.std, input, dim, unbiased, correction, keepdim)
+
+
+def var(
+    input: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None
+) -> Tensor:
+    """The variance; parameters as `std`."""
+    return _spread(mint.var, input, dim, unbiased, correction, keepdim)
+
+
+def std_mean(
+    input: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None
+) -> tuple[Tensor, Tensor]:
+    """The standard deviation and the mean; parameters as `std`."""
+    return _spread(mint.std_mean, input, dim, unbiased, correction, keepdim)
+
+
+def var_mean(
+    input: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None
+) -> tuple[Tensor, Tensor]:
+    """The variance and the mean; parameters as `std`."""
+    return _spread(mint.var_mean, input, dim, unbiased, correction, keepdim)
+
+
+class MinMax(NamedTuple):
+    """The least and the greatest elements."""
+
+    min: Any
+    max: Any
+
+
+def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
+    """The least and the greatest elements, of all or along an axis."""
+    axes = () if dim is None else (dim,)
+    return MinMax(mint.amin(input, axes, keepdim), mint.amax(input, axes, keepdim))
+
+
+def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The lower middle element of the numbers without NaN; along an axis, also its position."""
+    if dim is None:
+        return ops.nanmedian(input.reshape(-1), 0)[0]
+    return ValuesAndIndices(*ops.nanmedian(input, dim, keepdim))
+
+
+def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    """The most frequent element along an axis, the least of them, and its last position."""
+    x = input.detach().asnumpy()
+    rows = np.moveaxis(x, dim, -1)
+    counts = (rows[..., :, None] == rows[..., None, :]).sum(-1)
+    best = np.where(counts == counts.max(-1, keepdims=True), rows, rows.max(-1, keepdims=True)).min(-1, keepdims=True)
+    hits = rows == best
+    place = np.moveaxis(rows.shape[-1] - 1 - hits[..., ::-1].argmax(-1, keepdims=True), -1, dim)
+    values = numpy_names.take_along_axis(input, place, dim)
+    pair = values, Tensor(place.astype(np.int64))
+    return ValuesAndIndices(*(pair if keepdim else [one.squeeze(dim) for one in pair]))
+
+
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """`other - alpha * input`."""
+    return other - alpha * input
+
+
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1.0, dim: int = -1) -> Tensor:
+    """The integrals by trapezoids from the first element up to each of the others."""
+    at = dim % y.ndim
+    before, after = mint.narrow(y, at, 0, y.shape[at] - 1), mint.narrow(y, at, 1, y.shape[at] - 1)
+    step = dx
+    if x is not None:
+        step = mint.diff(x, dim=at if x.ndim > 1 else 0)
+        step = step.reshape(step.shape + (1,) * (y.ndim - 1 - at)) if x.ndim == 1 else step
+    return mint.cumsum((before + after) * step / 2, at)
+
+
+def corrcoef(input: Any) -> Tensor:
+    """Correlations of the rows."""
+    return numpy_names.corrcoef(input)
+
+
+def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> list[Tensor]:
+    """Central differences along axes."""
+    axes = list(range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    steps = spacing if isinstance(spacing, list | tuple) else [spacing] * len(axes)
+    return [
+        numpy_names.gradient(input, step, axis=axis, edge_order=edge_order)
+        for axis, step in zip(axes, steps, strict=True)
+    ]
+
+
+def squeeze(input: Any, dim: Any = None) -> Tensor:
+    """The array without axes of extent 1; other axes that `dim` names stay."""
+    if dim is None:
+        return mint.squeeze(input)
+    named = dim if isinstance(dim, tuple | list) else (dim,)
+    axes = tuple([one for one in named if input.shape[one] == 1])
+    return mint.squeeze(input, axes) if axes else input
+
+
+def pinverse(input: Any, rcond: float = 1e-15) -> Tensor:
+    """The pseudoinverse of a matrix."""
+    return numpy_names.linalg.pinv(input, rcond)
+
+
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: bool = False) -> Any:
+    """A Tensor of an array or of numbers."""
+    del device, copy
+    found = obj if isinstance(obj, Tensor) else Tensor(np.asarray(obj))
+    if not hasattr(obj, "dtype") and found.dtype.kind == "f":
+        found = found.astype(get_default_dtype())
+    found = found if dtype is None else found.astype(dtype)
+    return found.requires_grad_() if requires_grad else found
+
+
+def finfo(dtype: Any = None) -> Any:
+    """The limits of a dtype of floats."""
+    return np.finfo(np.dtype(dtype_of(get_default_dtype() if dtype is None else dtype).name))
+
+
+def iinfo(dtype: Any) -> Any:
+    """The limits of a dtype of integers."""
+    return np.iinfo(np.dtype(dtype_of(dtype).name))
+
+
+def result_type(tensor1: Any, tensor2: Any) -> Any:
+    """The dtype of the sum of two arrays or numbers."""
+    return (tensor1 + tensor2).dtype
+
+
+def is_nonzero(input: Any) -> bool:
+    """Whether the only element is not zero."""
+    return bool(input.item() != 0)
 
 
 concatenate, diff, ger, trapz = mint.concat, mint.diff, mint.outer, trapezoid

@@ -71,7 +71,7 @@ class OneCycleLR(LRScheduler):
         self.total_steps = (epochs or 0) * (steps_per_epoch or 0) if total_steps is None else total_steps
         self.anneal_strategy, self.cycle_momentum = anneal_strategy, cycle_momentum
         up = float(pct_start * self.total_steps) - 1
-        ends = [up, 2 * up + 1, self.total_steps - 1] if three_phase else [up, self.total_steps - 1]
+        ends = [up, 2 * up, self.total_steps - 1] if three_phase else [up, self.total_steps - 1]
         corners = (
             ["initial_lr", "max_lr", "initial_lr", "min_lr"] if three_phase else ["initial_lr", "max_lr", "min_lr"]
         )
@@ -107,6 +107,60 @@ class OneCycleLR(LRScheduler):
         momentum = self._between(self._momenta[before], self._momenta[after], part)
         for group in self.optimizer.param_groups:
             found.append(self._between(group[low], group[high], part))
+            if self.cycle_momentum and "betas" in group:
+                group["betas"] = (momentum, *group["betas"][1:])
+            elif self.cycle_momentum and "momentum" in group:
+                group["momentum"] = momentum
+        return found
+
+
+class CyclicLR(_common.CyclicLR):
+    """Rates that go up and down in cycles, while momentum goes down and up (Smith 2017).
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    base_lr, max_lr : number or list of numbers
+    step_size_up, step_size_down, mode, gamma, scale_fn, scale_mode
+        As in `experimental.optim.lr_scheduler.CyclicLR`.
+    cycle_momentum : bool
+        Whether the momentum, or the first of `betas`, changes too.
+    base_momentum, max_momentum : float
+    last_epoch : int
+    """
+
+    def __init__(
+        self,
+        optimizer: Any,
+        base_lr: Any,
+        max_lr: Any,
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Any = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float = 0.8,
+        max_momentum: float = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
+        groups = optimizer.param_groups
+        if cycle_momentum and not any(name in groups[0] for name in ("momentum", "betas")):
+            message = "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
+            raise ArgumentError(message)
+        self.cycle_momentum, self._momenta = cycle_momentum, (base_momentum, max_momentum)
+        options = (step_size_up, step_size_down, mode, gamma, scale_fn, scale_mode, last_epoch)
+        super().__init__(optimizer, base_lr, max_lr, *options)
+
+    def get_lr(self) -> list[Any]:
+        """The learning rates of all groups in step `last_epoch`."""
+        found = super().get_lr()
+        low, high = self._momenta
+        for group, rate, base, most in zip(
+            self.optimizer.param_groups, found, self.base_lrs, self.max_lrs, strict=True
+        ):
+            momentum = high - (high - low) * (rate - base) / (most - base)
             if self.cycle_momentum and "betas" in group:
                 group["betas"] = (momentum, *group["betas"][1:])
             elif self.cycle_momentum and "momentum" in group:
