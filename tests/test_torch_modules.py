@@ -418,3 +418,34 @@ def test_momentum_goes_against_the_rates_of_cycles() -> None:
         scheduler.step()
         found.append([optimizer.param_groups[0][name] for name in ("lr", "momentum")])
     np.testing.assert_allclose(found, [[0.2, 0.85], [0.3, 0.8], [0.2, 0.85]])
+
+
+def test_hooks_of_a_first_layer_see_the_gradients_of_its_outputs() -> None:
+    layer, seen = nn.Linear(2, 1), []
+    layer.register_full_backward_hook(lambda module, inputs, outputs: seen.append((inputs, outputs[0].tolist())))
+    layer(torch.ones(1, 2)).sum().backward()
+    assert seen == [((None,), [[1.0]])]
+    x = torch.ones(1, 2, requires_grad=True)
+    layer(x).sum().backward()
+    assert seen[1][0][0].tolist() == layer.weight.tolist()
+
+
+def test_modules_side_by_side() -> None:
+    nets = [nn.Linear(3, 2) for _ in range(4)]
+    parameters, _ = torch.func.stack_module_state(nets)
+    x = torch.randn(5, 3)
+    call = torch.func.vmap(lambda p, x: torch.func.functional_call(nets[0], p, (x,)), in_dims=(0, None))
+    found = call(parameters, x)
+    for net, one in zip(nets, found, strict=True):
+        np.testing.assert_allclose(one.detach().numpy(), net(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_compiled_modules_in_both_modes() -> None:
+    net = nn.Sequential(nn.Linear(2, 3), nn.Dropout(0.5)).eval()
+    x, f = torch.ones(4, 2), torch.compile(lambda x: net(x).sum())
+    f(x).backward()
+    assert net[0].bias.grad.tolist() == [4.0] * 3
+    with torch.no_grad():
+        np.testing.assert_allclose(f(x).item(), net(x).sum().item(), rtol=1e-6)
+        net.train()
+        assert f(x).item() != f(x).item()

@@ -11,12 +11,17 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import numpy
+
 from ..errors import ArgumentError
 from ..graph.trace import current_trace
 from ..nn.cell import Cell
 from ..transforms import grad as gradients
 from ..transforms import jacobians
 from ..transforms.vmap import vmap as plain_vmap
+
+np: Any = numpy
+"""NumPy, whose functions take Tensors, which its types do not know."""
 
 
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -150,6 +155,16 @@ def functional_call(
         return module(*positional, **(kwargs or {}))
 
 
+def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The Parameters, and the buffers, of several modules of one kind, each along a new first axis."""
+    listed = list(models)
+    states = [(dict(one.named_parameters()), dict(one.named_buffers())) for one in listed]
+    first, second = (
+        {name: np.stack([state[k][name].detach() for state in states]) for name in states[0][k]} for k in (0, 1)
+    )
+    return {name: value.requires_grad_() for name, value in first.items()}, second
+
+
 func = SimpleNamespace(
     functional_call=functional_call,
     grad=grad,
@@ -158,6 +173,7 @@ func = SimpleNamespace(
     jacfwd=jacfwd,
     jacrev=jacrev,
     jvp=jacobians.jvp,
+    stack_module_state=stack_module_state,
     vjp=jacobians.vjp,
     vmap=vmap,
 )

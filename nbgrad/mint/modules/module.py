@@ -392,8 +392,8 @@ class Module(Cell, metaclass=_ModuleClass):
     # ----- Hooks and text -----
 
     def register_full_backward_hook(self, hook: Callable[..., Any]) -> Any:
-        """Call `hook(module, grad_input, grad_output)` in the backward pass."""
-        return self.register_backward_hook(hook)
+        """Call `hook(module, grad_input, grad_output)` in the backward pass; inputs without a gradient have None."""
+        return self._register("gradient of module", hook)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any]) -> Any:
         """Call `hook(module, grad_output)` in the backward pass, before the module's own derivative."""
