@@ -449,3 +449,16 @@ def test_compiled_modules_in_both_modes() -> None:
         np.testing.assert_allclose(f(x).item(), net(x).sum().item(), rtol=1e-6)
         net.train()
         assert f(x).item() != f(x).item()
+
+
+def test_functions_of_values_by_pytorchs_names() -> None:
+    net = Net().eval()
+    parameters = {name: value.detach() * 2 for name, value in net.named_parameters()}
+    buffers = {name: value.detach() + 1 for name, value in net.named_buffers()}
+    x = torch.randn(4, 2)
+    before = net(x).detach().numpy()
+    found = torch.func.functional_call(net, (parameters, buffers), (x,))
+    np.testing.assert_array_equal(net(x).detach().numpy(), before)
+    other = Net().eval()
+    other.load_state_dict({**parameters, **{name: buffers[name] for name in net.state_dict() if name in buffers}})
+    np.testing.assert_allclose(found.detach().numpy(), other(x).detach().numpy(), rtol=1e-5)

@@ -19,6 +19,7 @@ from ..nn.cell import Cell
 from ..transforms import grad as gradients
 from ..transforms import jacobians
 from ..transforms.vmap import vmap as plain_vmap
+from .modules.module import name_in_torch
 
 np: Any = numpy
 """NumPy, whose functions take Tensors, which its types do not know."""
@@ -96,9 +97,16 @@ def _with_values(cell: Cell, values: Mapping[str, Any]) -> Iterator[None]:
     """Let the Cells of a tree see other values in place of Parameters, which are named by path or by their own name."""
     replaced: list[tuple[dict[str, Any], str, Any]] = []
     unknown = set(values)
+    buffers: list[tuple[dict[str, Any], str]] = []
     for path, inner in list(cell.cells_and_names()):
+        before = f"{path}." if path else ""
+        for name in inner._kept_buffers():
+            if before + name in values:
+                unknown.discard(before + name)
+                buffers.append((vars(inner), name))
+                vars(inner)[name] = values[before + name]
         for name, parameter in inner._params.items():
-            for known in (f"{path}.{name}" if path else name, parameter.name):
+            for known in (before + name, before + name_in_torch(inner, name), parameter.name):
                 if known in values and name in vars(inner):
                     unknown.discard(known)
                     replaced.append((vars(inner), name, vars(inner)[name]))
@@ -110,6 +118,8 @@ def _with_values(cell: Cell, values: Mapping[str, Any]) -> Iterator[None]:
             raise ArgumentError(message)
         yield
     finally:
+        for attributes, name in buffers:
+            del attributes[name]
         for attributes, name, parameter in reversed(replaced):
             attributes[name] = parameter
 

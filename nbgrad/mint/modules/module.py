@@ -422,11 +422,10 @@ def _entries(cell: Cell, prefix: str = "", recurse: bool = True) -> Iterator[tup
     """Paths, Parameters and kinds ("parameter", "buffer", "passing buffer") of all that a tree of Cells holds."""
     for path, inner in _tree(cell, prefix) if recurse else [(prefix, cell)]:
         before = f"{path}." if path else ""
-        renamed = isinstance(inner, _RENAMED)
         last = []
         for name, parameter in inner._params.items():
-            entry = before + (NAMES.get(name, name) if renamed else name), parameter
-            if renamed and name in _STATISTICS:
+            entry = before + name_in_torch(inner, name), parameter
+            if name in _STATISTICS:
                 last.append(entry)
             else:
                 yield *entry, "parameter"
@@ -436,6 +435,11 @@ def _entries(cell: Cell, prefix: str = "", recurse: bool = True) -> Iterator[tup
         for name, kept in inner._kept_buffers().items():
             if kept is not None:
                 yield before + name, kept, "passing buffer" if name in passing else "buffer"
+
+
+def name_in_torch(cell: Cell, name: str) -> str:
+    """PyTorch's name of an attribute of a layer."""
+    return NAMES.get(name, name) if isinstance(cell, _RENAMED) else name
 
 
 def _listed(names: list[str]) -> str:
