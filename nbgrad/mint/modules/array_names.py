@@ -35,7 +35,7 @@ class device(str):  # noqa: N801 - PyTorch's name
         return self.partition(":")[0]
 
     @property
-    def index(self) -> int | None:
+    def index(self) -> int | None:  # pyright: ignore[reportIncompatibleMethodOverride] - PyTorch's name
         """Its number."""
         number = self.partition(":")[2]
         return int(number) if number else None
@@ -228,7 +228,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1.0, dim: int = -1)
     before, after = mint.narrow(y, at, 0, y.shape[at] - 1), mint.narrow(y, at, 1, y.shape[at] - 1)
     step = dx
     if x is not None:
-        step = mint.diff(x, dim=at if x.ndim > 1 else 0)
+        step = mint.diff(x, 1, at if x.ndim > 1 else 0)
         step = step.reshape(step.shape + (1,) * (y.ndim - 1 - at)) if x.ndim == 1 else step
     return mint.cumsum((before + after) * step / 2, at)
 

@@ -159,7 +159,8 @@ def _made(module: Module, name: str, kind: str, others: dict[str, Any], make: Ca
         object.__setattr__(module, name, make())
 
     before(module, ())
-    handles = module.__dict__.setdefault("_made_weights", {})
+    attributes: Any = module.__dict__
+    handles = attributes.setdefault("_made_weights", {})
     handles[name, kind] = module.register_forward_pre_hook(before)
     return module
 
@@ -169,7 +170,8 @@ def _removed(module: Module, name: str, kind: str, suffixes: Iterable[str]) -> M
     handle = _handle_of(module, name, kind)
     value = getattr(module, name).detach()
     handle.remove()
-    del module.__dict__[name]
+    attributes: Any = module.__dict__
+    del attributes[name]
     for suffix in suffixes:
         full = f"{name}{suffix}"
         if full in module._params:

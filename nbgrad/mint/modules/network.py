@@ -10,6 +10,7 @@ from typing import Any
 
 from ... import nn
 from .. import nn as mint_nn
+from ..named_modules import homes
 from ..nn import functional as functional
 from . import initial_weights, module_tools, recurrent_modules
 from .module import Module as Module
@@ -18,6 +19,7 @@ from .module import ParameterDict as ParameterDict
 from .module import ParameterList as ParameterList
 from .module import module_class
 
+_IN_MINT: frozenset[str] = frozenset(homes(mint_nn.TABLE))  # pyright: ignore[reportAttributeAccessIssue]
 init, utils = initial_weights, module_tools
 _RECURRENT = frozenset(
     (
@@ -55,7 +57,7 @@ def __getattr__(name: str) -> Any:
         found = getattr(recurrent_modules, name)
     elif name in _OTHERS:
         found = module_class(getattr(nn, _OTHERS[name]), name)
-    elif name in mint_nn.TABLE_NAMES and name != "Cell":
+    elif name in _IN_MINT and name != "Cell":
         found = module_class(getattr(mint_nn, name), name)
     else:
         message = f"module {__name__!r} has no attribute {name!r}"
@@ -67,4 +69,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*_MINE, *_RECURRENT, *_OTHERS, *mint_nn.TABLE_NAMES} - {"Cell"})
+    return sorted({*_MINE, *_RECURRENT, *_OTHERS, *_IN_MINT} - {"Cell"})

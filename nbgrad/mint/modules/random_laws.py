@@ -250,6 +250,7 @@ class HalfNormal(_Known):
     """The absolute values of normal values: `HalfNormal(scale)`."""
 
     home, names = "HalfNormal", ("scale",)
+    scale: Any
 
     @property
     def _parameters(self) -> list[Any]:
@@ -260,6 +261,7 @@ class Poisson(_Known):
     """The Poisson distribution: `Poisson(rate)`."""
 
     home, names = "Poisson", ("rate",)
+    rate: Any
     has_rsample = False
 
     def sample(self, sample_shape: Any = ()) -> Any:

@@ -72,7 +72,7 @@ class Optimizer:
         self.defaults = dict(defaults)
         self.state: Any = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        listed = [params] if isinstance(params, Tensor) else list(params)
+        listed: list[Any] = [params] if isinstance(params, Tensor) else list(params)
         if not listed:
             message = "optimizer got an empty parameter list"
             raise ArgumentError(message)

@@ -5,7 +5,7 @@ In: options; then Tensors. Out: Cells. Used by users. `TABLE` lists every name b
 
 from __future__ import annotations
 
-from ..named_modules import door, homes
+from ..named_modules import door
 
 TABLE = {
     "nbgrad.nn": (
@@ -35,9 +35,6 @@ TABLE = {
     ),
 }
 """Module -> names."""
-
-TABLE_NAMES = frozenset(homes(TABLE))
-"""All of these names."""
 
 MODULES = "functional"
 

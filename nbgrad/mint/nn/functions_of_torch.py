@@ -503,7 +503,7 @@ def ctc_loss(
             padded[row, :length] = labels[end - length : end]
         labels = padded
     integers = [Tensor(one.astype(np.int32)) for one in (labels, frames, lengths)]
-    loss = ops.ctc_loss(x, *integers, blank, reduction, zero_infinity)[0]
+    loss = ops.ctc_loss(x, *integers, blank=blank, reduction=reduction, zero_infinity=zero_infinity)[0]
     return loss[0] if single and reduction == "none" else loss
 
 
