@@ -1,4 +1,4 @@
-"""MindSpore's older module paths: where the names of each are in nbgrad.
+"""MindSpore's older module paths, and PyTorch's below `torch_names`: where the names of each are in nbgrad.
 
 In: a path after `nbgrad.`, such as "train.callback". Out: modules that have its names. Read by moved.py, which makes
 the modules when Python imports them, and by `submodule`, which serves them as attributes of packages (`nn.layer`).
@@ -54,6 +54,23 @@ _ROWS = {
         ("amp", "amp"),
     ),
     "experimental": (("nn.rarer.torch_optimizers", _OPTIM), ("nn.rarer.rate_schedulers", "optim.lr_scheduler")),
+    "mint": (
+        ("mint.modules.network", "torch_names.nn torch_names.nn.modules"),
+        ("mint.modules.module", "torch_names.nn.parameter"),
+        ("mint.nn.functional", "torch_names.nn.functional"),
+        ("mint.modules.initial_weights", "torch_names.nn.init"),
+        ("mint.modules.module_tools", "torch_names.nn.utils torch_names.nn.utils.parametrizations"),
+        ("mint.modules.packed_sequences", "torch_names.nn.utils.rnn"),
+        ("mint.modules.optimizer_names", "torch_names.optim"),
+        ("mint.modules.scheduled_rates", "torch_names.optim.lr_scheduler"),
+        ("mint.modules.further_tools", "torch_names.utils"),
+        ("mint.modules.data_loading", "torch_names.utils.data"),
+        ("mint.modules.recomputed_blocks", "torch_names.utils.checkpoint"),
+        ("cuda", "torch_names.cuda"),
+        ("mint.modules.mixed_precision", "torch_names.amp torch_names.cuda.amp"),
+        ("mint.modules.random_laws", "torch_names.distributions"),
+        ("autograd", "torch_names.autograd"),
+    ),
     "scipy": (("ops.rarer.matrix_names", "linalg"),),
     "communication": (("communication", "management _comm_helper"),),
     "parallel": (("communication.parallel_context", ". _utils _auto_parallel_context"),),

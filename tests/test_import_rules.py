@@ -61,7 +61,7 @@ LAYERS = """
     bench
     ops ops.rarer
     nn nn.transformers nn.evaluation nn.rarer nn.probability
-    mint mint.nn
+    mint mint.nn mint.modules
     common
     amp
     train

@@ -559,3 +559,23 @@ def test_reparameterised_gradient_has_the_right_mean():
     g = nb.grad(lambda m, s: np.mean(ops.normal((COUNT,), m, s, seed=3) ** 2), (0, 1))(m, s)
     assert abs(g[0] - 3.0) < 4 * 2 * 0.7 / np.sqrt(COUNT)
     assert abs(g[1] - 1.4) < 4 * np.sqrt(8 * 0.7**2 + 4 * 1.5**2) / np.sqrt(COUNT)
+
+
+def test_gamma_and_poisson_numbers_of_recorded_parameters() -> None:
+    """Each call of a compiled function draws anew; the mean's slope by alpha is 1, that of a scaled mean -a / b**2."""
+    nb.set_seed(4)
+    draw = nb.jit(lambda a: nb.ops.random_gamma((20000,), a))
+    first, second = draw(nb.Tensor([2.0, 5.0])), draw(nb.Tensor([2.0, 5.0]))
+    assert first.shape == (20000, 2)
+    assert not np.array_equal(first.asnumpy(), second.asnumpy())
+    np.testing.assert_allclose(first.asnumpy().mean(axis=0), [2.0, 5.0], rtol=0.03)
+    np.testing.assert_allclose(first.asnumpy().var(axis=0), [2.0, 5.0], rtol=0.06)
+    slope = nb.grad(lambda a: nb.ops.random_gamma((20000,), a).mean())(nb.Tensor(2.0))
+    assert abs(float(slope.asnumpy()) - 1.0) < 0.03
+    slope = nb.grad(lambda b: nb.ops.gamma((20000,), nb.Tensor(3.0), b).mean())(nb.Tensor(2.0))
+    assert abs(float(slope.asnumpy()) + 0.75) < 0.03
+    counts = nb.jit(lambda rate: nb.ops.random_poisson((20000,), rate))(nb.Tensor([0.5, 40.0])).asnumpy()
+    assert (counts == np.floor(counts)).all()
+    np.testing.assert_allclose(counts.mean(axis=0), [0.5, 40.0], rtol=0.05)
+    fixed = nb.jit(lambda a: nb.ops.random_gamma((3,), a, seed=7))
+    assert fixed(nb.Tensor(2.0)).tolist() == fixed(nb.Tensor(2.0)).tolist()

@@ -258,7 +258,14 @@ def _donated(fn: Callable[..., Any], donate: tuple[int, ...], treespec: Any, inp
 
 def _reads_leaves(nodes: Sequence[Node], trace: Trace) -> bool:
     """Whether results depend on values that remember and were there before."""
-    return any(node.traced & KEEPS and node.serial < trace.start for node in topological(nodes))
+    return any(
+        node.traced & KEEPS and (node.serial < trace.start or _is_parameter(node)) for node in topological(nodes)
+    )
+
+
+def _is_parameter(node: Node) -> bool:
+    """Whether a leaf, made while a function was recorded, stands for a Parameter, which was there before."""
+    return node.owner is not None and hasattr(node.owner(), "_held")
 
 
 def _refuse_lost_writes(fn: Callable[..., Any], trace: Trace) -> None:

@@ -11,12 +11,18 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import numpy
+
 from ..errors import ArgumentError
 from ..graph.trace import current_trace
 from ..nn.cell import Cell
 from ..transforms import grad as gradients
 from ..transforms import jacobians
 from ..transforms.vmap import vmap as plain_vmap
+from .modules.module import name_in_torch
+
+np: Any = numpy
+"""NumPy, whose functions take Tensors, which its types do not know."""
 
 
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -91,9 +97,16 @@ def _with_values(cell: Cell, values: Mapping[str, Any]) -> Iterator[None]:
     """Let the Cells of a tree see other values in place of Parameters, which are named by path or by their own name."""
     replaced: list[tuple[dict[str, Any], str, Any]] = []
     unknown = set(values)
+    buffers: list[tuple[dict[str, Any], str]] = []
     for path, inner in list(cell.cells_and_names()):
+        before = f"{path}." if path else ""
+        for name in inner._kept_buffers():
+            if before + name in values:
+                unknown.discard(before + name)
+                buffers.append((vars(inner), name))
+                vars(inner)[name] = values[before + name]
         for name, parameter in inner._params.items():
-            for known in (f"{path}.{name}" if path else name, parameter.name):
+            for known in (before + name, before + name_in_torch(inner, name), parameter.name):
                 if known in values and name in vars(inner):
                     unknown.discard(known)
                     replaced.append((vars(inner), name, vars(inner)[name]))
@@ -105,6 +118,8 @@ def _with_values(cell: Cell, values: Mapping[str, Any]) -> Iterator[None]:
             raise ArgumentError(message)
         yield
     finally:
+        for attributes, name in buffers:
+            del attributes[name]
         for attributes, name, parameter in reversed(replaced):
             attributes[name] = parameter
 
@@ -150,6 +165,16 @@ def functional_call(
         return module(*positional, **(kwargs or {}))
 
 
+def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The Parameters, and the buffers, of several modules of one kind, each along a new first axis."""
+    listed = list(models)
+    states = [(dict(one.named_parameters()), dict(one.named_buffers())) for one in listed]
+    first, second = (
+        {name: np.stack([state[k][name].detach() for state in states]) for name in states[0][k]} for k in (0, 1)
+    )
+    return {name: value.requires_grad_() for name, value in first.items()}, second
+
+
 func = SimpleNamespace(
     functional_call=functional_call,
     grad=grad,
@@ -158,6 +183,7 @@ func = SimpleNamespace(
     jacfwd=jacfwd,
     jacrev=jacrev,
     jvp=jacobians.jvp,
+    stack_module_state=stack_module_state,
     vjp=jacobians.vjp,
     vmap=vmap,
 )

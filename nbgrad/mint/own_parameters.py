@@ -21,6 +21,7 @@ from ..ops.declarations import as_numpy
 from ..ops.docstrings import documented
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axis_of, integer, only, real_dtype
+from ..record.pairs import ValuesAndIndices
 from ..record.tensor import Tensor
 from ..tensors.generator import Generator
 
@@ -34,7 +35,7 @@ def _value(x: Any) -> Any:
 
 def _wide(pair: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     """Values, and positions as int64."""
-    return pair[0], pair[1].astype("int64")
+    return ValuesAndIndices(pair[0], pair[1].astype("int64"))
 
 
 @documented
@@ -147,9 +148,9 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[
         raise ArgumentError(message)
     values, positions = _wide(ranking.sort(x, dim))
     if not x.ndim:
-        return values, positions
+        return ValuesAndIndices(values, positions)
     found = [shapes.narrow(one, dim, place - 1, 1) for one in (values, positions)]
-    return (found[0], found[1]) if keepdim else (shapes.squeeze(found[0], dim), shapes.squeeze(found[1], dim))
+    return ValuesAndIndices(*(found if keepdim else [shapes.squeeze(one, dim) for one in found]))
 
 
 @documented

@@ -7,9 +7,10 @@ In: a name. Out: the function. Used by torch_names.py. Transforms are those of `
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..functions.linalg import factorisations
+from ..numpy import linalg as numpy_linalg
 
 _PACKAGE = __package__.rpartition(".")[0] if __package__ else "nbgrad"
 
@@ -22,6 +23,21 @@ def solve_triangular(
         return factorisations.solve_triangular(A, B, lower=not upper, unit_diagonal=unitriangular)
     turned = factorisations.solve_triangular(A.mT, B.mT, lower=upper, unit_diagonal=unitriangular)
     return turned.mT
+
+
+class LeastSquares(NamedTuple):
+    """The results of `lstsq`."""
+
+    solution: Any
+    residuals: Any
+    rank: Any
+    singular_values: Any
+
+
+def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> LeastSquares:
+    """The least-squares solution of `A @ X == B` (torch.linalg.lstsq)."""
+    del driver
+    return LeastSquares(*numpy_linalg.lstsq(A, B, rcond))
 
 
 class _Names:
@@ -60,7 +76,9 @@ linalg = _Names(
             "cholesky cond det eig eigh eigvals eigvalsh matmul matrix_power matrix_rank multi_dot pinv slogdet solve "
             "svd svdvals tensorinv tensorsolve LinAlgError"
         ),
-        "ops": "matrix_exp vecdot",
+        "ops": "matrix_exp vecdot diagonal vander",
+        "numpy": "cross",
     },
     solve_triangular=solve_triangular,
+    lstsq=lstsq,
 )

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import DtypeError
+from ..process.modes import KEEPS, TRACED
+from ..record.as_node import as_node
 from ..record.tensor import Tensor
 from ..transforms.custom import custom_vjp
 
@@ -112,6 +114,14 @@ def hooked_call(
         if found is not None:
             args = found if isinstance(found, tuple) else (found,)
     of_outputs, of_inputs = hooks.get("gradient of outputs", []), hooks.get("gradient of inputs", [])
+    if any(isinstance(one, Tensor) and as_node(one).traced & (KEEPS | TRACED) for one in args):
+        of_inputs = [*of_inputs, *hooks.get("gradient of module", [])]
+    else:  # where no gradients of inputs are computed, there are those of outputs
+
+        def without_inputs(hook: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda cell, gradients: hook(cell, (None,) * len(args), gradients) and None
+
+        of_outputs = [*of_outputs, *map(without_inputs, hooks.get("gradient of module", []))]
     arrived: list[tuple[Any, ...]] = []
     if of_inputs:
 

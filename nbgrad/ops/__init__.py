@@ -109,13 +109,13 @@ _HERE = {
         "scatter_nd_min"
     ),
     "rarer.diagonals": (
-        ".select_scatter .slice_scatter .diagonal_scatter diag_embed matrix_band_part matrix_diag_part "
+        ".select_scatter .slice_scatter .diagonal_scatter .diag_embed matrix_band_part matrix_diag_part "
         "matrix_set_diag matrix_diag tril_indices triu_indices vander"
     ),
     "rarer.sequences": (
         ".unique_consecutive .unique_with_pad combinations .histc .nanmedian .msort intopk sequence_mask "
         ".reverse_sequence space_to_batch_nd batch_to_space_nd mirror_pad padding channel_shuffle pixel_shuffle "
-        "pixel_unshuffle dist pdist .renorm batch_dot bias_add deepcopy .view_as dyn_shape ctc_greedy_decoder"
+        "pixel_unshuffle .dist pdist .renorm batch_dot bias_add deepcopy .view_as dyn_shape ctc_greedy_decoder"
     ),
     "rarer.sampled_images": (
         "grid_sample affine_grid crop_and_resize adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool1d "

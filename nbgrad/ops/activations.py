@@ -20,7 +20,7 @@ from ..graph.ir import Node, elementwise
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axis_of, cut, inexact, real_dtype, scalar
 from ..record.tensor import Tensor
-from .declarations import as_numpy
+from .declarations import as_numpy, spelled
 from .docstrings import documented
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
@@ -257,7 +257,7 @@ def _along(function: Any, input: Any, axis: Any, dtype: Any) -> Tensor:
     return function(wrap(x), axis)
 
 
-@documented
+@spelled
 def softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
     """exp(x) divided by its sum along an axis, without overflow.
 

@@ -18,6 +18,7 @@ from ..graph.builders import cast
 from ..graph.ir import INT64, Node, elementwise, extent
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axis_of, cut, from_last, integer, take_last, to_last
+from ..record.pairs import ValuesAndIndices
 from ..record.tensor import Tensor
 from .declarations import spelled
 
@@ -38,13 +39,14 @@ def _sorted(input: Any, axis: Any, descending: bool, count: int | None = None) -
     node = as_node(input)
     if node.ndim == 0:
         axis_of(axis, 1)
-        return wrap(node), Tensor(0, INT32)
+        return ValuesAndIndices(wrap(node), Tensor(0, INT32))
     at = axis_of(axis, node.ndim)
     rows = to_last(node, at)
     order = _order(rows, descending)
     if count is not None:
         order = cut(order, order.ndim - 1, 0, count)
-    return wrap(from_last(take_last(rows, order), at)), wrap(cast(from_last(order, at), INT32))
+    values = wrap(from_last(take_last(rows, order), at))
+    return ValuesAndIndices(values, wrap(cast(from_last(order, at), INT32)))
 
 
 @spelled

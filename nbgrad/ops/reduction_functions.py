@@ -33,6 +33,7 @@ from ..record.axes_and_dtypes import (
     take_last,
     to_last,
 )
+from ..record.pairs import ValuesAndIndices
 from ..record.tensor import Tensor
 from .declarations import as_numpy, spelled
 from .docstrings import documented
@@ -274,7 +275,7 @@ def median(input: Any, axis: Any = -1, keepdims: bool = False) -> tuple[Tensor, 
     node = as_node(input)
     if node.ndim == 0:
         axis_of(axis, 1)
-        return wrap(node), Tensor(0)
+        return ValuesAndIndices(wrap(node), Tensor(0))
     at = axis_of(axis, node.ndim)
     n = node.shape[at]
     if n == 0:
@@ -290,14 +291,16 @@ def median(input: Any, axis: Any = -1, keepdims: bool = False) -> tuple[Tensor, 
         middle = elementwise("select", elementwise("equal", count, extent(n, INT64)), middle, count)
     place = _take_kept(order, at, middle, True)
     value = _take_kept(node, at, place, keepdims)
-    return wrap(value), wrap(reshape(place, value.shape))
+    return ValuesAndIndices(wrap(value), wrap(reshape(place, value.shape)))
 
 
 # ----- Norms -----
 
 
 @spelled
-def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def norm(
+    A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, p: Any = None
+) -> Tensor:
     """Norm of vectors or matrices; its derivative where the norm is 0 is 0.
 
     ord : number, "fro" or None
@@ -307,12 +310,16 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
         One axis means vectors, two mean matrices; None the whole array.
     dtype : dtype, optional
         The dtype to compute in.
+    p : number or "fro", optional
+        PyTorch's order, which is one of vectors, also of all elements of a matrix.
     ArgumentError : If `ord` does not exist for vectors or matrices.
 
     >>> nb.ops.norm(nb.Tensor([[3.0, 4.0], [6.0, 8.0]]), dim=1).tolist()
     [5.0, 10.0]
     """
     values = _in_dtype(A, dtype)
+    if p is not None:
+        return norms.vector_norm(values, axis=_axes(dim), keepdims=keepdim, ord=2 if p == "fro" else p)
     if ord is None:
         return norms.vector_norm(values, axis=_axes(dim), keepdims=keepdim)
     return norms.norm(values, ord, _axes(dim), keepdim)
@@ -395,7 +402,7 @@ def _running_extremum(name: str, input: Any, axis: Any) -> tuple[Tensor, Tensor]
     node = as_node(input)
     if node.ndim == 0:
         axis_of(axis, 1)
-        return wrap(node), Tensor(0)
+        return ValuesAndIndices(wrap(node), Tensor(0))
     at = axis_of(axis, node.ndim)
     rows = to_last(node, at)
     if node.size == 0:
@@ -405,7 +412,7 @@ def _running_extremum(name: str, input: Any, axis: Any) -> tuple[Tensor, Tensor]
         hit = elementwise("logical_or", hit, elementwise("isnan", rows))
     here = elementwise("select", hit, positions(rows.shape, rows.ndim - 1), broadcast(literal(0, INT64), rows.shape))
     last = accumulate("maximum", here)
-    return wrap(from_last(take_last(rows, last), at)), wrap(from_last(last, at))
+    return ValuesAndIndices(wrap(from_last(take_last(rows, last), at)), wrap(from_last(last, at)))
 
 
 @spelled

@@ -49,6 +49,8 @@ class Tensor:
     """Its gradient and hooks; only set if there were any."""
     _views: dict[int, Any]
     """Weak references to its views; only set if there were any."""
+    _operates_in_place = False
+    """Whether `x += y` writes to it, whatever its value was made of."""
 
     @staticmethod
     def _of(node: Node) -> Tensor:

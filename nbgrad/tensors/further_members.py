@@ -87,6 +87,22 @@ class FurtherMembers(Tensor):
         self._replace(data._node if isinstance(data, Tensor) else Tensor(data)._node)
         return self
 
+    def unflatten(self, dim: int, sizes: Any) -> Any:
+        """An axis as several; one of the sizes may be -1."""
+        at = dim % self.ndim
+        this: Any = self
+        return this.reshape((*self.shape[:at], *sizes, *self.shape[at + 1 :]))
+
+    def new_tensor(self, data: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
+        """A Tensor of data in this one's dtype, unless another one is given."""
+        found: Any = Tensor(np.asarray(data))
+        found = found.astype(self.dtype if dtype is None else dtype)
+        return found.requires_grad_() if requires_grad else found
+
+    def element_size(self) -> int:
+        """The bytes of one element."""
+        return self.itemsize
+
     # ----- Dtypes -----
 
     def byte(self) -> Tensor:

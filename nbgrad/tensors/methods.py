@@ -18,6 +18,7 @@ from ..functions.table import IMPLEMENTATIONS, METHODS, implementation
 from ..graph.ir import due
 from ..record import shared_memory
 from ..record.followed import expected
+from ..record.pairs import ValuesAndIndices
 from ..record.tensor import Tensor, part_of_tensor
 
 _SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "keep_dims": "keepdims"}
@@ -36,6 +37,9 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
             args, kwargs = args[:1], {"keepdims": args[1], **kwargs}
         elif len(args) in (2, 3) and isinstance(args[1], int) and function in _CORRECTED:
             args, kwargs = args[:1], {**dict(zip(("ddof", "keepdims"), args[1:], strict=False)), **kwargs}
+        if kwargs and function in _CORRECTED:
+            for name in kwargs.keys() & {"correction", "unbiased"}:
+                kwargs["ddof"] = int(kwargs.pop(name))
         if kwargs:
             kwargs = {_SPELLINGS.get(name, name): value for name, value in kwargs.items()}
         apply = IMPLEMENTATIONS.get(function) or implementation(function)
@@ -190,7 +194,7 @@ def _extremum(name: str) -> Callable[..., Any]:
         names = ("keepdim", "keepdims", "keep_dims")
         keep = args[1] if len(args) == 2 else any(kwargs.get(one, False) for one in names)
         found: Any = self
-        return getattr(found, f"arg{name}_with_value")(axis, keep)
+        return ValuesAndIndices(*getattr(found, f"arg{name}_with_value")(axis, keep))
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = (

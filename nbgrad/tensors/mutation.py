@@ -24,6 +24,7 @@ from ..record import shared_memory
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import repeated, shape_of
 from ..record.indexing import getitem, setitem
+from ..record.pairs import ValuesAndIndices
 from ..record.tensor import Tensor, node_slot, part_of_tensor
 from ..remembered.leaves import check_write, written
 from ..runtime.memory_order import kept
@@ -132,7 +133,7 @@ def _ordered(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
     places = array.argsort(turned, axis, stable=True)
     if descending:
         places = x.shape[axis] - 1 - array.flip(places, axis)
-    return array.take_along_axis(x, places, axis), places.astype(np.int32)
+    return ValuesAndIndices(array.take_along_axis(x, places, axis), places.astype(np.int32))
 
 
 class Flags:

@@ -17,6 +17,7 @@ class Data(Tensor):
 
     __slots__ = ("_source",)
     _source: Tensor
+    _operates_in_place = True
 
     @staticmethod
     def of(source: Tensor) -> Data:

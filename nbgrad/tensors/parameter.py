@@ -123,13 +123,23 @@ class Parameter(Tensor):
         """Whether it is a differentiable leaf in a mode, so that operations in place would lose gradients."""
         return self._requires_grad and (now.parameters or hasattr(self, "_remembers"))
 
+    @property
+    def _operates_in_place(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether `p -= x` writes to it, as to a differentiable leaf, even while nothing is remembered."""
+        return hasattr(self, "_remembers")
+
     def requires_grad_(self, requires_grad: bool = True) -> Parameter:
         """Set `requires_grad`, and make it a differentiable leaf outside of recordings too, with a `grad`."""
         self.requires_grad = requires_grad
         if requires_grad:
             become_leaf(Tensor._of(self._held[1]))  # refuses integers
-            self._remembers = True
+            self.remember()
         return self
+
+    def remember(self) -> None:
+        """Let its uses be remembered, as those of a differentiable leaf, whenever it requires gradients."""
+        leaves_made[:] = [None]
+        self._remembers = True
 
     _goes_anywhere = False
     """Whether it has no place of its own and goes with its use to any device, as all Parameters of one element do."""
@@ -346,7 +356,10 @@ class Parameter(Tensor):
             from .initial_values import initializer
 
             value = initializer(init, self.shape, self.dtype)
-        return Parameter(value, self.name, self.requires_grad)
+        made = Parameter(value, self.name, self.requires_grad)
+        if hasattr(self, "_remembers"):
+            made.remember()
+        return made
 
     def _concrete(self) -> np.ndarray:
         """The value now, for use outside of recordings."""
@@ -370,7 +383,8 @@ class Parameter(Tensor):
 
     def __reduce__(self) -> Any:
         device = None if self._leaf.device is None else repr(self._leaf.device)
-        return _made_again, (self.asnumpy(), self.name, self.requires_grad, device)
+        parts = self.asnumpy(), self.name, self.requires_grad, device
+        return _made_again, (*parts, True) if hasattr(self, "_remembers") else parts
 
     def __repr__(self) -> str:
         return (
@@ -380,9 +394,14 @@ class Parameter(Tensor):
     __str__ = __repr__
 
 
-def _made_again(value: np.ndarray, name: str, requires_grad: bool, device: str | None) -> Parameter:
-    """The Parameter that pickle makes of its parts."""
-    return Parameter(value, name, requires_grad, device=device)
+def _made_again(
+    value: np.ndarray, name: str, requires_grad: bool, device: str | None, remembers: bool = False
+) -> Parameter:
+    """The Parameter that pickle makes of its parts; a differentiable leaf becomes one again."""
+    made = Parameter(value, name, requires_grad, device=device)
+    if remembers:
+        made.remember()
+    return made
 
 
 _set_held = Parameter.__dict__["_held"].__set__

@@ -513,11 +513,12 @@ def operate_in_general(ufunc: np.ufunc, left: Any, right: Any) -> Any:
 
 def operate_in_place(ufunc: np.ufunc, target: Tensor, other: Any) -> Any:
     """The result of `x += y`: x itself with a new value, as for an ndarray. Tensors that the user made are bound anew,
-    as MindSpore does it, unless they are differentiable leaves, and so are 0-d Tensors, like NumPy's scalars."""
+    as MindSpore does it, unless they are differentiable leaves or the data of others, and so are 0-d Tensors, like
+    NumPy's scalars."""
     if not _usable(other):
         return NotImplemented
     node = target._node
-    is_leaf = node.owner is not None and node.traced & REMEMBERS
+    is_leaf = target._operates_in_place or (node.owner is not None and node.traced & REMEMBERS)
     bound_anew = node.tensor or (target.ndim == 0 and target.__class__ is not ZeroDimensional)
     if bound_anew and not is_leaf:
         return call(ufunc, target, other)

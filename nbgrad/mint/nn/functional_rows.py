@@ -26,7 +26,7 @@ from ...ops import (
 )
 from ...ops.declarations import as_numpy
 from ...ops.docstrings import documented
-from ...ops.rarer import resized_images, sampled_images
+from ...ops.rarer import resized_images, sampled_images, smoothed_images
 from ...ops.rarer.arranged_values import embedding as embedding
 from ...ops.rarer.special_values import float_of
 from ...process.modes import within
@@ -409,6 +409,7 @@ def interpolate(
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
 ) -> Tensor:
     """Signals, images or volumes of another size; `nbgrad.ops.interpolate` says more.
 
@@ -418,12 +419,14 @@ def interpolate(
         "bicubic" gives PyTorch's numbers, that of `nbgrad.ops.interpolate` MindSpore's.
     align_corners : bool, optional
     recompute_scale_factor : bool, optional
-
-    Notes
-    -----
-    Differs from `torch.nn.functional.interpolate`: there is no antialiasing.
+    antialias : bool
+        Whether smaller images ("bilinear", "bicubic") are means of all pixels that they cover.
     """
     x = _value(input)
+    if antialias:
+        only("mode of antialias", mode, "bilinear", "bicubic")
+        sizes, steps = pooling.resampled_sizes(x.shape[2:], size, scale_factor, bool(recompute_scale_factor))
+        return smoothed_images.smoothed(float_of(x), sizes, steps, mode == "bicubic", bool(align_corners))
     one_given = (size is None) != (scale_factor is None)
     if mode != "bicubic" or x.ndim != 4 or 0 in x.shape[2:] or not one_given:
         return resized_images.interpolate(x, size, scale_factor, mode, align_corners, recompute_scale_factor)

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...errors import ArgumentError, CellError, DtypeError
 from ...record.tensor import Tensor
+from ...tensors.parameter import Parameter
 from ..optimizer import Optimizer, real_number
 from .grouped_optimizers import Group, groups_of
 
@@ -43,9 +44,35 @@ def _number(rate: Any) -> float:
 
 def _groups(optimizer: Any) -> list[Group]:
     if not isinstance(optimizer, Optimizer):
+        own = getattr(optimizer, "param_groups", None)
+        if isinstance(own, list):
+            return own
         message = f"A scheduler changes the learning rates of an optimizer, but got {type(optimizer).__name__}."
         raise DtypeError(message)
     return groups_of(optimizer)
+
+
+def _rates(groups: Sequence[Any]) -> list[Any]:
+    """The learning rates of groups: Tensors, or numbers of optimizers that keep numbers."""
+    return [group["lr"].value() if isinstance(group["lr"], Parameter) else group["lr"] for group in groups]
+
+
+def _kept(scheduler: Any) -> dict[str, Any]:
+    """The state of a scheduler, without its optimizer and without functions."""
+    own = {name: value for name, value in vars(scheduler).items() if name not in ("optimizer", "_groups")}
+    return {name: value for name, value in own.items() if not callable(value) and name != "lr_lambdas"}
+
+
+class _Resumed:
+    """The state of a scheduler, from which another one goes on."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state, without the optimizer and without functions."""
+        return _kept(self)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take the state of another scheduler of this kind, or of an earlier time."""
+        vars(self).update(state_dict)
 
 
 def _for_each(value: Any, groups: Sequence[Any], name: str) -> list[Any]:
@@ -58,7 +85,7 @@ def _for_each(value: Any, groups: Sequence[Any], name: str) -> list[Any]:
     return list(value)
 
 
-class LRScheduler:
+class LRScheduler(_Resumed):
     """The base of schedulers; subclasses define `get_lr`, which gives the rates of all groups in epoch `last_epoch`.
 
     Parameters
@@ -112,9 +139,9 @@ class LRScheduler:
         message = f"{type(self).__name__} has no get_lr method, which gives the rates of all groups."
         raise CellError(message)
 
-    def get_last_lr(self) -> list[Tensor]:
+    def get_last_lr(self) -> list[Any]:
         """The learning rates that the last step has set."""
-        return [group["lr"].value() for group in self._groups]
+        return _rates(self._groups)
 
     def step(self, epoch: int | None = None) -> bool:
         """Set the learning rates of the next epoch, or of one that is given; True."""
@@ -423,12 +450,23 @@ class SequentialLR:
         starts = number > 0 and self._milestones[number - 1] == self.last_epoch
         return self._schedulers[number].step(*([0] if starts else []))
 
-    def get_last_lr(self) -> list[Tensor]:
+    def get_last_lr(self) -> list[Any]:
         """The learning rates that the last step has set."""
-        return [group["lr"].value() for group in _groups(self.optimizer)]
+        return _rates(_groups(self.optimizer))
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state, and those of all schedulers."""
+        states = [one.state_dict() for one in self._schedulers]
+        return {"last_epoch": self.last_epoch, "_milestones": self._milestones, "_schedulers": states}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take the state of another one, or of an earlier time."""
+        self.last_epoch, self._milestones = state_dict["last_epoch"], state_dict["_milestones"]
+        for one, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
+            one.load_state_dict(state)
 
 
-class ReduceLROnPlateau:
+class ReduceLROnPlateau(_Resumed):
     """Rates times a factor where a number has not become better for some epochs.
 
     Parameters
@@ -514,6 +552,6 @@ class ReduceLROnPlateau:
         """Whether epochs are not counted now."""
         return self.cooldown_counter > 0
 
-    def get_last_lr(self) -> list[Tensor]:
+    def get_last_lr(self) -> list[Any]:
         """The learning rates that the last step has set."""
-        return [group["lr"].value() for group in self._groups]
+        return _rates(self._groups)

@@ -1,8 +1,9 @@
 """Random numbers of further distributions, and random choices.
 
 In: parameters as array-likes, and seeds. Out: Tensors. Called by users; class_table.py names some of
-them. Numbers are drawn when the function is called, from NumPy's generators, which take their seed from nbgrad's;
-nothing differentiates.
+them. Numbers are drawn when the function is called, from NumPy's generators, which take their seed from nbgrad's. Only
+gamma numbers differentiate: in recorded functions they, and Poisson's, are made by the inverse of their distribution
+function.
 """
 
 from __future__ import annotations
@@ -10,24 +11,54 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
+from scipy import special as scipy_special
 
 from ...errors import ArgumentError, DtypeError
+from ...graph.trace import current_trace
+from ...process.modes import KEEPS
+from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import integer, integers, real_dtype
 from ...record.tensor import Tensor
 from ...tensors.generator import Generator
+from ...transforms.custom import stop_gradient
 from ..choices import multinomial
 from ..docstrings import documented
+from ..draws import draw_bits, fraction, source_of
 from ..random_tensors import rand, randint, randn, shuffle, uniform
 from .special_values import value_of
 
 np: Any = numpy
-"""NumPy, whose functions take Tensors, which its types do not know."""
+special: Any = scipy_special
+"""NumPy and SciPy, whose functions take Tensors, which their types do not know."""
 
 
 def _source(seed: Any) -> numpy.random.Generator:
     """A generator of NumPy; with 0 or None as the seed, another one at each call."""
     number = None if seed is None else integer(np.asarray(seed).reshape(()).item(), "seed")
     return np.random.default_rng(number or int(randint(0, 2**31 - 1, ())))
+
+
+def _is_recorded(*parameters: Any) -> bool:
+    """Whether draws must be part of a recording, or of what a leaf is remembered for."""
+    return current_trace() is not None or any(as_node(one).traced & KEEPS for one in parameters)
+
+
+def _by_inverse(inverse: Any, shape: Any, seed: Any, *parameters: Any) -> Tensor:
+    """Draws as a function of uniform numbers and of parameters, in float64."""
+    source = source_of(integer(seed, "seed") if seed else None, None)
+    wide = [value_of(one).astype(np.float64) for one in parameters]
+    extents = (*_shape(shape), *np.broadcast_shapes(*[one.shape for one in wide]))
+    return inverse(wrap(fraction(draw_bits(source, extents)[0], np.dtype(np.float64), inside=True)), *wide)
+
+
+def _gamma_number(u: Any, alpha: Any) -> Any:
+    return special.gammaincinv(alpha, u)
+
+
+def _poisson_number(u: Any, mean: Any) -> Any:
+    above = np.ceil(special.pdtrik(u, mean))
+    below = np.maximum(above - 1.0, 0.0)
+    return np.where(special.pdtr(below, mean) >= u, below, above)
 
 
 def _known(value: Any) -> numpy.ndarray:
@@ -46,6 +77,10 @@ def random_gamma(shape: Any, alpha: Any, seed: int | None = None) -> Tensor:
         Of the numbers for each element of alpha, whose axes come last.
     alpha : Tensor, ndarray or number
     """
+    if _is_recorded(alpha):
+        like = value_of(alpha)
+        found = _by_inverse(_gamma_number, shape, seed, like)
+        return found.astype(like.dtype if like.dtype.kind == "f" else np.float32)
     rate = _known(alpha)
     found = _source(seed).gamma(rate, size=(*_shape(shape), *rate.shape))
     return Tensor(found.astype(rate.dtype if rate.dtype.kind == "f" else np.float32))
@@ -60,6 +95,9 @@ def gamma(shape: Any, alpha: Any, beta: Any, seed: int | None = None) -> Tensor:
     alpha, beta : Tensor, ndarray or number
         They broadcast.
     """
+    if _is_recorded(alpha, beta):
+        found = _by_inverse(lambda u, a, b: _gamma_number(u, a) / b, shape, seed, alpha, beta)
+        return found.astype(np.float32)
     first, second = np.broadcast_arrays(_known(alpha), _known(beta))
     found = _source(seed).gamma(first, size=(*_shape(shape), *first.shape)) / second
     return Tensor(found.astype(np.float32))
@@ -74,6 +112,9 @@ def random_poisson(shape: Any, rate: Any, seed: int | None = None, dtype: Any = 
     rate : Tensor, ndarray or number
     dtype : dtype
     """
+    if _is_recorded(rate):
+        found = _by_inverse(_poisson_number, shape, seed, stop_gradient(value_of(rate)))
+        return found.astype(np.dtype(real_dtype(dtype)))
     mean = _known(rate)
     found = _source(seed).poisson(mean, size=(*_shape(shape), *mean.shape))
     return Tensor(found.astype(np.dtype(real_dtype(dtype))))
