@@ -16,11 +16,25 @@ from numba import njit
 import nbgrad as nb
 from nbgrad.errors import ArgumentError, DtypeError
 
-from . import kernels_of_arrays, kernels_of_functions, kernels_of_nests, threaded_kernels
+from . import (
+    kernels_of_arrays,
+    kernels_of_forms,
+    kernels_of_functions,
+    kernels_of_matrices,
+    kernels_of_nests,
+    threaded_kernels,
+)
 from .adjoint_kernels import ROWS, Row
 
 pytestmark = pytest.mark.unoptimized
-TABLES = (kernels_of_arrays, kernels_of_functions, kernels_of_nests, threaded_kernels)
+TABLES = (
+    kernels_of_arrays,
+    kernels_of_forms,
+    kernels_of_functions,
+    kernels_of_matrices,
+    kernels_of_nests,
+    threaded_kernels,
+)
 """Modules that put more kernels into the table."""
 STEP = 1e-5
 
@@ -158,7 +172,7 @@ def test_second_derivatives_are_those_of_the_first(name: str, plain: None) -> No
         assert np.array_equal(one, other), "an argument has changed"
 
 
-@pytest.mark.parametrize("name", ["tridiagonal", "jumps", "calls", "repeated"])
+@pytest.mark.parametrize("name", ["tridiagonal", "jumps", "calls", "repeated", "eigenvectors"])
 def test_compiled_derivatives_are_those_of_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     row = ROWS[name]
     point = [row.arguments[k] for k in floats(row.arguments)]

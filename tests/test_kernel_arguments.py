@@ -275,6 +275,11 @@ def _places(x):
 
 
 @njit
+def _truncated(x):
+    return np.linalg.pinv(np.outer(x, x) + np.diag(x), 0.1)
+
+
+@njit
 def _shifted(x, y):
     for i in range(1, len(x)):
         x[i] += y[i - 1]
@@ -287,6 +292,7 @@ def _shifted(x, y):
         (_arcsine, (Z,), "computes arcsin of complex numbers"),
         (unsigned_steps, (np.ones(3), np.ones(3, np.uint8)), r"unsigned integers, .* x.astype\(np.int64\)"),
         (_places, (np.ones(3),), r"calls diff\(\) in a form of which no derivative is known"),
+        (_truncated, (np.ones(3),), r"gives pinv\(\) an rcond above 1e-8"),
         (_named_alike, ((1.0, 2.0), 3.0), "an argument `p_0` and a tuple with a part of that name"),
         (gathered, ((Z, object()), 1.0, 2), "got an object as `pair_1`"),
         (waves, (Z.astype(np.clongdouble), 1j, 0.5), "Pass float32, float64, complex64"),
