@@ -81,4 +81,6 @@ def sums_of_many_kinds(x, m):
     filled = m.copy()
     np.fill_diagonal(filled, x[0] * x[1])
     total += np.sum(np.geomspace(1.0, 2.0 + x[0] * x[0], 4)) + np.sum(filled**2)
-    return total * np.finfo(np.float64).eps * 1e16 + np.sum(np.take_along_axis(m, np.array([[0, 1], [2, 2]]), 1) ** 2)
+    return total * np.finfo(np.float64).eps * 1e16 + np.sum(
+        np.take_along_axis(m, np.array([[0, 1], [2, 2], [1, 0]]), 1) ** 2
+    )
