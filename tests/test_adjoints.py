@@ -16,11 +16,25 @@ from numba import njit
 import nbgrad as nb
 from nbgrad.errors import ArgumentError, DtypeError
 
-from . import kernels_of_arrays, kernels_of_functions, kernels_of_nests, threaded_kernels
+from . import (
+    kernels_of_arrays,
+    kernels_of_forms,
+    kernels_of_functions,
+    kernels_of_matrices,
+    kernels_of_nests,
+    threaded_kernels,
+)
 from .adjoint_kernels import ROWS, Row
 
 pytestmark = pytest.mark.unoptimized
-TABLES = (kernels_of_arrays, kernels_of_functions, kernels_of_nests, threaded_kernels)
+TABLES = (
+    kernels_of_arrays,
+    kernels_of_forms,
+    kernels_of_functions,
+    kernels_of_matrices,
+    kernels_of_nests,
+    threaded_kernels,
+)
 """Modules that put more kernels into the table."""
 STEP = 1e-5
 
@@ -158,7 +172,7 @@ def test_second_derivatives_are_those_of_the_first(name: str, plain: None) -> No
         assert np.array_equal(one, other), "an argument has changed"
 
 
-@pytest.mark.parametrize("name", ["tridiagonal", "jumps", "calls", "repeated"])
+@pytest.mark.parametrize("name", ["tridiagonal", "jumps", "calls", "repeated", "eigenvectors"])
 def test_compiled_derivatives_are_those_of_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     row = ROWS[name]
     point = [row.arguments[k] for k in floats(row.arguments)]
@@ -346,13 +360,19 @@ def _made_in_a_loop(x):
     return x
 
 
+@njit
 def _applied(f, x):
     return f(x)
 
 
 @njit
 def _a_passed_inner_function(x):
-    return _applied(lambda a: a * a, x)
+    c = 0.5 * x
+
+    def scaled(z):
+        return z * c
+
+    return _applied(scaled, x)
 
 
 @njit
@@ -392,7 +412,7 @@ def _named_like_a_cotangent(x, x_b):
         (_named_like_a_cotangent, (np.ones(3), np.ones(3)), "`x_b`, the name of a derivative of `x`"),
         (_a_list_that_grows, (np.ones(3),), r"changes the length of a list by append\(\)\. Make an array"),
         (_an_empty_list, (np.ones(3),), r"begins an empty list\. Make an array"),
-        (_a_passed_inner_function, (2.0,), "passes or keeps a function that is defined inside of it"),
+        (_a_passed_inner_function, (2.0,), "passes scaled, which reads `c` of the kernel"),
         (_an_inner_function_with_keywords, (2.0,), "calls scaled with keywords, which Numba loses"),
         (_two_functions_of_one_name, (2.0,), "gives `f` another meaning than the function of that name"),
         (_an_inner_function_of_itself, (2.0,), "calls itself: recursion has no derivative"),

@@ -371,7 +371,7 @@ ONE = {"x": np.ones(4), "out": np.ones(4)}
 REFUSED = [
     (largest, ONE, "largest\\(\\) \\(.*py:\\d+\\) uses cuda.atomic.max\\(\\): which thread has won"),
     (compared, ONE, "uses cuda.atomic.compare_and_swap\\(\\): which thread has won"),
-    (counted, {**ONE, "count": np.zeros(1, int)}, "uses the value of a call that gives none"),
+    (counted, {**ONE, "count": np.zeros(1, int)}, "uses the old value that cuda.atomic.add\\(\\) gives"),
     (voted, ONE, "uses cuda.syncthreads_count, of which no derivative is known"),
     (dynamic, ONE, "uses dynamic shared memory"),
     (of_any_rank, {**ONE, "n": 1}, "calls cuda.grid\\(\\) with something else than the number 1, 2 or 3"),

@@ -271,7 +271,18 @@ def _named_alike(p, p_0):
 
 @njit
 def _places(x):
-    return np.sum(x) * np.histogram(x, 3)[0][0]
+    return np.sum(x) * np.diff(np.expand_dims(x, 0), 2)[0, 0]
+
+
+@njit
+def _truncated(x):
+    return np.linalg.pinv(np.outer(x, x) + np.diag(x), 0.1)
+
+
+@njit
+def _shifted(x, y):
+    for i in range(1, len(x)):
+        x[i] += y[i - 1]
 
 
 @pytest.mark.parametrize(
@@ -280,7 +291,8 @@ def _places(x):
         (_sorted_complex, (Z,), r"calls sort\(\) with complex numbers"),
         (_arcsine, (Z,), "computes arcsin of complex numbers"),
         (unsigned_steps, (np.ones(3), np.ones(3, np.uint8)), r"unsigned integers, .* x.astype\(np.int64\)"),
-        (_places, (np.ones(3),), r"calls histogram\(\), of which no derivative is known"),
+        (_places, (np.ones(3),), r"calls diff\(\) in a form of which no derivative is known"),
+        (_truncated, (np.ones(3),), r"gives pinv\(\) an rcond above 1e-8"),
         (_named_alike, ((1.0, 2.0), 3.0), "an argument `p_0` and a tuple with a part of that name"),
         (gathered, ((Z, object()), 1.0, 2), "got an object as `pair_1`"),
         (waves, (Z.astype(np.clongdouble), 1j, 0.5), "Pass float32, float64, complex64"),
@@ -289,3 +301,69 @@ def _places(x):
 def test_sentences(kernel: Any, arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises((ArgumentError, DtypeError), match=message):
         nb.kernel(kernel)(*arguments)
+
+
+# ----- One array under two names -----
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f, x: f(x, x),
+        lambda f, x: f(x[1:], x[:-1]),
+        lambda f, x: nb.grad(lambda z: np.sum(f(z, z)))(x),
+        lambda f, x: nb.grad(lambda z: np.sum(f(z[1:], z[:-1])))(x),
+        lambda f, x: nb.jit(lambda z: np.sum(f(z[1:], z[:-1])))(x),
+        lambda f, x: nb.vmap(lambda z: f(z, z))(np.stack([x, x])),
+    ],
+)
+def test_an_array_that_is_written_to_has_one_name(call: Any) -> None:
+    with pytest.raises(ArgumentError, match="writes to `x`, which shares memory with `y`"):
+        call(nb.kernel(_shifted), np.arange(4.0))
+
+
+def test_parts_apart_and_copies_are_arrays_of_their_own() -> None:
+    function = nb.kernel(_shifted)
+    x = np.arange(6.0)
+    # x[i] += y[i - 1], on paper.
+    assert np.array_equal(function(x[:3], x[3:]), [0.0, 4.0, 6.0])
+    assert np.array_equal(function(x[::2], x[1::2]), [0.0, 3.0, 7.0])
+    assert np.array_equal(function(x[:3], x[:3].copy()), [0.0, 1.0, 3.0])
+    assert np.array_equal(nb.grad(lambda z: np.sum(function(z[::2], z[1::2])))(x), [1, 1, 1, 1, 1, 0])
+    assert np.array_equal(nb.grad(lambda z: np.sum(function(z, z.copy())))(x), [2, 2, 2, 2, 2, 1])
+
+
+# ----- Functions as arguments of functions -----
+
+
+@njit
+def _applied(f, x, turns=1):
+    for _ in range(turns):
+        x = f(x)
+    return x
+
+
+@njit
+def passed_inner_functions(x):
+    low = 0.25
+
+    def cubed(z, s=0.5):
+        return s * z**3 + low
+
+    return _applied(cubed, x, 2) * _applied(x=x, f=cubed) + _applied(lambda y: y * y, cubed(x))
+
+
+def test_inner_functions_go_to_other_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NBGRAD_DISABLE_JIT")
+
+    # f(f(x)) f(x) + f(x)^2 with f(z) = z^3/2 + 1/4, on paper.
+    def f(z: float) -> tuple[float, float]:
+        return 0.5 * z**3 + 0.25, 1.5 * z * z
+
+    once, slope_once = f(0.7)
+    twice, slope_twice = f(once)
+    expected = slope_twice * slope_once * once + twice * slope_once + 2.0 * once * slope_once
+    function = nb.kernel(passed_inner_functions)
+    assert function(0.7) == pytest.approx(twice * once + once * once, rel=1e-15)
+    assert nb.grad(lambda x: function(x))(0.7) == pytest.approx(expected, rel=1e-14)
+    assert nb.jvp(lambda x: function(x), (0.7,), (1.0,))[1] == pytest.approx(expected, rel=1e-14)

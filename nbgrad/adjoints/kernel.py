@@ -34,6 +34,7 @@ from .reading.packed_arguments import (
     taken_apart,
 )
 from .reading.scalar_form import name_of
+from .shared_arguments import refuse_shared
 from .specializations import Specialization
 from .threads.launch_sizes import launch_for, with_configuration
 from .threads.launched_kernels import LaunchedKernel, ThreadText
@@ -102,6 +103,9 @@ class KernelFunction:
             sizes = launch_for(self.launch, self.__name__, [described[name] for name in self.signature.parameters])
             primitive = primitive.spec.with_launch(sizes).primitive
         spec = self._last = primitive.spec
+        if spec.form.written:
+            leaves = [leaf for name, value in given.items() for leaf in leaves_of(name, value)]
+            refuse_shared(self.__name__, leaves, spec.form.written)
         found = primitive.call_by(self._shape_rule(spec, inputs, left_out), inputs, {})
         return self._returned(spec, found)
 

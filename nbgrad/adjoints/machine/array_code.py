@@ -316,6 +316,17 @@ class ArrayCode(NumberCode):
         given = f"ptr {self.data(array)}, i64 {self.extent(array, 0).value}, double {self.cast(number, FLOAT64).value}"
         return self.value(INT, f"call i64 @nbgrad.position({given}, i1 {str(right).lower()})", natural=True)
 
+    def vector_element(self, kind: int, matrix: str, row: Atom, column: Atom) -> Number:
+        """An element of the vectors that LAPACK finds for a matrix."""
+        layout = self.layout(matrix)
+        if layout.rank != 2 or layout.dtype not in ("float32", "float64"):
+            raise UnknownPartError  # a matrix of another dtype
+        data = self.value(INT, f"ptrtoint ptr {self.data(matrix)} to i64")
+        given = [constant(kind), data, constant(int(layout.dtype == "float64"))]
+        given += [self.extent(matrix, 0), self.extent(matrix, 1), self.integer(row), self.integer(column)]
+        asked = self.value("ptr", "load ptr, ptr @nbgrad.lapack").value
+        return self.value(FLOAT64, f"call double {asked}({', '.join([f'i64 {one.value}' for one in given])})")
+
     def part(self, array: str, parts: str, part: Number, count: Number, whole: str) -> None:
         """Have an array as one of the copies of another, or as that itself, if there is only one."""
         layout = self.layout(whole)

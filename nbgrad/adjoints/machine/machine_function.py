@@ -19,6 +19,7 @@ from ...runtime.threads import get_num_threads, start_of_threads
 from ..kernel_statements import Atom, Block, stored
 from ..turns.thread_parts import Turns
 from .array_code import ELEMENTS, Layout
+from .lapack_elements import asked
 from .number_code import FLOAT64, INT, UnknownPartError
 from .program_code import program_text
 
@@ -56,7 +57,8 @@ class MachineFunction:
         text, self.kinds = program_text(_SYMBOL, names, program.body, program.turns, program.results, layouts)
         self.code: Code = function_code(Function(text, _SYMBOL, lambda: text))
         types = [_C_TYPES[np.dtype(one.dtype).kind] if one.rank < 0 else ctypes.py_object for one in self.layouts]
-        prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *types, ctypes.c_void_p, _GIVE, ctypes.c_int64, ctypes.c_void_p)
+        places = [ctypes.c_void_p, _GIVE, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p]
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *places)
         self.entry = prototype(self.code.address)
         self.start = start_of_threads() if program.turns else None
         if program.turns and self.start is None:
@@ -78,7 +80,8 @@ class MachineFunction:
         numbers = np.empty(len(self.kinds) or 1)
         made: dict[int, np.ndarray] = {}
         threads = get_num_threads() if self.start is not None else 1
-        if self.entry(*arguments, numbers.ctypes.data, self.giver(made), threads, self.start):
+        lapack = ctypes.cast(asked(), ctypes.c_void_p).value
+        if self.entry(*arguments, numbers.ctypes.data, self.giver(made), threads, self.start, lapack):
             message = "There is no memory for the numbers that the derivative of a kernel stores."
             raise MemoryError(message)
         for one, changed in back:

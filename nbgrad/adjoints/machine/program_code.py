@@ -2,7 +2,7 @@
 
 In: the statements of a derivative, and the dtypes and ranks of its arguments. Out: `program_text`, and the kinds
 of the results. Called by machine_function.py. The entry gets the addresses of NumPy's arrays, numbers, a place for the
-results, the number of threads, and the address of OpenMP's function that starts them.
+results, the number of threads, the address of OpenMP's function that starts them, and that of lapack_elements.py.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from .number_definitions import DEFINITIONS
 from .statement_code import FunctionCode
 
 _LIBRARY = """
+@nbgrad.lapack = internal global ptr null
 declare noalias ptr @malloc(i64)
 declare noalias ptr @calloc(i64, i64)
 declare noalias ptr @realloc(ptr, i64)
@@ -143,8 +144,9 @@ def _entry(symbol: str, main: FunctionCode, given: Mapping[str, Layout]) -> str:
                 f"%{name}.extent{axis} = load i64, ptr %{name}.place{axis}",
             ]
             passed.append(f"i64 %{name}.extent{axis}")
-    parameters += ["ptr %results", "ptr %give", "i64 %threads", "ptr %start"]
+    parameters += ["ptr %results", "ptr %give", "i64 %threads", "ptr %start", "ptr %lapack"]
     passed += [*(["ptr %results", "ptr %give"] if main.results else []), "i64 %threads", "ptr %start"]
+    lines.append("store ptr %lapack, ptr @nbgrad.lapack")
     lines += [f"%status = call i32 @{main.symbol}({', '.join(passed)})", "ret i32 %status"]
     body = "\n".join([f"  {line}" for line in lines])
     return f"define i32 @{symbol}({', '.join(parameters)}) {{\n{body}\n}}\n"

@@ -35,6 +35,7 @@ from ..kernel_statements import (
     walk,
 )
 from .array_code import ELEMENTS, FAILED, SIZES, ArrayCode, Facts, Layout, kind_of
+from .lapack_elements import TEXTS
 from .number_code import BOOL, FLOAT32, FLOAT64, INT, Number, UnknownPartError
 
 _SORTED = {f"np.searchsorted({{1}}, {{0}}, side='{side}')": side == "right" for side in ("left", "right")}
@@ -96,6 +97,8 @@ class FunctionCode(ArrayCode):
                 self.set_number(target, self.value(INT, f"mul i64 {self.size(array).value}, {width}", natural=True))
             case Set(target, Op(_, (atom,), text, (array,))) if text in _SORTED:
                 self.set_number(target, self.position(array, self.atom(atom), _SORTED[text]))
+            case Set(target, Op(_, (row, column), text, (array,))) if text in TEXTS:
+                self.set_number(target, self.vector_element(TEXTS[text], array, row, column))
             case Set(target, Load(array, index)):
                 self.set_number(target, self.load(array, self.element(array, index)))
             case Set(target, Extent(array, axis)):

@@ -14,7 +14,7 @@ from numba import njit
 
 
 @njit
-def _lower(a, k):
+def _lower(a, k=0):
     found = np.zeros((a.shape[0], a.shape[1]), a.dtype)
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
@@ -24,28 +24,13 @@ def _lower(a, k):
 
 
 @njit
-def _lower_half(a):
-    return _lower(a, 0)
-
-
-@njit
-def _upper(a, k):
+def _upper(a, k=0):
     found = np.zeros((a.shape[0], a.shape[1]), a.dtype)
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
             if j - i >= k:
                 found[i, j] = a[i, j]
     return found
-
-
-@njit
-def _upper_half(a):
-    return _upper(a, 0)
-
-
-@njit
-def _ones_below(n):
-    return np.tril(np.ones((n, n)))
 
 
 @njit
@@ -128,99 +113,6 @@ def _orthogonal(a):
 
 
 @njit
-def lapack_vector(a, row, column):
-    """An element of LAPACK's eigenvectors: a call of it is known by itself, without a derivative."""
-    return np.linalg.eigh(a)[1][row, column]
-
-
-@njit
-def _rotated(a, vectors):
-    """Jacobi's rotations make a symmetric matrix diagonal, and their product the eigenvectors.
-
-    After the last rotation that changes a number, three more rounds run: they carry derivatives of first and second
-    order to where those of the numbers are.
-    """
-    n = a.shape[0]
-    more = 3
-    for _ in range(60):
-        away = 0.0
-        size = 0.0
-        for p in range(n):
-            size += abs(a[p, p])
-            for q in range(p + 1, n):
-                away += abs(a[p, q])
-        if away <= 1e-16 * size:
-            more -= 1
-        if more < 0:
-            break
-        for p in range(n - 1):
-            for q in range(p + 1, n):
-                b = 2.0 * a[p, q]
-                d = a[q, q] - a[p, p]
-                if b != 0.0 or d != 0.0:
-                    root = math.sqrt(d * d + b * b)
-                    t = b / (d + root if d >= 0.0 else d - root)
-                    c = 1.0 / math.sqrt(1.0 + t * t)
-                    s = t * c
-                    for k in range(n):
-                        x = a[k, p]
-                        y = a[k, q]
-                        a[k, p] = c * x - s * y
-                        a[k, q] = s * x + c * y
-                    for k in range(n):
-                        x = a[p, k]
-                        y = a[q, k]
-                        a[p, k] = c * x - s * y
-                        a[q, k] = s * x + c * y
-                        x = vectors[k, p]
-                        y = vectors[k, q]
-                        vectors[k, p] = c * x - s * y
-                        vectors[k, q] = s * x + c * y
-
-
-@njit
-def _eigenvalues(a):
-    return _eigensystem(a, False)[0]
-
-
-@njit
-def _eigenvalues_and_vectors(a):
-    return _eigensystem(a, True)
-
-
-@njit
-def _eigensystem(a, signed):
-    """The eigenvalues in order, and the eigenvectors, of the lower half of a matrix."""
-    n = a.shape[0]
-    full = np.empty((n, n))
-    for i in range(n):
-        for j in range(i + 1):
-            full[i, j] = a[i, j]
-            full[j, i] = a[i, j]
-    turned = np.eye(n)
-    _rotated(full, turned)
-    numbers = np.empty(n)
-    for k in range(n):
-        numbers[k] = full[k, k]
-    order = np.argsort(numbers)
-    values = np.empty(n, a.dtype)
-    vectors = np.empty((n, n), a.dtype)
-    for k in range(n):
-        values[k] = numbers[order[k]]
-        sign = 1.0
-        if signed:
-            largest = 0
-            for i in range(n):
-                if abs(turned[i, order[k]]) > abs(turned[largest, order[k]]):
-                    largest = i
-            if turned[largest, order[k]] * lapack_vector(a, largest, k) < 0.0:
-                sign = -1.0
-        for i in range(n):
-            vectors[i, k] = sign * turned[i, order[k]]
-    return values, vectors
-
-
-@njit
 def _sign_and_logarithm(a):
     factors = a.copy()
     n = a.shape[0]
@@ -267,47 +159,34 @@ def _norm_of_order(a, order):
 
 
 @njit
-def _powers(x, columns):
-    found = np.empty((x.shape[0], columns))
-    for i in range(x.shape[0]):
-        power = 1.0
-        for back in range(columns):
-            found[i, columns - 1 - back] = power
-            power = power * x[i]
-    return found
-
-
-@njit
-def _powers_of_all(x):
-    return _powers(x, x.shape[0])
-
-
-@njit
-def _covariance(a):
-    rows, n = a.shape[0], a.shape[1]
+def _covariance(m, y=None, rowvar=True, bias=False, ddof=None):
+    turned = not rowvar and m.shape[0] != 1
+    rows = m.shape[1] if turned else m.shape[0]
+    n = m.shape[0] if turned else m.shape[1]
+    less = 1 - int(bias) if ddof is None else ddof
     away = np.empty((rows, n))
     for i in range(rows):
-        mean = np.mean(a[i])
+        mean = 0.0
         for k in range(n):
-            away[i, k] = a[i, k] - mean
+            away[i, k] = m[k, i] if turned else m[i, k]
+            mean += away[i, k] / n
+        for k in range(n):
+            away[i, k] -= mean
     found = np.empty((rows, rows))
     for i in range(rows):
         for j in range(rows):
-            total = 0.0
-            for k in range(n):
-                total += away[i, k] * away[j, k]
-            found[i, j] = total / (n - 1)
+            found[i, j] = np.sum(away[i] * away[j]) / (n - less)
     return found
 
 
 @njit
-def _covariance_of_two(a, b):
-    return _covariance(np.vstack((a, b)))
+def _covariance_of_two(m, y, rowvar=True, bias=False, ddof=None):
+    return _covariance(np.vstack((m, y)), None, True, bias, ddof)
 
 
 @njit
-def _correlation(a):
-    found = _covariance(a)
+def _correlation(x, y=None, rowvar=True):
+    found = _covariance(x, None, rowvar)
     n = found.shape[0]
     widths = np.empty(n)
     for i in range(n):
@@ -319,22 +198,14 @@ def _correlation(a):
 
 
 @njit
-def _correlation_of_two(a, b):
-    return _correlation(np.vstack((a, b)))
+def _correlation_of_two(x, y, rowvar=True):
+    return _correlation(np.vstack((x, y)))
 
 
 @njit
 def _sine_over_argument(x):
     t = math.pi * x
     return math.sin(t) / t if x != 0.0 else 1.0 - t * t / 6.0
-
-
-@njit
-def _sines_over_arguments(x):
-    found = np.empty(x.shape[0], x.dtype)
-    for i in range(x.shape[0]):
-        found[i] = _sine_over_argument(x[i])
-    return found
 
 
 @njit
@@ -366,26 +237,18 @@ def _trapezoid_of_ones(y):
 
 
 ALGEBRA_KERNELS: dict[tuple[Any, tuple[int, ...]], Any] = {
-    (np.tril, (2,)): _lower_half,
-    (np.tril, (2, 0)): _lower,
-    (np.triu, (2,)): _upper_half,
-    (np.triu, (2, 0)): _upper,
-    (np.tri, (0,)): _ones_below,
+    (np.tril, (2,)): _lower,
+    (np.triu, (2,)): _upper,
     (np.kron, (2, 2)): _kronecker,
     (np.linalg.matrix_power, (2, 0)): _power_of_matrix,
     (np.linalg.qr, (2,)): _orthogonal,
-    (np.linalg.eigvalsh, (2,)): _eigenvalues,
-    (np.linalg.eigh, (2,)): _eigenvalues_and_vectors,
     (np.linalg.slogdet, (2,)): _sign_and_logarithm,
     (np.linalg.norm, (1, 0)): _norm_of_order,
-    (np.vander, (1,)): _powers_of_all,
-    (np.vander, (1, 0)): _powers,
     (np.cov, (2,)): _covariance,
     (np.cov, (1, 1)): _covariance_of_two,
     (np.corrcoef, (2,)): _correlation,
     (np.corrcoef, (1, 1)): _correlation_of_two,
     (np.sinc, (0,)): _sine_over_argument,
-    (np.sinc, (1,)): _sines_over_arguments,
     (np.cumprod, (1,)): _multiplied,
     (np.logspace, (0, 0, 0)): _evenly_scaled,
     (getattr(np, "trapezoid", None) or np.trapz, (1,)): _trapezoid_of_ones,  # type: ignore[attr-defined]

@@ -7,7 +7,6 @@ kernel_expressions.py, whose class stands upon this one.
 from __future__ import annotations
 
 import ast
-import inspect
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, cast
@@ -15,15 +14,16 @@ from typing import Any, cast
 import numpy as np
 
 from ..kernel_statements import Atom, Expression, If, Load, Op, Set, copied
-from .array_gathers import ArrayGathers
+from .array_forms import ArrayForms
 from .array_values import Array, Complex, Elementwise, Object, Scalar, Stored, Value, View, arrays_of
 from .complex_pairs import PARTS
+from .kernel_choice import chosen_kernel
 from .kernel_form import literal_dtype
 from .known_functions import OPERATORS, Known, known_functions
 from .plain_form import AN_ARRAY
 from .record_parts import record_of
 
-NOT_KNOWN = object()
+NOT_KNOWN: Any = object()
 """The value of a call of a function that is none of those here."""
 _MAKERS: dict[Any, str] = {
     np.zeros: "0.0",
@@ -45,15 +45,6 @@ _REDUCTIONS: dict[Any, str] = {
     np.amax: "max",
     np.amin: "min",
 }
-_INTEGERS = {
-    np.searchsorted: "np.searchsorted",
-    np.argmin: "np.argmin",
-    np.argmax: "np.argmax",
-    np.count_nonzero: "np.count_nonzero",
-    np.any: "np.any",
-    np.all: "np.all",
-}
-"""Functions of arrays whose results are integers."""
 
 
 _JOINED = (np.concatenate, np.append, np.hstack, np.vstack, np.stack, np.column_stack)
@@ -64,7 +55,7 @@ _AS_FUNCTIONS = {
 """Methods of arrays that are functions of arrays."""
 
 
-class ArrayFunctions(ArrayGathers):
+class ArrayFunctions(ArrayForms):
     """The part of a reader that knows functions of arrays."""
 
     @abstractmethod
@@ -81,18 +72,18 @@ class ArrayFunctions(ArrayGathers):
             return self.maker(call, function, name)
         if function in _REDUCTIONS:
             return self.reduction(call, self.value(call.args[0]), _REDUCTIONS[function], call.args[1:])
-        if function in _INTEGERS:
-            given = self.value(call.args[1]) if function is np.searchsorted else None
+        if function is np.searchsorted:
+            given = self.value(call.args[1])
             if isinstance(given, Array) and given.ndim == 1:
-                return self.opaque_of_each(call, _INTEGERS[function], given)
-            return self.opaque(call, _INTEGERS[function])
+                return self.opaque_of_each(call, "np.searchsorted", given)
+            return self.opaque(call, "np.searchsorted")
         if function in (np.dot, np.vdot):
             first = self.value(call.args[0])
             if function is np.vdot and isinstance(first, Array) and first.dtype in PARTS:
                 first = self.complex_elementwise(call, "conjugate", [first], first.extents)
             return self.product(call, first, self.value(call.args[1]), name)
         if function is np.where and len(call.args) == 3:
-            return self.where(call)
+            return self.where(call, [self.value(one) for one in call.args])
         if function is np.clip and len(call.args) == 3:
             low = self.named(
                 self.applied(call, known_functions()[np.maximum], [self.value(call.args[0]), self.value(call.args[1])])
@@ -107,25 +98,37 @@ class ArrayFunctions(ArrayGathers):
             return self.copy(call, function, name)
         if function in (np.shape, np.size, np.ndim) and len(call.args) == 1:
             return self.attribute(call, self.value(call.args[0]), function.__name__)
-        if function in (np.reshape, np.ravel, np.transpose):
+        if function in (np.reshape, np.ravel):
             return self.method(call, self.value(call.args[0]), function.__name__, name, call.args[1:])
         if function in _JOINED:
             return self.joined_arrays(call, function, name)
-        from .algebra_kernels import lapack_vector
-        from .array_kernels import ARRAY_KERNELS, OF_COMPLEX
+        found, is_form = self.form_call(call, function)
+        return found if is_form else self.by_kernel(call, function)
 
-        if function is lapack_vector:
+    def by_kernel(self, call: ast.Call, function: Any) -> Any:
+        """The value of a call of a function for which there is a kernel; `NOT_KNOWN` if there is none."""
+        from .array_kernels import ARRAY_KERNELS, OF_COMPLEX
+        from .decomposition_kernels import LAPACK_ELEMENTS
+
+        if function in LAPACK_ELEMENTS:
             array = self.materialized(cast("Array", self.value(call.args[0])), "given").array
-            return Op("", (*map(self.number, call.args[1:]),), "np.linalg.eigh({2})[1][{0}, {1}]", (array,))
+            return Op("", (*map(self.number, call.args[1:]),), LAPACK_ELEMENTS[function], (array,))
         if not any(function is one for one, _ in ARRAY_KERNELS):
             return NOT_KNOWN
-        values = [self.value(one) for one in (*call.args, *[one.value for one in call.keywords])]
+        given = {str(one.arg): one.value for one in call.keywords}
+        values = [self.value(one) for one in (*call.args, *given.values())]
         if any(getattr(one, "dtype", "") in PARTS for one in values) and function not in OF_COMPLEX:
             return self.refuse(call, f"calls {function.__name__}() with complex numbers. Write the loop.")
-        kernel = ARRAY_KERNELS.get((function, tuple([getattr(one, "ndim", 0) for one in values])))
-        if kernel is None or not {one.arg for one in call.keywords} <= set(inspect.signature(kernel).parameters):
-            return NOT_KNOWN
-        return self.called(call, kernel)
+        found = chosen_kernel(function, call.args, given, lambda one: _rank(self.value(one)), ast.Constant)
+        if found is not None:
+            kernel, arguments = found
+            if "rcond" in arguments and not _is_small(self.value(arguments["rcond"])):
+                self.refuse(call, f"gives {function.__name__}() an rcond above 1e-8, or one that is no literal.")
+            named = [ast.keyword(name, one) for name, one in arguments.items()]
+            return self.called(ast.copy_location(ast.Call(call.func, [], named), call), kernel)
+        return self.refuse(
+            call, f"calls {function.__name__}() in a form of which no derivative is known here. Write the loop."
+        )
 
     def copy(self, call: ast.Call, function: Any, name: str) -> Value:
         """np.array and its like, of which some give the array itself."""
@@ -348,10 +351,8 @@ class ArrayFunctions(ArrayGathers):
         self.each(made.extents, lambda at: self.fill_in(made, at, total(at[: a.ndim - 1], at[a.ndim - 1 :])))
         return made
 
-    def where(self, call: ast.Call) -> Value | Expression:
+    def where(self, call: ast.AST, operands: Sequence[Value]) -> Any:
         """np.where of three numbers or arrays: of arrays, the elements of one side are computed, as in a branch."""
-        operands = [self.value(one) for one in call.args]
-
         select = Known("select", "({1} if {0} else {2})")
         if all(isinstance(one, str) for one in operands):
             return Op("select", tuple(map(str, operands)), select.text)
@@ -458,8 +459,8 @@ class ArrayFunctions(ArrayGathers):
                 return self.materialized(owner, self.frame.prefix + name)
             if method == "dot":
                 return self.product(call, owner, self.value(given[0]), name)
-            if method == "transpose" and not given:
-                return self.transposed(owner)
+            if method == "transpose":
+                return self.transposed_by(call, [owner, *map(self.value, given)])
             if method in _AS_FUNCTIONS and isinstance(call.func, ast.Attribute):
                 alike = ast.copy_location(ast.Call(call.func, [call.func.value, *given], []), call)
                 found = self.array_call(alike, _AS_FUNCTIONS[method], name)
@@ -492,3 +493,16 @@ class ArrayFunctions(ArrayGathers):
         values = [self.value(one) for one in given]
         shape = [one for value in values for one in (value if isinstance(value, list) else [value])]
         return self.reshaped(owner, list(map(str, shape)) if method == "reshape" else ["-1"])
+
+
+def _rank(value: Value) -> int | None:
+    """The number of axes of an argument: 0 for numbers and tuples, None for texts and None."""
+    return value.ndim if isinstance(value, Array) else None if isinstance(value, Object) else 0
+
+
+def _is_small(value: Value) -> bool:
+    """Whether a number is a literal that leaves out no singular value of a matrix of full rank."""
+    try:
+        return isinstance(value, str) and float(value) <= 1e-8
+    except ValueError:
+        return False

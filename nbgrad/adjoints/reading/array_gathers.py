@@ -1,7 +1,7 @@
 """Arrays made of other arrays: elements by masks and index arrays, joined arrays, arrays of another dtype.
 
 In: pieces of a kernel's text and the arrays in it. Out: statements on elements, and values of array_values.py. Called
-by array_functions.py, whose class stands upon this one.
+by array_forms.py, whose class stands upon this one.
 """
 
 from __future__ import annotations

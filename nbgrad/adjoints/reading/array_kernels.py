@@ -14,6 +14,9 @@ import numpy as np
 from numba import njit
 
 from .algebra_kernels import ALGEBRA_KERNELS
+from .counting_kernels import COUNTING_KERNELS
+from .decomposition_kernels import DECOMPOSITION_KERNELS
+from .forming_kernels import FORMING_KERNELS
 from .order_kernels import ORDER_KERNELS
 
 
@@ -153,14 +156,6 @@ def _outer(a, b):
 
 
 @njit
-def _trace(a):
-    total = 0.0
-    for i in range(min(a.shape[0], a.shape[1])):
-        total = total + a[i, i]
-    return total
-
-
-@njit
 def _eye(n):
     found = np.zeros((n, n))
     for i in range(n):
@@ -175,14 +170,6 @@ def _cumulated(a):
     for i in range(a.shape[0]):
         total = total + a[i]
         found[i] = total
-    return found
-
-
-@njit
-def _differences(a):
-    found = np.empty(max(a.shape[0] - 1, 0), a.dtype)
-    for i in range(a.shape[0] - 1):
-        found[i] = a[i + 1] - a[i]
     return found
 
 
@@ -402,67 +389,28 @@ def _equal_matrices(a, b):
 
 
 @njit
-def _rolled(a, shift):
-    n = a.shape[0]
-    found = np.empty(n, a.dtype)
-    for i in range(n):
-        found[(i + shift) % n] = a[i]
-    return found
-
-
-@njit
 def _flipped(a):
     return a[::-1]
 
 
-@njit
-def _diagonal(a):
-    n = min(a.shape[0], a.shape[1])
-    found = np.empty(n, a.dtype)
-    for i in range(n):
-        found[i] = a[i, i]
-    return found
-
-
-@njit
-def _diagonal_matrix(a):
-    n = a.shape[0]
-    found = np.zeros((n, n), a.dtype)
-    for i in range(n):
-        found[i, i] = a[i]
-    return found
-
-
-@njit
-def _convolved(a, b):
-    n = a.shape[0]
-    m = b.shape[0]
-    found = np.zeros(n + m - 1, (a[:1] * b[:1]).dtype)
-    for i in range(n):
-        for j in range(m):
-            found[i + j] += a[i] * b[j]
-    return found
-
-
 OF_COMPLEX = (np.linalg.solve, np.linalg.inv, np.linalg.det, np.trace, np.cumsum, np.diff, np.roll, np.flip, np.diag)
 """The functions whose kernels hold for complex numbers too."""
-ARRAY_KERNELS: dict[tuple[Any, tuple[int, ...]], Any] = {
+ARRAY_KERNELS: dict[tuple[Any, tuple[int | None, ...]], Any] = {
     **ALGEBRA_KERNELS,
+    **COUNTING_KERNELS,
+    **DECOMPOSITION_KERNELS,
+    **FORMING_KERNELS,
     **ORDER_KERNELS,
     (np.linalg.solve, (2, 1)): _solved_vector,
     (np.linalg.solve, (2, 2)): _solved_matrix,
     (np.linalg.inv, (2,)): _inverse,
     (np.linalg.det, (2,)): _determinant,
     (np.linalg.cholesky, (2,)): _cholesky,
-    **{(np.linalg.norm, (ndim,)): _norm for ndim in (1, 2)},
+    (np.linalg.norm, (1,)): _norm,
     (np.cross, (1, 1)): _cross,
     (np.outer, (1, 1)): _outer,
-    (np.trace, (2,)): _trace,
-    (np.eye, (0,)): _eye,
     (np.identity, (0,)): _eye,
     (np.cumsum, (1,)): _cumulated,
-    (np.diff, (1,)): _differences,
-    (np.ediff1d, (1,)): _differences,
     (getattr(np, "trapezoid", None) or np.trapz, (1, 1)): _trapezoid,  # type: ignore[attr-defined]
     (np.linspace, (0, 0, 0)): _evenly_spaced,
     (np.interp, (0, 1, 1)): _interpolated,
@@ -487,11 +435,7 @@ ARRAY_KERNELS: dict[tuple[Any, tuple[int, ...]], Any] = {
     (np.sort, (1,)): _sorted,
     (np.array_equal, (1, 1)): _equal_vectors,
     (np.array_equal, (2, 2)): _equal_matrices,
-    (np.roll, (1, 0)): _rolled,
     (np.flip, (1,)): _flipped,
-    (np.diag, (1,)): _diagonal_matrix,
-    (np.diag, (2,)): _diagonal,
-    (np.convolve, (1, 1)): _convolved,
     **{(np.var, (ndim,)): _variance for ndim in (1, 2, 3)},
     **{(np.std, (ndim,)): _deviation for ndim in (1, 2, 3)},
 }

@@ -263,6 +263,9 @@ class ArrayParts(ComplexParts):
                 )
             if name == "dtype":
                 return Object(np.dtype(value.dtype))
+            if name in ("itemsize", "nbytes"):
+                width = np.dtype(value.dtype).itemsize
+                return str(width) if name == "itemsize" else self.integer(f"{{0}} * {width}", self.size(value))
             if name in ("real", "imag"):
                 return self.part_of_each(node, value, name)
         if isinstance(value, Complex):
@@ -278,6 +281,8 @@ class ArrayParts(ComplexParts):
                 return []
             if name == "dtype":
                 return Object(np.dtype(self.form.dtypes.get(value) or literal_dtype(value)))
+        if isinstance(value, Object) and isinstance(value.value, np.finfo | np.iinfo):
+            return repr(getattr(value.value, name).item() if name != "bits" else value.value.bits)
         fields = getattr(self.kind(node.value), "fields", ()) if isinstance(node, ast.Attribute) else ()
         if isinstance(value, list) and name in fields:
             return value[fields.index(name)]

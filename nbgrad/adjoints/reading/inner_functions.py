@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from .jumps import RESULT, without_jumps
@@ -66,6 +67,64 @@ class _Definitions(ast.NodeTransformer):
                 self.found.setdefault(name, []).append(value)
                 return ast.copy_location(ast.Pass(), node)
         return node
+
+
+def compiled_alone(
+    function: Inner,
+    owner: FunctionType,
+    line: int,
+    constants: dict[str, Any],
+    node: ast.AST,
+    refuse: Callable[[ast.AST, str], Any],
+) -> Any:
+    """An inner function as one that Numba compiles by itself, which a kernel passes to another function.
+
+    Parameters
+    ----------
+    owner : FunctionType
+        The function whose text it stands in.
+    line : int
+        The line of the file in which it begins.
+    constants : dict of str to object
+        The variables of the owner that are literals.
+    """
+    import numba
+
+    name = getattr(function, "name", "<lambda>")
+    code = next((one for one in _codes_in(owner.__code__) if (one.co_name, one.co_firstlineno) == (name, line)), None)
+    if code is None:
+        return refuse(node, f"passes {name}, whose code is not found. Define it outside, under njit.")
+    for one in code.co_freevars:
+        if one not in constants:
+            refuse(
+                node,
+                f"passes {name}, which reads `{one}` of the kernel. Let it take that as an argument.",
+            )
+    defaults = function.args.defaults
+    if not all(isinstance(one, ast.Constant) for one in defaults):
+        refuse(node, f"passes {name}, which has a default that is no literal. Pass the argument.")
+    values = tuple([one.value for one in defaults if isinstance(one, ast.Constant)])
+    cells = tuple([CellType(constants[one]) for one in code.co_freevars])
+    return numba.njit(FunctionType(code, owner.__globals__, name, values, cells))
+
+
+def literals_in(definition: ast.AST) -> dict[str, Any]:
+    """The variables of a function that one statement gives a literal, and no other anything."""
+    stored = [n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    found: dict[str, Any] = {}
+    for one in ast.walk(definition):
+        match one:
+            case ast.Assign([ast.Name(name)], ast.Constant(value)) if stored.count(name) == 1:
+                found[name] = value
+    return found
+
+
+def _codes_in(code: CodeType) -> Iterator[CodeType]:
+    """The code of all functions that are defined in a function."""
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield one
+            yield from _codes_in(one)
 
 
 def inlined(

@@ -156,9 +156,21 @@ class Expressions(ThreadCalls):
                 return self.attribute(node, self.value(value), attribute)
             case ast.Call():
                 found = self.result_of(node, name)
-                return found if found is not None else self.refuse(node, "uses the value of a call that gives none.")
+                return found if found is not None else self.refuse_none(node)
             case _:
                 return self.refuse(node, "has an expression that has no derivative.")
+
+    def refuse_none(self, call: ast.Call) -> Any:
+        """Refuse the value of a call that gives none here."""
+        function = self.object(call.func)
+        if isinstance(function, CudaName):
+            return self.refuse(
+                call,
+                f"uses the old value that cuda.{function.name}() gives: which thread has got which is not known "
+                "afterwards. Leave it unused; positions that threads draw from a counter come from a kernel of their "
+                "own, whose result is an argument here.",
+            )
+        return self.refuse(call, "uses the value of a call that gives none.")
 
     def compared(self, op: ast.cmpop, pair: list[Value]) -> Value:
         """The truth of a comparison of objects, known now."""

@@ -18,12 +18,15 @@ import numpy as np
 from ...extend.scalar_code import python_function, scalar_code
 from ..threads.thread_names import CudaName, is_cuda_function, stand_in
 from .jumps import RESULT
+from .kernel_choice import chosen_kernel
 from .plain_form import PlainFunction, UnsupportedKernelError
 from .stencil_kernels import is_stencil, stencil_kernel
 
 _KNOWN: dict[tuple[Any, ...], dict[str, Any]] = {}
 """The types of the kernels of array_kernels.py, by these and the types of their arguments."""
-_KERNEL_MODULES = [f"{__package__}.{one}_kernels" for one in ("algebra", "array", "order")]
+_KERNEL_MODULES = [
+    f"{__package__}.{one}_kernels" for one in ("algebra", "array", "counting", "decomposition", "forming", "order")
+]
 
 
 def inferred_types(
@@ -161,10 +164,18 @@ def _kernel_template(found: Any) -> Any:
 
     Numba's own types of such a call take the compilation of its implementation.
     """
+    import numba
     from numba.core import types
     from numba.core.typing.templates import AbstractTemplate, signature
 
-    from .array_kernels import ARRAY_KERNELS, OF_COMPLEX
+    from .array_kernels import OF_COMPLEX
+
+    def rank(kind: Any) -> int | None:
+        return (
+            None
+            if isinstance(kind, types.NoneType | types.UnicodeType | types.StringLiteral)
+            else getattr(kind, "ndim", 0)
+        )
 
     class KernelCall(AbstractTemplate):
         """The type of a call."""
@@ -177,13 +188,18 @@ def _kernel_template(found: Any) -> Any:
             joined = _joined_type(found, given, self.context)
             if joined is not None:
                 return signature(joined, *given)
-            kernel = ARRAY_KERNELS.get((found, tuple([getattr(one, "ndim", 0) for one in given])))
+            chosen = chosen_kernel(found, args, kws, rank, numba.typeof)
             if found not in OF_COMPLEX and any(isinstance(getattr(one, "dtype", one), types.Complex) for one in given):
-                kernel = None
-            if kernel is None:
+                chosen = None
+            if chosen is None:
                 return self.context.resolve_function_type(self.context.resolve_value_type(found), args, kws)
-            kinds = inferred_types(PlainFunction(scalar_code(kernel)), [types.unliteral(one) for one in given])
-            return signature(kinds[RESULT], *given)
+            kernel, arguments = chosen
+            inner = [
+                types.unliteral(arguments[name]) if name in arguments else numba.typeof(one.default)
+                for name, one in inspect.signature(kernel).parameters.items()
+            ]
+            kinds = inferred_types(PlainFunction(scalar_code(kernel)), inner)
+            return signature(kinds.get(RESULT, types.none), *given)
 
     return KernelCall
 
@@ -215,10 +231,10 @@ def _typed_only(found: Any, within: frozenset[FunctionType]) -> Any:
     from numba.core.dispatcher import Dispatcher
     from numba.core.typing.templates import AbstractTemplate, signature
 
-    from .algebra_kernels import lapack_vector
     from .array_kernels import ARRAY_KERNELS
+    from .decomposition_kernels import LAPACK_ELEMENTS
 
-    if found is lapack_vector:
+    if any(found is one for one in LAPACK_ELEMENTS):
         return _TypedOnly(types.Function(_number_template(found)))
     if isinstance(found, CudaName):
         return stand_in(found)

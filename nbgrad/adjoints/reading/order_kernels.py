@@ -169,7 +169,7 @@ def _without(a, place):
 
 
 @njit
-def _totals_of_some(places, weights, minlength):
+def _totals_of_some(places, weights, minlength=0):
     count = minlength
     for k in places:
         count = max(count, k + 1)
@@ -180,58 +180,20 @@ def _totals_of_some(places, weights, minlength):
 
 
 @njit
-def _totals(places, weights):
-    return _totals_of_some(places, weights, 0)
-
-
-@njit
-def _close(a, b):
-    return abs(a - b) <= 1e-8 + 1e-5 * abs(b)
-
-
-@njit
-def _all_close(a, b):
-    for i in range(a.shape[0]):  # noqa: SIM110 - Numba takes no generators
-        if not _close(a[i], b[i]):
-            return False
-    return True
-
-
-@njit
-def _without_nan(x):
-    if math.isnan(x):
-        return 0.0
-    return min(max(x, -1.7976931348623157e308), 1.7976931348623157e308)
-
-
-@njit
-def _each_without_nan(x):
-    found = np.empty(x.shape[0], x.dtype)
-    for i in range(x.shape[0]):
-        found[i] = _without_nan(x[i])
-    return found
-
-
-@njit
-def _bins(x, edges, right):
-    n = edges.shape[0]
-    falling = n > 1 and edges[0] > edges[n - 1]
+def _bins(x, bins, right=False):
+    n = bins.shape[0]
+    falling = n > 1 and bins[0] > bins[n - 1]
     found = np.empty(x.shape[0], np.int64)
     for i in range(x.shape[0]):
         count = 0
         for k in range(n):
             if falling:
-                before = edges[k] >= x[i] if right else edges[k] > x[i]
+                before = bins[k] >= x[i] if right else bins[k] > x[i]
             else:
-                before = edges[k] < x[i] if right else edges[k] <= x[i]
+                before = bins[k] < x[i] if right else bins[k] <= x[i]
             count += 1 if before else 0
         found[i] = count
     return found
-
-
-@njit
-def _bins_from_the_left(x, edges):
-    return _bins(x, edges, False)
 
 
 @njit
@@ -244,26 +206,6 @@ def _different(a):
 
 
 @njit
-def _exchanged_axes(a, first, second):
-    return a.T if (first - second) % 2 != 0 else a
-
-
-@njit
-def _with_axis(a, axis):
-    return a[:, None] if axis == 1 or axis == -1 else a[None, :]
-
-
-@njit
-def _as_matrix(a):
-    return a[None, :]
-
-
-@njit
-def _as_it_is(a):
-    return a
-
-
-@njit
 def _upside_down(a):
     return a[::-1]
 
@@ -271,11 +213,6 @@ def _upside_down(a):
 @njit
 def _left_to_right(a):
     return a[:, ::-1]
-
-
-@njit
-def _turned(a):
-    return a[:, ::-1].T
 
 
 ORDER_KERNELS: dict[tuple[Any, tuple[int, ...]], Any] = {
@@ -290,22 +227,10 @@ ORDER_KERNELS: dict[tuple[Any, tuple[int, ...]], Any] = {
     (np.repeat, (1, 0)): _repeated,
     **{(np.take, (ndim, 1)): _taken for ndim in (1, 2)},
     (np.delete, (1, 0)): _without,
-    (np.bincount, (1, 1)): _totals,
-    (np.bincount, (1, 1, 0)): _totals_of_some,
-    (np.isclose, (0, 0)): _close,
-    (np.allclose, (1, 1)): _all_close,
-    (np.nan_to_num, (0,)): _without_nan,
-    (np.nan_to_num, (1,)): _each_without_nan,
-    (np.digitize, (1, 1)): _bins_from_the_left,
-    (np.digitize, (1, 1, 0)): _bins,
+    (np.bincount, (1, 1)): _totals_of_some,
+    (np.digitize, (1, 1)): _bins,
     (np.unique, (1,)): _different,
-    (np.swapaxes, (2, 0, 0)): _exchanged_axes,
-    (np.expand_dims, (1, 0)): _with_axis,
-    (np.atleast_1d, (1,)): _as_it_is,
-    (np.atleast_2d, (1,)): _as_matrix,
-    (np.atleast_2d, (2,)): _as_it_is,
     **{(np.flipud, (ndim,)): _upside_down for ndim in (1, 2)},
     (np.fliplr, (2,)): _left_to_right,
-    (np.rot90, (2,)): _turned,
 }
 """Kernels by function and the ranks of all arguments, 0 for numbers."""

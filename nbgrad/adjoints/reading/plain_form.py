@@ -22,13 +22,12 @@ import numpy as np
 from ...errors import ArgumentError
 from ...extend.scalar_code import MISSING, ScalarCode
 from ..threads.thread_names import NUMBERS, CudaName, attribute, cuda_name, is_known, known_name
-from .inner_functions import Inner, inlined, without_definitions
+from .inner_functions import Inner, compiled_alone, inlined, literals_in, without_definitions
 from .jumps import without_jumps
 
 Statements = list[ast.stmt]
 AN_ARRAY = "Make an array of the largest length, and count the elements that are set."
 """The way out where a list grows."""
-_PASSED = "passes or keeps a function that is defined inside of it. Define it outside, under njit, or call it here."
 
 
 class UnsupportedKernelError(ArgumentError):
@@ -68,6 +67,8 @@ class PlainFunction:
         for one in body:
             ast.fix_missing_locations(ast.copy_location(one, one if hasattr(one, "lineno") else tree))
         self._inner: dict[str, Inner] = {}
+        self._alone: dict[int, Any] = {}
+        """The inner functions that are passed to others, compiled, by their identity."""
         self._open: list[Inner] = []
         """The inner functions whose calls are being written out."""
         body, self._inner = without_definitions(body, self.refuse)
@@ -254,6 +255,14 @@ class PlainFunction:
             return function
         return self._inner.get(function.id) if isinstance(function, ast.Name) else None
 
+    def alone(self, node: ast.AST, function: Inner) -> Any:
+        """An inner function that is passed on or kept, as a compiled one."""
+        if id(function) not in self._alone:
+            line = self.code.first_line + function.lineno - 1
+            constants = literals_in(self.code.definition)
+            self._alone[id(function)] = compiled_alone(function, self.code.function, line, constants, node, self.refuse)
+        return self._alone[id(function)]
+
     def written_out(self, call: ast.Call, out: Statements) -> str:
         """Add what a call of an inner function computes; the variable with its result, if it gives one."""
         function = self.inner(call.func)
@@ -304,10 +313,8 @@ class PlainFunction:
         if known is not MISSING:
             return self.reference(expression)
         match expression:
-            case ast.Lambda():
-                return self.refuse(expression, _PASSED)
-            case ast.Name(name) if name in self._inner:
-                return self.refuse(expression, _PASSED)
+            case ast.Lambda() | ast.Name() if (inner := self.inner(expression)) is not None:
+                return self.object_name(self.alone(expression, inner))
             case ast.Constant() | ast.Name():
                 return expression
             case ast.UnaryOp(ast.USub(), ast.Constant(number)) if isinstance(number, int | float):
