@@ -107,6 +107,7 @@ def tensor_stub() -> str:
         "class Tensor:\n    __slots__ = ()\n    _node: Node\n    _base: _tuple[Tensor, Any]\n"
         "    _memory: Any\n"
         "    _views: _dict[_int, Any]\n"
+        "    _operates_in_place: _bool\n"
         f"    __hash__: Any\n{body}\n\n"
         "node_slot: Callable[[Tensor], Node]\n\n"
         'Part = TypeVar("Part", bound=type[Tensor])\n\ndef part_of_tensor(part: Part) -> Part: ...\n'

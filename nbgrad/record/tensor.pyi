@@ -14,6 +14,7 @@ class Tensor:
     _base: _tuple[Tensor, Any]
     _memory: Any
     _views: _dict[_int, Any]
+    _operates_in_place: _bool
     __hash__: Any
     @staticmethod
     def _of(node: Node) -> Tensor: ...

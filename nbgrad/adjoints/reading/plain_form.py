@@ -313,8 +313,8 @@ class PlainFunction:
         if known is not MISSING:
             return self.reference(expression)
         match expression:
-            case ast.Lambda() | ast.Name() if (inner := self.inner(expression)) is not None:
-                return self.object_name(self.alone(expression, inner))
+            case ast.Lambda() | ast.Name() if (defined := self.inner(expression)) is not None:
+                return self.object_name(self.alone(expression, defined))
             case ast.Constant() | ast.Name():
                 return expression
             case ast.UnaryOp(ast.USub(), ast.Constant(number)) if isinstance(number, int | float):

@@ -12,10 +12,41 @@ from typing import Any
 
 from ...errors import ArgumentError
 from ...nn.rarer import rate_schedulers as _common
-from ...nn.rarer.rate_schedulers import LRScheduler
+from ...nn.rarer.rate_schedulers import (
+    ConstantLR,
+    CosineAnnealingLR,
+    CosineAnnealingWarmRestarts,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    LRScheduler,
+    MultiplicativeLR,
+    MultiStepLR,
+    PolynomialLR,
+    ReduceLROnPlateau,
+    SequentialLR,
+    StepLR,
+)
 from .stepping_optimizers import _number
 
-__all__ = [*_common.__all__, "ChainedScheduler", "OneCycleLR"]
+__all__ = [
+    "ChainedScheduler",
+    "ConstantLR",
+    "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "CyclicLR",
+    "ExponentialLR",
+    "LRScheduler",
+    "LambdaLR",
+    "LinearLR",
+    "MultiStepLR",
+    "MultiplicativeLR",
+    "OneCycleLR",
+    "PolynomialLR",
+    "ReduceLROnPlateau",
+    "SequentialLR",
+    "StepLR",
+]
 
 _LRScheduler = LRScheduler
 """PyTorch's older name."""
@@ -202,10 +233,3 @@ class ChainedScheduler:
         """Take the states of an earlier time."""
         for one, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             one.load_state_dict(state)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _common.__all__:
-        return getattr(_common, name)
-    message = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(message)
