@@ -460,6 +460,13 @@ def note_refusal(error: NbgradError) -> None:
         trace.refused = error, frame, frame.f_lasti
 
 
+def forget_refusal() -> None:
+    """nbgrad itself has caught such an error, and goes another way."""
+    trace = current_trace()
+    if trace is not None:
+        trace.refused = None
+
+
 def _caught(refusal: NbgradError) -> NbgradError:
     """A refusal that the recorded function has caught: it took another way than it takes with plain values."""
     text, place, line = str(refusal).rpartition(" (at ")

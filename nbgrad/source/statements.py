@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TracedValueError
-from ..graph.trace import open_traces
+from ..graph.trace import forget_refusal, open_traces
 from ..record.as_node import as_node
 from ..record.chosen_arrays import chosen_arrays, is_left_to_python
 from ..record.tensor import Tensor
@@ -76,6 +76,7 @@ def _turned(reason: str | None, code: CodeType, function: Callable[..., Any], *a
         return function(*args), None
     except Exception as error:  # the side that is not taken, or a turn too many, may do anything
         conditions.forget_later()
+        forget_refusal()
         return None, _described(error)
 
 

@@ -19,6 +19,7 @@ from ..errors import ArgumentError, NbgradError, ShapeError, TracedValueError
 from ..graph.builders import cast
 from ..graph.cotangents.shared_rules import SharedRule
 from ..graph.ir import Node, make, next_serial, zeros
+from ..graph.trace import forget_refusal
 from ..process.modes import TRACED
 from ..process.named_objects import NamedObject
 from ..record.container_leaves import map_leaves
@@ -161,6 +162,7 @@ class Part:
                     raise error from None
                 raise
             self.on_host = code
+            forget_refusal()
             return result
 
 
