@@ -101,11 +101,11 @@ X = np.linspace(0.1, 0.9, 11)
         # half as many more, as the number of inner turns may grow.
         (two_carried, (X, 5), 5 * 8 + (11 + 5) * 8),
         # u is an argument, which must stay as it is: a copy of it has the results, which are read backwards.
-        (filtered, (X, X), 11 * 8),
+        (filtered, (X, X.copy()), 11 * 8),
         # A copy, and the three elements that each of 4 * 9 turns reads, which later turns overwrite.
         (sweeps, (X, 4), 11 * 8 + 3 * 4 * 9 * 8),
         # A copy, and one byte for the branch of each of 10 * 2 turns.
-        (least, (X, X, np.array([1, 1])), 11 * 8 + 10 * 2),
+        (least, (X, X.copy(), np.array([1, 1])), 11 * 8 + 10 * 2),
     ],
 )
 def test_bytes_are_those_of_the_scheme(kernel: Any, arguments: tuple[Any, ...], expected: int) -> None:
@@ -141,7 +141,7 @@ def test_tapes_are_not_much_longer_than_logs() -> None:
 
 def test_each_nest_has_tapes_of_its_own() -> None:
     function = nb.kernel(twice)
-    function(X, X)
+    function(X, X.copy())
     said = nb.explain(function)
     assert "the elements that are overwritten" not in said
     first = twice.py_func.__code__.co_firstlineno

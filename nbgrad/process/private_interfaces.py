@@ -57,14 +57,14 @@ INTERFACES = (
         "frames of callers",
         r"sys\._getframe",
         "compiled/explain.py compiled/nan_search.py errors.py graph/loops/noted.py graph/loops/watch.py "
-        "record/foreign_arrays.py tensors/protocols.py tensors/values.py",
+        "record/foreign_arrays.py source/handled_errors.py tensors/protocols.py tensors/values.py",
         "f_back, f_code, f_globals, and names of modules of pandas and scipy.sparse",
         "tests with both libraries; without a match, the general message or way is taken",
     ),
     Interface(
         "kind of globals",
         r"f_globals\.__class__",
-        "record/leaks.py tensors/python_numbers.py",
+        "record/leaks.py source/handled_errors.py tensors/python_numbers.py",
         "converted code has globals of a class of its own (source/rebinding.py)",
         "tests/test_source.py",
     ),

@@ -538,13 +538,6 @@ class _Expressions(ast.NodeTransformer):
         ]
         return self.call("and_", node, [], pairs)
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name not in ("min", "max") or node.keywords:
-            return node
-        return ast.copy_location(ast.Call(_expression(f"{CALLS}.{name}_", node), [node.func, *node.args], []), node)
-
     def call(self, name: str, like: ast.expr, given: list[ast.expr], later: list[ast.expr]) -> ast.Call:
         thunks: list[ast.expr] = []
         for value in later:

@@ -117,7 +117,7 @@ def division(name: str, a: Any, b: Any) -> Any:
     ZeroDivisionError
         If both stand for Python's numbers, and the divisor is zero.
     """
-    if _is_number(a) and _is_number(b) and (isinstance(a, Tensor) or isinstance(b, Tensor)):
+    if is_pythons_number(a) and is_pythons_number(b) and (isinstance(a, Tensor) or isinstance(b, Tensor)):
         try:
             zero = bool(b == 0)
         except TracedValueError:
@@ -128,7 +128,7 @@ def division(name: str, a: Any, b: Any) -> Any:
     return getattr(operator, name)(a, b)
 
 
-def _is_number(value: Any) -> bool:
+def is_pythons_number(value: Any) -> bool:
     """Whether a value is one of Python's numbers, or recorded in its place."""
     return value._node.weak if isinstance(value, Tensor) else type(value) in (int, float, bool)
 

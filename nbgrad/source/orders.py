@@ -15,6 +15,8 @@ import numpy
 
 from .. import numpy as np
 from ..record.tensor import Tensor
+from ..tensors.python_numbers import number
+from .handled_errors import is_pythons_number
 from .truth_values import is_recorded
 
 _NUMBERS = (int, float, numpy.number, numpy.bool_)
@@ -51,9 +53,15 @@ def _extreme(name: str, args: tuple[Any, ...], key: Any, default: Any) -> Any:
     best, found = measures[0], items[0]
     for measure, item in zip(measures[1:], items[1:], strict=True):
         better = np.greater(measure, best) if name == "max" else np.less(measure, best)
-        best = np.where(better, measure, best)
-        found = best if key is None else np.where(better, item, found)
+        best = _chosen(better, measure, best)
+        found = best if key is None else _chosen(better, item, found)
     return found
+
+
+def _chosen(condition: Any, yes: Any, no: Any) -> Any:
+    """One of two values; of Python's numbers, what stands for one."""
+    found = np.where(condition, yes, no)
+    return number(found) if is_pythons_number(yes) and is_pythons_number(no) else found
 
 
 def max_(*args: Any, key: Callable[[Any], Any] | None = None, default: Any = _MISSING) -> Any:

@@ -39,8 +39,6 @@ __all__ = [
     "for_",
     "is_staging",
     "leave",
-    "max_",
-    "min_",
     "not_",
     "or_",
     "range_",
@@ -122,25 +120,6 @@ def leave(
 def choose(test: Any, yes: Thunk, no: Thunk) -> Any:
     """`yes if test else no`."""
     return leave(test, yes, no, (), Names(), None)
-
-
-def min_(kind: Any, *given: Any) -> Any:
-    """`min(...)`, of recorded values too."""
-    return _extreme(kind, builtins.min, given, lambda a, b: a < b)
-
-
-def max_(kind: Any, *given: Any) -> Any:
-    """`max(...)`, of recorded values too."""
-    return _extreme(kind, builtins.max, given, lambda a, b: a > b)
-
-
-def _extreme(kind: Any, usual: Any, given: Sequence[Any], is_better: Callable[[Any, Any], Any]) -> Any:
-    if kind is not usual or len(given) < 2:
-        return kind(*given)
-    found = given[0]
-    for one in given[1:]:
-        found = choose(is_better(one, found), lambda one=one: one, lambda found=found: found)
-    return found
 
 
 # ----- Loops -----

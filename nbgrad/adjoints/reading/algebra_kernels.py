@@ -224,16 +224,11 @@ def _evenly_scaled(start, stop, count):
 
 
 @njit
-def _trapezoid_of_steps(y, dx):
+def _trapezoid_of_steps(y, x=None, dx=1.0):
     total = 0.0
     for i in range(y.shape[0] - 1):
         total = total + 0.5 * dx * (y[i] + y[i + 1])
     return total
-
-
-@njit
-def _trapezoid_of_ones(y):
-    return _trapezoid_of_steps(y, 1.0)
 
 
 ALGEBRA_KERNELS: dict[tuple[Any, tuple[int, ...]], Any] = {
@@ -251,7 +246,6 @@ ALGEBRA_KERNELS: dict[tuple[Any, tuple[int, ...]], Any] = {
     (np.sinc, (0,)): _sine_over_argument,
     (np.cumprod, (1,)): _multiplied,
     (np.logspace, (0, 0, 0)): _evenly_scaled,
-    (getattr(np, "trapezoid", None) or np.trapz, (1,)): _trapezoid_of_ones,  # type: ignore[attr-defined]
-    (getattr(np, "trapezoid", None) or np.trapz, (1, 0)): _trapezoid_of_steps,  # type: ignore[attr-defined]
+    (getattr(np, "trapezoid", None) or np.trapz, (1,)): _trapezoid_of_steps,  # type: ignore[attr-defined]
 }
 """Kernels by function and the ranks of all arguments, 0 for numbers."""

@@ -303,11 +303,14 @@ def _condition(x, p=None):
 @njit
 def _pseudo_inverse(a, rcond=1e-15):
     """Of a matrix whose rows or columns are independent: elsewhere it has no derivative."""
+    found = np.empty((a.shape[1], a.shape[0]), a.dtype)
     if a.shape[0] >= a.shape[1]:
         q, r = np.linalg.qr(a)
-        return np.linalg.solve(r, q.T)
-    q, r = np.linalg.qr(a.T)
-    return np.linalg.solve(r, q.T).T
+        found[:, :] = np.linalg.solve(r, q.T)
+    else:
+        q, r = np.linalg.qr(a.T)
+        found[:, :] = np.linalg.solve(r, q.T).T
+    return found
 
 
 @njit

@@ -19,6 +19,7 @@ from ...dtype import DType, dtype_of
 from ...errors import ArgumentError, DtypeError, TracedValueError
 from ...functions.arrays.shaping import common_shape
 from ...graph.builders import cast
+from ...graph.trace import forget_refusal
 from ...ops.draws import Source
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import real_dtype, shape_of
@@ -407,6 +408,7 @@ def known(value: Any) -> Any:
     try:
         return None if value is None else np.asarray(wrap(as_node(value)))
     except TracedValueError:
+        forget_refusal()
         return None
 
 
