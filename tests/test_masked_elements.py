@@ -166,6 +166,12 @@ def test_turns_of_a_scan() -> None:
         np.testing.assert_allclose(nb.jit(nb.grad(total))(x), slopes(by_turns, x), rtol=1e-7)
 
 
+def written_to_rows(x: Any) -> Any:
+    y = np.outer(x, x)
+    y[x > 0] = x[x > 0]
+    return y.sum()
+
+
 def written_elsewhere(x: Any) -> Any:
     y = x * 1.0
     y[:3] = x[x > 0]
@@ -184,6 +190,8 @@ UNKNOWN: dict[str, Callable[[Any], Any]] = {
     "an array of a length of its own": lambda x: (x[x > 0] * np.arange(6)).sum(),
     "Elements of two masks": lambda x: (x[x > 0] + x[x < 0]).sum(),
     "A product of matrices": lambda x: WEIGHTS @ np.outer(x, x)[x > 0],
+    "different numbers of axes": lambda x: (np.outer(x, x)[x > 0] * x[x > 0]).sum(),
+    "another number of axes": lambda x: written_to_rows(x),
     "other positions": lambda x: np.outer(x, x)[np.where(x > 0), [0, 1]].sum(),
     r"The shape of x\[mask\] depends": lambda x: np.outer(x, x)[x > 0, [0, 1]].sum(),
     "written elsewhere": lambda x: written_elsewhere(x),

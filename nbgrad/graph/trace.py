@@ -186,10 +186,8 @@ class Trace:
                 self.collects, self.written = parent.collects, parent.written
                 self.outside, self.start, self.fresh = parent.outside, parent.start, parent.fresh
             elif turn and parent.collects:
-                self.start, self.fresh = (
-                    parent.start,
-                    parent.fresh,
-                )  # a journal has the writes to what the function around has made
+                # A journal has the writes to what the function around has made.
+                self.start, self.fresh = parent.start, parent.fresh
 
     def __enter__(self) -> Trace:
         self._token = _current.set(self)

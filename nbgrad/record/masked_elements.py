@@ -241,6 +241,8 @@ class MaskedElements(np.lib.mixins.NDArrayOperatorsMixin, _Unknown):
         if isinstance(other, MaskedElements):
             if not _same(self.mask._node, other.mask._node):
                 refuse("Elements of two masks met")
+            if other.values.ndim != self.values.ndim:
+                refuse("Elements of arrays with different numbers of axes met")
             return other.values
         if np.ndim(other) >= self.ndim:
             refuse("Elements of a mask met an array of a length of its own")
@@ -257,11 +259,13 @@ class MaskedElements(np.lib.mixins.NDArrayOperatorsMixin, _Unknown):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         chosen = MaskedElements(self.values, self._among(key))
-        new = value.full(chosen.mask) if isinstance(value, MaskedElements) else chosen._beside(value)
+        new = value.full(chosen.mask, self.values.ndim) if isinstance(value, MaskedElements) else chosen._beside(value)
         self.values = np.where(chosen._spread(), new, self.values).astype(self.dtype)
 
-    def full(self, mask: Tensor) -> Tensor:
-        """All of the array, for `x[mask] = self`."""
+    def full(self, mask: Tensor, ndim: int) -> Tensor:
+        """All of the array, for `x[mask] = self` of an array x with so many axes."""
+        if self.values.ndim != ndim:
+            refuse("Elements were written to an array with another number of axes")
         if not _same(self.mask._node, mask._node):
             refuse("Elements of one mask were written where another one is true")
         return self.values
@@ -372,6 +376,6 @@ def apply(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 
 def written(node: Node, mask: Tensor, value: MaskedElements) -> Node:
     """The node after `x[mask] = value` for elements of the same mask."""
-    chosen = cast(value.full(mask)._node, node.dtype)
+    chosen = cast(value.full(mask, node.ndim)._node, node.dtype)
     spread = broadcast(reshape(mask._node, mask.shape + (1,) * (node.ndim - mask.ndim)), node.shape)
     return elementwise("select", spread, broadcast(chosen, node.shape), node)
