@@ -69,16 +69,31 @@ def _changed(fn: FunctionType, change: Callable[[ast.FunctionDef], bool]) -> Cod
 
 
 def _text(code: CodeType) -> ast.FunctionDef:
-    for node in _functions(code.co_filename, "".join(linecache.getlines(code.co_filename))):
+    for node in _functions(parsed(code.co_filename)):
         if node.name == code.co_name and min([n.lineno for n in (node, *node.decorator_list)]) == code.co_firstlineno:
             return copy.deepcopy(node)
     raise _NotRewritten
 
 
+def parsed(filename: str) -> ast.Module:
+    """The statements of a file, as its text is now.
+
+    Raises
+    ------
+    SyntaxError
+    """
+    return _parsed(filename, "".join(linecache.getlines(filename)))
+
+
 @cache
-def _functions(filename: str, text: str) -> tuple[ast.FunctionDef, ...]:
+def _parsed(filename: str, text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+@cache
+def _functions(tree: ast.Module) -> tuple[ast.FunctionDef, ...]:
     """The functions that a file defines."""
-    return tuple([node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)])
+    return tuple([node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)])
 
 
 def _code(code: CodeType, node: ast.FunctionDef, qualname: str, change: Callable[[ast.FunctionDef], bool]) -> CodeType:
@@ -89,10 +104,11 @@ def _code(code: CodeType, node: ast.FunctionDef, qualname: str, change: Callable
         raise _NotRewritten
     node.decorator_list = []
     _without_annotations(node)
-    if _seen(_compiled(copy.deepcopy(node), code)) != _seen(code):
-        raise _NotRewritten  # the text is not that of the code
+    text = copy.deepcopy(node)
     if not change(node):
         raise _NotRewritten
+    if _seen(_compiled(text, code)) != _seen(code):
+        raise _NotRewritten  # the text is not that of the code
     if sum(1 for _ in ast.walk(node)) > _MOST_NODES:
         raise _NotRewritten
     made = _compiled(node, code)

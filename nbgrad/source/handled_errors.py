@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import dis
-import linecache
 import operator
 import sys
 from collections.abc import Callable
@@ -43,17 +42,16 @@ def has_handlers(code: CodeType) -> bool:
     return found or any(isinstance(one, CodeType) and has_handlers(one) for one in code.co_consts)
 
 
-def note_file(filename: str) -> None:
-    """Remember where a file has `try` statements."""
+def note_file(filename: str, parsed: Callable[[str], ast.Module]) -> None:
+    """Remember where a file has `try` statements; `parsed` gives its statements."""
     if filename not in _tried:
-        _tried[filename] = _blocks("".join(linecache.getlines(filename)))
+        try:
+            _tried[filename] = _blocks(parsed(filename))
+        except SyntaxError:
+            _tried[filename] = ()
 
 
-def _blocks(text: str) -> tuple[tuple[int, int], ...]:
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        return ()
+def _blocks(tree: ast.Module) -> tuple[tuple[int, int], ...]:
     return tuple(
         (node.body[0].lineno, node.body[-1].end_lineno or node.body[-1].lineno)
         for node in ast.walk(tree)

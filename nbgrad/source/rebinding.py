@@ -38,7 +38,7 @@ from ..graph.loops.watch import runs_as_python
 from ..process.named_objects import NamedObject
 from ..record.tensor import Tensor
 from . import replacements, statements
-from .control_flow import has_flow, rewritten, with_checked_divisions
+from .control_flow import has_flow, parsed, rewritten, with_checked_divisions
 from .handled_errors import has_handlers, note_file
 from .scipy_doors import ObjectDoor, door, has_methods, is_scipys, of_scipy, reading, without_door
 
@@ -374,7 +374,7 @@ class _Source:
             return fn
         code = fn.__code__
         if has_handlers(code) and isinstance(namespace, _Globals):
-            note_file(code.co_filename)
+            note_file(code.co_filename, parsed)
             code = with_checked_divisions(fn) or code
         cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
         closure = tuple([self._cell(cells[name]) for name in code.co_freevars])
