@@ -7,6 +7,7 @@ parameters, too. Called by users, as `torch_names.distributions`. Formulas of mo
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy
@@ -290,10 +291,8 @@ class _Choice(Distribution):
         super().__init__(given.shape if self.single else given.shape[:-1])
 
     single: ClassVar[bool]
-
-    @staticmethod
-    def _both(given: Any, logits: bool) -> tuple[Any, Any]:
-        raise NotImplementedError
+    _both: Callable[[Any, bool], tuple[Any, Any]]
+    """The static method that gives probabilities and logits, of either."""
 
 
 def _clamped(probs: Any) -> Any:
