@@ -391,16 +391,6 @@ def test_parameters_in_compiled_functions():
     same(slope(nb.Tensor(np.array([3.0]))), [2 * 5 * 27.0])
 
 
-def test_compiled_functions_remember_parameters_that_are_leaves():
-    w = nb.Parameter(nb.Tensor(np.array([2.0])), name="w").requires_grad_()
-    total = nb.jit(lambda x: (w * w * x).sum())
-    for _ in range(2):
-        total(nb.Tensor(np.array([3.0]))).backward()
-    same(w.grad, [2 * 2 * 2.0 * 3.0])
-    with nb.no_grad():
-        assert not total(nb.Tensor(np.array([3.0]))).requires_grad
-
-
 # ----- Modes -----
 
 

@@ -462,3 +462,13 @@ def test_functions_of_values_by_pytorchs_names() -> None:
     other = Net().eval()
     other.load_state_dict({**parameters, **{name: buffers[name] for name in net.state_dict() if name in buffers}})
     np.testing.assert_allclose(found.detach().numpy(), other(x).detach().numpy(), rtol=1e-5)
+
+
+def test_compiled_functions_remember_parameters_that_are_leaves():
+    w = nb.Parameter(nb.Tensor(np.array([2.0])), name="w").requires_grad_()
+    total = nb.jit(lambda x: (w * w * x).sum())
+    for _ in range(2):
+        total(nb.Tensor(np.array([3.0]))).backward()
+    np.testing.assert_allclose(w.grad.asnumpy(), [2 * 2 * 2.0 * 3.0], rtol=1e-12, atol=1e-14)
+    with nb.no_grad():
+        assert not total(nb.Tensor(np.array([3.0]))).requires_grad
