@@ -81,7 +81,8 @@ def _turned_product(matrix: Any) -> Function:
 
 
 def _fitted(method: str, A: Any, b: Any, damp: Any, x0: Any, options: dict[str, Any]) -> tuple[Any, ...]:
-    """The fit, SciPy's numbers of its end and of its turns, and the norms of residual, gradient and solution."""
+    """The fit, and what SciPy says of it: the numbers of its end and of its turns; the norms of the residual, of the way
+    from the start, of the gradient and of the solution; and that of the residual with the damping."""
     product, turned = _product(A), _turned_product(A)
     found = linear_fit(method, product, turned, b, A.shape[1], damp, x0, options)
     x = found.x
@@ -89,7 +90,9 @@ def _fitted(method: str, A: Any, b: Any, damp: Any, x0: Any, options: dict[str, 
     pull = x if x0 is None else x - x0
     slope = turned(rest) - damp * damp * pull
     norms = [np.sqrt(np.sum(one * one)) for one in (rest, pull, slope, x)]
-    return x, found.status, found.nit, *norms
+    undamped = not isinstance(damp, Tensor) and damp == 0
+    damped = norms[0] if undamped else np.sqrt(norms[0] * norms[0] + damp * damp * norms[1] * norms[1])
+    return x, found.status, found.nit, *norms, damped
 
 
 def _lsqr(
@@ -103,8 +106,7 @@ def _lsqr(
     x0: Any = None,
 ) -> tuple[Any, ...]:
     options = {"atol": atol, "btol": btol, "conlim": conlim, "iter_lim": iter_lim}
-    x, stop, turns, rest, pull, slope, _ = _fitted("lsqr", A, b, damp, x0, options)
-    damped = rest if _is_zero(damp) else np.sqrt(rest * rest + damp * damp * pull * pull)
+    x, stop, turns, rest, pull, slope, _, damped = _fitted("lsqr", A, b, damp, x0, options)
     # SciPy's last norm is that of the step from x0; the norm and the condition of A are not computed.
     return x, stop, turns, rest, damped, np.nan, np.nan, slope, pull, np.zeros(A.shape[1])
 
@@ -120,13 +122,8 @@ def _lsmr(
     x0: Any = None,
 ) -> tuple[Any, ...]:
     options = {"atol": atol, "btol": btol, "conlim": conlim, "maxiter": maxiter}
-    x, stop, turns, rest, pull, slope, size = _fitted("lsmr", A, b, damp, x0, options)
-    damped = rest if _is_zero(damp) else np.sqrt(rest * rest + damp * damp * pull * pull)
+    x, stop, turns, _, _, slope, size, damped = _fitted("lsmr", A, b, damp, x0, options)
     return x, stop, turns, damped, slope, np.nan, np.nan, size
-
-
-def _is_zero(damp: Any) -> bool:
-    return not isinstance(damp, Tensor) and damp == 0
 
 
 TABLE: dict[str, dict[str, Function]] = {
