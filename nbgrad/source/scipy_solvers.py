@@ -81,8 +81,8 @@ def _turned_product(matrix: Any) -> Function:
 
 
 def _fitted(method: str, A: Any, b: Any, damp: Any, x0: Any, options: dict[str, Any]) -> tuple[Any, ...]:
-    """The fit, and what SciPy says of it: the numbers of its end and of its turns; the norms of the residual, of the way
-    from the start, of the gradient and of the solution; and that of the residual with the damping."""
+    """The fit, and what SciPy says of it: the numbers of its end and of its turns; the norms of the residual, of the
+    way from the start, of the gradient and of the solution; and that of the residual with the damping."""
     product, turned = _product(A), _turned_product(A)
     found = linear_fit(method, product, turned, b, A.shape[1], damp, x0, options)
     x = found.x
